@@ -30,7 +30,7 @@ from tests.browser import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-EVERY_LOOK = tuple(product((390, 1440), ("light", "dark")))
+EVERY_LOOK = ((390, "light"), (360, "dark"), (1440, "light"), (1440, "dark"))
 WIDER = """
 const scrolling = ".table-sheet, .scrolls, .visually-hidden, pre, svg";
 return [...document.querySelectorAll("body *")]
@@ -102,6 +102,8 @@ def test_lists_and_comparisons_are_sound_in_every_size_and_light(site: Site) -> 
 def test_the_games_of_a_pair_are_three_clicks_from_the_home_page(site: Site) -> None:
     look(site.chrome, width=1440)
     site.chrome.get(site.address)
+    run(site.chrome, "document.querySelector('main a[href^=\"/leaderboards/\"]').click()")
+    wait_for(site.chrome, "Who beats whom")
     cell = site.chrome.find_element(By.CSS_SELECTOR, ".matrix td a")
     run(site.chrome, "arguments[0].click()", cell)
     wait_for(site.chrome, "Which is better?")

@@ -112,6 +112,32 @@ def test_counts_of_a_tournament_lead_to_what_they_count(client: Client, broker: 
     assert _get(client, forfeits).count('scope="row"') == tournament.n_forfeits
 
 
+def test_counts_of_a_board_lead_to_what_they_count(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board(n_matches=84)
+    name = tournament.leaderboard.name
+    page = _get(client, f"/leaderboards/{name}/")
+    ((agents, n_agents),) = re.findall(r'data-status="n_agents" href="([^"]+)">(\d+)<', page)
+    assert len(_names(_get(client, agents))) == int(n_agents) == 7
+    ((matches, n_matches),) = re.findall(r'data-status="n_outcomes" href="([^"]+)">(\d+)<', page)
+    assert int(n_matches) == 84
+    assert f'href="/tournaments/?leaderboard={name}">All tournaments' in page
+    assert len(client.get(f"{matches}&format=csv").getvalue().splitlines()) == 85
+    assert _names(_get(client, f"/tournaments/?leaderboard={name}")) == [tournament.name]
+    page = _get(client, f"/tournaments/{tournament.pk}/")
+    assert f'<a href="/agents/?tournament={tournament.pk}">7</a>' in page
+
+
+def test_counts_of_a_pair_lead_to_their_games(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board(n_matches=84)
+    one, other = (Agent.objects.get(name=name) for name in ("mcts:100", "random"))
+    page = _get(client, f"/compare/{one.pk}/{other.pk}/")
+    links = re.findall(r'<a href="(/matches/\?[^"]+result=\w+)">(\d+)</a>', page)
+    assert [link.rpartition("=")[2] for link, _ in links] == ["won", "drawn", "lost"]
+    for link, count in links:
+        assert f"leaderboard={tournament.leaderboard.name}" in link
+        assert _get(client, link).count('rowheader" scope="row"') == int(count)
+
+
 def test_agents_are_filtered(client: Client, broker: Redis) -> None:
     tournament = boards.played_board(n_matches=84)
     weights = Checkpoint.objects.create(
