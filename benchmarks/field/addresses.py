@@ -81,7 +81,7 @@ PAGES: Mapping[str, Sequence[str]] = {
         "/search/?q=1",
         "/search/?q=network",
         "/search/?q=nobody+is+called+so",
-        "/search/?q={match}",
+        "/search/?q=%23{match}",
         "/search/?q={checkpoint}",
         "/search/?q={run}",
     ),

@@ -22,8 +22,8 @@ MAX_ROWS: Final = 100_000
 ROWS_A_PIECE: Final = 2_000
 CSV, PARQUET = FORMS = ("csv", "parquet")
 TYPES: Final = {CSV: "text/csv; charset=utf-8", PARQUET: "application/vnd.apache.parquet"}
-# A tab or a carriage return before one of the others hides it from a look at the cell.
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# White space before one of the others hides it from a look at the cell.
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ARROW: Final[dict[type, pa.DataType]] = {
     str: pa.string(),
     int: pa.int64(),
@@ -75,7 +75,8 @@ def write_csv(columns: Sequence[Column], lines: Iterable[Line]) -> Iterator[byte
     """Yield a CSV file in pieces: UTF-8, a line of names first, empty where there is no value."""
     text = StringIO()
     writer = csv.writer(text)
-    writer.writerow([column.name for column in columns])
+    # Names of columns may be those of agents, too: in a table of who beat whom.
+    writer.writerow([_guard_cell(column.name) for column in columns])
     for piece in _cut(lines):
         writer.writerows([_guard_cell(value) for value in line] for line in piece)
         yield _take_text(text)

@@ -116,6 +116,7 @@ def test_no_cell_is_taken_for_a_formula(client: Client, broker: Redis) -> None:
     assert written == [*reversed(["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "plain", 'a,"b"'])]
     # A number stays one, and Parquet has no formulas.
     assert list(files.write_csv([Column("n", float)], [(-1.5,)])) == [b"n\r\n-1.5\r\n", b""]
+    assert next(files.write_csv([Column("=A1", str)], [("\n=1",)])) == b"'=A1\r\n\"'\n=1\"\r\n"
     table = _parquet(client, "/agents/?format=parquet")
     assert table["name"].to_pylist() == [*reversed(names)]
 
