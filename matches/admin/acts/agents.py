@@ -67,6 +67,7 @@ class Quarantine(QuarantineAct[Agent]):
     """Hold back all matches of an agent."""
 
     permission = CHANGE
+    service = staticmethod(quarantine.quarantine_agent)
     question = "Put agents into quarantine?"
     consequence = (
         "No more matches of theirs are sent, so tournaments with them wait; matches under way are "
@@ -77,27 +78,14 @@ class Quarantine(QuarantineAct[Agent]):
         """Return which tournaments would wait."""
         return Effect(_describe_standing(chosen.row))
 
-    def perform_act(self, chosen: Confirmed[Agent]) -> str:
-        row = chosen.row
-        quarantine.quarantine_agent(
-            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
-        )
-        return f"{row} is in quarantine"
-
 
 class Release(ReleaseAct[Agent]):
     """Let an agent play again."""
 
     permission = CHANGE
+    service = staticmethod(quarantine.release_agent)
     question = "Release agents from quarantine?"
     consequence = "Their matches are sent again. Another quarantine undoes it."
-
-    def perform_act(self, chosen: Confirmed[Agent]) -> str:
-        row = chosen.row
-        quarantine.release_agent(
-            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
-        )
-        return f"{row} plays again"
 
 
 def _describe_standing(agent: Agent) -> str:

@@ -1,20 +1,36 @@
 """Quarantine and release, of whatever can be held back."""
 
 from abc import abstractmethod
-from typing import TypeVar
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
-from matches.admin.acts.base import Act, Chosen, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.models import Agent, Worker
 from matches.store.explanation import format_ago
 
 Held = TypeVar("Held", Agent, Worker)
 
 
-class QuarantineAct(Act[Held]):
+class HoldingAct(Act[Held]):
+    """What holds a row back or lets it in: a service that takes the row and the reason."""
+
+    form = ReasonForm
+    service: ClassVar[Callable[..., object]]
+    becomes: ClassVar[str]
+    """What the row is or does then."""
+
+    def perform_act(self, chosen: Confirmed[Held]) -> str:
+        """Let the service do it."""
+        reason = chosen.values["reason"]
+        type(self).service(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"{chosen.row} {self.becomes}"
+
+
+class QuarantineAct(HoldingAct[Held]):
     """Hold a row back."""
 
     name, title, icon = "quarantine", "Quarantine", "shield"
-    form = ReasonForm
+    becomes = "is in quarantine"
 
     def preview_effect(self, chosen: Chosen[Held]) -> Effect:
         """Return what it would stop."""
@@ -28,11 +44,11 @@ class QuarantineAct(Act[Held]):
         """Return what it would stop of a row that is not held back."""
 
 
-class ReleaseAct(Act[Held]):
+class ReleaseAct(HoldingAct[Held]):
     """Let a row in again."""
 
     name, title, icon = "release", "Release", "lock_open"
-    form = ReasonForm
+    becomes = "may play again"
 
     def preview_effect(self, chosen: Chosen[Held]) -> Effect:
         """Return why it was held back."""

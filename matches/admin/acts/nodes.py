@@ -14,6 +14,7 @@ class Quarantine(QuarantineAct[Worker]):
     """Trust a worker no more."""
 
     permission = CHANGE
+    service = staticmethod(quarantine.quarantine_worker)
     question = "Put workers into quarantine?"
     consequence = (
         "Their orders are taken back and sent to others, they get no new ones, and reports of "
@@ -31,28 +32,14 @@ class Quarantine(QuarantineAct[Worker]):
         seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
         return Effect(f"{format_count(row.slots, 'slot')}, {in_hand}, {seen}", n=sum(held))
 
-    def perform_act(self, chosen: Confirmed[Worker]) -> str:
-        """Take back what it has."""
-        row = chosen.row
-        quarantine.quarantine_worker(
-            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
-        )
-        return f"{row} is in quarantine"
-
 
 class Release(ReleaseAct[Worker]):
     """Trust a worker again."""
 
     permission = CHANGE
+    service = staticmethod(quarantine.release_worker)
     question = "Release workers from quarantine?"
     consequence = "They get orders and may report again. Another quarantine undoes it."
-
-    def perform_act(self, chosen: Confirmed[Worker]) -> str:
-        row = chosen.row
-        quarantine.release_worker(
-            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
-        )
-        return f"{row} may play again"
 
 
 class Revoke(Act[NodeKey]):
