@@ -2,11 +2,12 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, NamedTuple
 
+from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from redis.exceptions import RedisError
@@ -19,6 +20,7 @@ from matches.models import (
     AuditRow,
     Checkpoint,
     Leaderboard,
+    Order,
     Schedule,
     Tournament,
     Worker,
@@ -50,6 +52,7 @@ class Running(NamedTuple):
     tournament: Tournament
     closed: str
     percent: int
+    in_hand: int
     pace: str
     remaining: str
 
@@ -69,7 +72,11 @@ def add_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     shown = format_state(state)
     by_age = Tournament.objects.select_related("leaderboard").order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
-    active = list(by_age.filter(state__in=Tournament.ACTIVE)[:N_SHOWN])
+    newest = list(by_age.filter(state__in=Tournament.ACTIVE)[: N_SHOWN + 1])
+    in_hand = _count_in_hand()
+    # First those that the nodes play, however old: they are what the others wait for.
+    held = list(by_age.filter(pk__in=in_hand, state__in=Tournament.ACTIVE))
+    active = list(dict.fromkeys([*held, *newest[:N_SHOWN]]))
     paused = list(by_age.filter(state=_STATES.PAUSED)[:N_SHOWN])
     schedules = Schedule.objects.filter(is_enabled=True).order_by("-pk")[:N_SHOWN]
     boards = Leaderboard.objects.filter(is_listed=True)[:N_SHOWN]
@@ -80,7 +87,8 @@ def add_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "tables": [_shorten_table(table) for table in shown["tables"]],
         "why": _write_headline(shown, active, len(paused), now=now),
         "pace": state.sample.point.matches_per_s,
-        "running": _measure_running([*active, *paused], now=now),
+        "running": _measure_running([*active, *paused], in_hand, now=now),
+        "has_more": len(newest) > N_SHOWN or len(paused) == N_SHOWN,
         "boards": [(board, _describe_rating(board, now=now)) for board in boards],
         "checkpoints": _list_checkpoints(),
         "quarantined": _list_quarantined(),
@@ -99,7 +107,17 @@ def _read_state(*, now: datetime) -> SystemState:
         return pushing.look_alone(now=now)
 
 
-def _measure_running(tournaments: Sequence[Tournament], *, now: datetime) -> list[Running]:
+def _count_in_hand() -> dict[int, int]:
+    """Return of which tournaments the nodes have matches in hand, the most first, and how many."""
+    open_orders = Order.objects.filter(Order.is_open(), node__gt="")
+    sums = open_orders.values("tournament").annotate(n_in_hand=Sum("n_matches"))
+    ranked = sums.order_by("-n_in_hand", "tournament").values_list("tournament", "n_in_hand")
+    return dict(ranked[:N_SHOWN])
+
+
+def _measure_running(
+    tournaments: Sequence[Tournament], in_hand: Mapping[int, int], *, now: datetime
+) -> list[Running]:
     n_ended, seconds = _count_ended(now=now) if tournaments else (Counter[int](), 1.0)
     rows = []
     for tournament in tournaments:
@@ -112,7 +130,8 @@ def _measure_running(tournaments: Sequence[Tournament], *, now: datetime) -> lis
         elif rate:
             pending = selectors.read_progress(tournament).pending
             remaining = f"about {format_span(ceil(pending / rate))}"
-        rows.append(Running(tournament, closed, percent, pace, remaining))
+        n_in_hand = in_hand.get(tournament.pk, 0)
+        rows.append(Running(tournament, closed, percent, n_in_hand, pace, remaining))
     return rows
 
 

@@ -7,8 +7,9 @@ from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from matches.admin import start
 from matches.ledger import quarantine, tournaments
-from matches.models import Agent, Checkpoint, Match
+from matches.models import Agent, Checkpoint, Match, Order
 from matches.operations.system import pushing
 from matches.store.auditing import CONTROL
 from matches.store.clock import db_now
@@ -17,7 +18,7 @@ from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 
-MAX_QUERIES = 19
+MAX_QUERIES = 21
 
 
 def _start(client: Client) -> str:
@@ -84,3 +85,22 @@ def test_its_cost_does_not_grow_and_no_match_is_counted(
         _start(admin_client)
     counting = [q["sql"] for q in queries.captured_queries if "COUNT(" in q["sql"].upper()]
     assert not [sql for sql in counting if "matches_match" in sql]
+
+
+def test_the_tournament_that_holds_the_nodes_is_not_hidden_by_newer_ones(
+    admin_client: Client, broker: Redis
+) -> None:
+    holding = factories.planned(12, board="held")
+    factories.alive()
+    factories.sent(broker)
+    Order.objects.filter(tournament=holding).update(node="node-1", state=Order.State.PLAYING)
+    for n in range(start.N_SHOWN + 2):
+        factories.scheduled(12, board=f"newer-{n}")
+    page = _start(admin_client)
+    rows = page.partition("Tournaments under way")[2].partition("</table>")[0]
+    first = rows.partition("<tbody>")[2].partition("</tr>")[0]
+    assert f"/admin/matches/tournament/{holding.pk}/change/" in first
+    n_in_hand = sum(Order.objects.values_list("n_matches", flat=True))
+    assert n_in_hand
+    assert f'<td data-label="In hand">{n_in_hand}</td>' in first
+    assert "and more" in page
