@@ -1,8 +1,8 @@
 """Checkpoints: upload one, see what its check found; nothing of it can be edited."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -18,6 +18,7 @@ from unfold.widgets import (
 from arena.checkpoints import MAX_BYTES
 from matches.admin.agents import offer_tournament
 from matches.admin.base import Admin, ModelFormWithAllErrors
+from matches.admin.kept_uploads import Kept, find_kept, forget_kept, keep_upload
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.errors import BadInputError
 from matches.models import Checkpoint
@@ -57,6 +58,10 @@ class UploadForm(ModelFormWithAllErrors):
         help_text="SHA-256 of the checkpoint it was trained from, or an agent that has it.",
     )
 
+    kept = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The token of a file that was sent with a form that was refused."""
+    user_id: ClassVar[int] = 0
+
     class Media:
         """How far the upload is."""
 
@@ -68,33 +73,58 @@ class UploadForm(ModelFormWithAllErrors):
         fields = ("game", "parameters", "forced_placement")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Ask for nothing that a sealed file says."""
+        """Ask for nothing that a sealed file says, and for no file that was sent before."""
         super().__init__(*args, **kwargs)
         for name in ("game", "parameters"):
             self.fields[name].required = False
+        self.kept_file = find_kept(self.data.get("kept", ""), user_id=self.user_id)
+        if self.kept_file:
+            self.fields["file"].required = False
 
     def clean(self) -> dict[str, Any]:
         """Add the checkpoint when the form is whole, so that a refusal stands at its field."""
         cleaned = super().clean() or self.cleaned_data
-        if not self.errors:
-            upload = cleaned["file"]
-            new = New(
-                cleaned["name"],
-                game=cleaned["game"],
-                architecture=cleaned["architecture"],
-                parameters=cleaned["parameters"] or {},
-                step=cleaned["step"],
-                parent=cleaned["parent_name"],
-                placement=cleaned["forced_placement"],
-                source_name=upload.name,
-            )
-            try:
-                # Here and not in save_model: the form can still say what the service refuses.
-                self.agent = add_checkpoint(Path(upload.temporary_file_path()), new, now=db_now())
-            except BadInputError as error:
-                name = FIELDS.get(error.field, error.field)
-                self.add_error(name if name in self.fields else None, str(error))
+        upload = cleaned.get("file")
+        sent = Kept(Path(upload.temporary_file_path()), upload.name) if upload else self.kept_file
+        if not self.errors and sent:
+            self._add_checkpoint(sent, cleaned)
+        if sent and self.errors and "file" not in self.errors:
+            self._keep_file(sent)
+        elif sent and self.kept_file and not self.errors:
+            forget_kept(self.kept_file)
         return cleaned
+
+    def _add_checkpoint(self, sent: Kept, cleaned: Mapping[str, Any]) -> None:
+        new = New(
+            cleaned["name"],
+            game=cleaned["game"],
+            architecture=cleaned["architecture"],
+            parameters=cleaned["parameters"] or {},
+            step=cleaned["step"],
+            parent=cleaned["parent_name"],
+            placement=cleaned["forced_placement"],
+            source_name=sent.name,
+        )
+        try:
+            # Here and not in save_model: the form can still say what the service refuses.
+            self.agent = add_checkpoint(sent.path, new, now=db_now())
+        except BadInputError as error:
+            name = FIELDS.get(error.field, error.field)
+            self.add_error(name if name in self.fields else None, str(error))
+
+    def _keep_file(self, sent: Kept) -> None:
+        """Keep the file for the form as it is shown again."""
+        field = self.fields["file"]
+        if sent != self.kept_file:
+            # The data of a request cannot be changed.
+            data: Any = self.data
+            self.data = data.copy()
+            self.data["kept"] = keep_upload(sent.path, sent.name, user_id=self.user_id)  # type: ignore[index]
+        field.required = False
+        # Of the field as it stands on the page: that has been made before.
+        self[
+            "file"
+        ].help_text = f"{sent.name} is kept for an hour: choose a file only to send another."
 
     def _post_clean(self) -> None:
         """Build no row: the service has written it."""
@@ -117,12 +147,15 @@ class CheckpointAdmin(Admin):
         made: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
+        if not change:
+            # Made anew for every request, so that what is set here is seen by this one only.
+            made.user_id = request.user.pk  # type: ignore[attr-defined]
         return made
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of a stored one everything."""
         if obj is None:
-            return (*UPLOADED, "forced_placement")
+            return (*UPLOADED, "forced_placement", "kept")
         stored = [field.name for field in Checkpoint._meta.fields if field.name != "id"]
         return (*stored, "agent_names")
 
