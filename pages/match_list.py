@@ -13,7 +13,8 @@ from matches.models import Agent, Attempt, Match
 from matches.models.choices import game_choices
 from matches.store.match_search import MAX_AGENTS, OPEN, RESULTS, MatchQuery, find_matches
 from pages.downloads.files import Column, Line, Table
-from pages.lists.address import BadAddressError, Chip, ListAddress, find_agents, show_list
+from pages.lists.address import BadAddressError, Chip, ListAddress, find_agents
+from pages.lists.showing import show_list
 from pages.seating import list_seats
 
 MATCHES_A_PAGE = 50
@@ -139,7 +140,6 @@ def _agents(texts: Sequence[str], game: str) -> list[Agent]:
 
 def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
     """Return what the form shows: choices, what is typed, and the filters in force."""
-    typed = address.typed
     named = [agent.name for agent in agents] or address.read_texts("agent")[:MAX_AGENTS]
     options = {
         "game": [(name, str(title)) for name, title in game_choices()],
@@ -152,14 +152,12 @@ def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
         "reason": [(name, name) for name in (*filter(None, Reason), *VOID_REASONS)],
     }
     choices = {name: address.offer(name, offered) for name, offered in options.items()}
+    form = address.describe_form(choices, often=OFTEN)
     return {
-        "typed": typed,
+        **form,
         "first_agent": named[0] if named else "",
         "second_agent": named[1] if len(named) > 1 else "",
-        "choices": choices,
-        "chips": [*_chips_of_agents(address, agents), *address.list_chips(choices)],
-        "is_open": any(typed[name] for name in NAMES if name not in OFTEN),
-        "is_first": address.is_first,
+        "chips": [*_chips_of_agents(address, agents), *form["chips"]],
     }
 
 

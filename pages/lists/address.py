@@ -1,25 +1,19 @@
-"""What the address of a list asks for: its filters, the form that offers them, its next page."""
+"""What the address of a list asks for: its filters, and the form that offers them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest, QueryDict
-from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.http import QueryDict
 from django.urls import reverse
 
 from arena.parameters import parse_number
 from matches.models import Agent, Leaderboard, Tournament
-from pages.downloads.files import MAX_ROWS, ROWS_A_PIECE, Table, read_form, send_table
-from pages.paging import HIGHEST, cut_page
+from pages.paging import HIGHEST
 
 MAX_TEXT = 120
 BAD_REQUEST = 400
-ROWS_A_PAGE = 50
-Row = TypeVar("Row", bound=Model)
 
 
 class BadAddressError(Exception):
@@ -154,59 +148,21 @@ class ListAddress:
         strange = [(chosen, chosen)] if chosen and chosen not in dict(options) else []
         return Choice(name, self.label(name), chosen, [("", "any"), *options, *strange])
 
+    def describe_form(
+        self, choices: Mapping[str, Choice], *, often: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return what the form of a list shows. often: the filters that are not folded away."""
+        return {
+            "typed": self.typed,
+            "choices": choices,
+            "chips": self.list_chips(choices),
+            "is_open": any(self.read_text(name) for name in self._names if name not in often),
+            "is_first": self.is_first,
+        }
+
     def label(self, name: str) -> str:
         """Return what a filter is called."""
         return self._labels.get(name, name.capitalize())
-
-
-def show_list(
-    request: HttpRequest,
-    template: str,
-    form: Mapping[str, Any],
-    list_rows: Callable[[], Mapping[str, Any]],
-    table: Callable[[], Table],
-) -> HttpResponseBase:
-    """Render a list with its form, or send all that it lists as a file.
-
-    What cannot be asked is said above the form, with status 400.
-    """
-    try:
-        if file_form := read_form(request):
-            return send_table(request, table(), file_form)
-        context = {"most_lines": MAX_ROWS, **form, **list_rows()}
-    except BadAddressError as error:
-        context = {**form, "problem": str(error)}
-        return render(request, template, context, status=BAD_REQUEST)
-    return render(request, template, context)
-
-
-def walk_by_key(
-    rows: QuerySet[Row], describe: Callable[[list[Row]], Iterable[Sequence[Any]]]
-) -> Iterator[Sequence[Any]]:
-    """Yield the lines of all rows, the newest first, read a piece at a time by key."""
-    rows, last = rows.order_by("-pk"), None
-    while piece := list((rows if last is None else rows.filter(pk__lt=last))[:ROWS_A_PIECE]):
-        yield from describe(piece)
-        last = piece[-1].pk
-
-
-def cut_by_key(rows: QuerySet[Row], address: ListAddress) -> tuple[list[Row], str]:
-    """Return a page of rows, the newest first, and the address of the next one, if any."""
-    before = address.read_number("before")
-    older = rows.order_by("-pk") if before is None else rows.filter(pk__lt=before).order_by("-pk")
-    page, last = cut_page(list(older[: ROWS_A_PAGE + 1]), ROWS_A_PAGE)
-    return list(page), address.make(before=str(last.pk)) if last else ""
-
-
-def filter_days(rows: QuerySet[Any], address: ListAddress, column: str) -> QuerySet[Any]:
-    """Return the rows whose column lies within the days `from` to `to`, both included, in UTC."""
-    first, last = address.read_day("from"), address.read_day("to")
-    if first is not None:
-        rows = rows.filter(**{f"{column}__gte": datetime.combine(first, time.min, UTC)})
-    if last is not None:
-        end = datetime.combine(last, time.min, UTC) + timedelta(days=1)
-        rows = rows.filter(**{f"{column}__lt": end})
-    return rows
 
 
 def find_agents(texts: Sequence[str], game: str = "") -> list[Agent]:

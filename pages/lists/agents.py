@@ -13,7 +13,8 @@ from matches.models import Agent, Checkpoint, Entrant, Rating
 from matches.models.choices import game_choices, policy_choices
 from matches.store.catalog import game_title, policy_title
 from pages.downloads.files import Column, Line, Table
-from pages.lists.address import ListAddress, cut_by_key, filter_days, show_list, walk_by_key
+from pages.lists.address import ListAddress
+from pages.lists.showing import cut_by_key, filter_days, show_list, walk_by_key
 
 NAMES = ("q", "game", "kind", "run", "state", "leaderboard", "tournament", "from", "to")
 OFTEN = ("q", "game", "kind", "run", "state")
@@ -138,10 +139,4 @@ def _form(address: ListAddress) -> dict[str, Any]:
         "kind": address.offer("kind", policy_choices()),
         "state": address.offer("state", [(name, name) for name in STATES]),
     }
-    return {
-        "typed": address.typed,
-        "choices": choices,
-        "chips": address.list_chips(choices),
-        "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
-        "is_first": address.is_first,
-    }
+    return address.describe_form(choices, often=OFTEN)

@@ -14,7 +14,8 @@ from matches.models.choices import game_choices
 from matches.store.clock import db_now
 from pages import board_list
 from pages.downloads.files import Column, Line, Table
-from pages.lists.address import ListAddress, cut_by_key, show_list, walk_by_key
+from pages.lists.address import ListAddress
+from pages.lists.showing import cut_by_key, show_list, walk_by_key
 
 NAMES = ("q", "game", "state")
 STATES = {"playing": "playing", "resting": "at rest", "unlisted": "unlisted"}

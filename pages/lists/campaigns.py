@@ -15,14 +15,8 @@ from matches.models.choices import game_choices, question_choices
 from matches.store.catalog import game_title
 from pages.campaignpages import list_campaigns
 from pages.downloads.files import Column, Line, Table
-from pages.lists.address import (
-    ListAddress,
-    cut_by_key,
-    filter_days,
-    find_agents,
-    show_list,
-    walk_by_key,
-)
+from pages.lists.address import ListAddress, find_agents
+from pages.lists.showing import cut_by_key, filter_days, show_list, walk_by_key
 
 NAMES = ("q", "game", "state", "question", "agent", "leaderboard", "from", "to")
 OFTEN = ("q", "game", "state", "question")
@@ -153,10 +147,4 @@ def _form(address: ListAddress) -> dict[str, Any]:
         "state": address.offer("state", [*STATES.items()]),
         "question": address.offer("question", question_choices()),
     }
-    return {
-        "typed": address.typed,
-        "choices": choices,
-        "chips": address.list_chips(choices),
-        "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
-        "is_first": address.is_first,
-    }
+    return address.describe_form(choices, often=OFTEN)

@@ -14,14 +14,8 @@ from matches.models import Entrant, Tournament
 from matches.models.choices import game_choices, pairing_choices
 from matches.store.catalog import game_title
 from pages.downloads.files import Column, Line, Table
-from pages.lists.address import (
-    ListAddress,
-    cut_by_key,
-    filter_days,
-    find_agents,
-    show_list,
-    walk_by_key,
-)
+from pages.lists.address import ListAddress, find_agents
+from pages.lists.showing import cut_by_key, filter_days, show_list, walk_by_key
 
 NAMES = ("q", "game", "state", "agent", "leaderboard", "pairing", "from", "to")
 OFTEN = ("q", "game", "state", "agent")
@@ -154,10 +148,4 @@ def _form(address: ListAddress) -> dict[str, Any]:
         "state": address.offer("state", list_states()),
         "pairing": address.offer("pairing", pairing_choices()),
     }
-    return {
-        "typed": address.typed,
-        "choices": choices,
-        "chips": address.list_chips(choices),
-        "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
-        "is_first": address.is_first,
-    }
+    return address.describe_form(choices, often=OFTEN)

@@ -11,7 +11,7 @@ from redis import Redis
 from matches.ledger import tournaments
 from matches.models import Leaderboard
 from matches.tests import boards, factories
-from pages.lists import address
+from pages.lists import showing
 
 pytestmark = pytest.mark.django_db
 
@@ -59,7 +59,7 @@ def test_boards_are_found_by_whether_they_play(client: Client, broker: Redis) ->
 
 
 def test_pages_follow_each_other_by_key(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "ROWS_A_PAGE", 2)
+    monkeypatch.setattr(showing, "ROWS_A_PAGE", 2)
     _open("a", "b", "c", "pinned")
     Leaderboard.objects.filter(name="pinned").update(is_pinned=True)
     first = client.get("/leaderboards/?game=connect_four").content.decode()

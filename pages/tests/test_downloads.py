@@ -62,7 +62,7 @@ def test_a_list_is_one_table_in_both_forms(client: Client, played: Tournament, n
 def test_a_file_has_all_pages_and_keeps_the_filter(
     client: Client, played: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pages.lists.address.ROWS_A_PIECE", 2)
+    monkeypatch.setattr("pages.lists.showing.ROWS_A_PIECE", 2)
     monkeypatch.setattr("pages.match_list.MATCHES_A_LOOK", 10)
     assert len(_csv(client, "/matches/?format=csv&before=1")) == 84
     names = [line["name"] for line in _csv(client, "/agents/?q=mcts&format=csv")]

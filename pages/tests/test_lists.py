@@ -12,7 +12,7 @@ from redis import Redis
 
 from matches.models import Agent, Campaign, Checkpoint, Entrant, Leaderboard, Tournament
 from matches.tests import boards, factories
-from pages.lists import address
+from pages.lists import showing
 
 pytestmark = pytest.mark.django_db
 LISTS = ("agents", "tournaments", "campaigns")
@@ -67,7 +67,7 @@ def test_every_list_and_the_search_stand_in_the_navigation(client: Client, name:
 def test_tournaments_go_in_pages_that_keep_the_filter(
     client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(address, "ROWS_A_PAGE", 3)
+    monkeypatch.setattr(showing, "ROWS_A_PAGE", 3)
     _make_tournaments(5)
     first = _get(client, "/tournaments/?q=cup")
     (following,) = re.findall(r'rel="next" href="([^"]+)"', first)
@@ -229,7 +229,7 @@ def test_queries_do_not_grow_with_rows(
     Leaderboard.objects.update(title="One board")
     counts: dict[str, set[int]] = {name: set() for name in LISTS}
     for size in (2, 12):
-        monkeypatch.setattr(address, "ROWS_A_PAGE", size)
+        monkeypatch.setattr(showing, "ROWS_A_PAGE", size)
         for name, query in product_of_queries():
             with CaptureQueriesContext(connection) as queries:
                 _get(client, f"/{name}/?{query}")
