@@ -27,6 +27,8 @@ STATES = {
     "budget": "ended by its budget",
     "stopped": "stopped without an answer",
 }
+# Their entrants are read by a condition each; SQLite takes a thousand.
+CAMPAIGNS_A_PIECE = 200
 ANSWERED = (StopReason.DECIDED, StopReason.WITHIN_MARGIN)
 
 COLUMNS = (
@@ -120,7 +122,11 @@ def _filter_state(state: str) -> QuerySet[Campaign]:
 
 
 def _make_table(address: ListAddress) -> Table:
-    return Table("campaigns", COLUMNS, walk_by_key(filter_campaigns(address), _list_lines))
+    return Table(
+        "campaigns",
+        COLUMNS,
+        walk_by_key(filter_campaigns(address), _list_lines, at_once=CAMPAIGNS_A_PIECE),
+    )
 
 
 def _list_lines(campaigns: Sequence[Campaign]) -> list[Line]:

@@ -58,10 +58,13 @@ def filter_days(rows: QuerySet[Any], address: ListAddress, column: str) -> Query
 
 
 def walk_by_key(
-    rows: QuerySet[Row], describe: Callable[[list[Row]], Iterable[Sequence[Any]]]
+    rows: QuerySet[Row],
+    describe: Callable[[list[Row]], Iterable[Sequence[Any]]],
+    *,
+    at_once: int = ROWS_A_PIECE,
 ) -> Iterator[Sequence[Any]]:
-    """Yield the lines of all rows, the newest first, read a piece at a time by key."""
+    """Yield the lines of all rows, the newest first, so many at once read by key."""
     rows, last = rows.order_by("-pk"), None
-    while piece := list((rows if last is None else rows.filter(pk__lt=last))[:ROWS_A_PIECE]):
+    while piece := list((rows if last is None else rows.filter(pk__lt=last))[:at_once]):
         yield from describe(piece)
         last = piece[-1].pk

@@ -14,7 +14,7 @@ from django.test import AsyncRequestFactory, Client
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from matches.models import Agent, Tournament
+from matches.models import Agent, Campaign, Entrant, Tournament
 from matches.ratings import seasons
 from matches.store.auditing import Actor
 from matches.tests import boards
@@ -62,7 +62,7 @@ def test_a_list_is_one_table_in_both_forms(client: Client, played: Tournament, n
 def test_a_file_has_all_pages_and_keeps_the_filter(
     client: Client, played: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pages.lists.showing.ROWS_A_PIECE", 2)
+    monkeypatch.setattr("pages.lists.showing.walk_by_key.__kwdefaults__", {"at_once": 2})
     monkeypatch.setattr("pages.match_list.MATCHES_A_LOOK", 10)
     assert len(_csv(client, "/matches/?format=csv&before=1")) == 84
     names = [line["name"] for line in _csv(client, "/agents/?q=mcts&format=csv")]
@@ -72,6 +72,25 @@ def test_a_file_has_all_pages_and_keeps_the_filter(
     lines = _csv(client, f"/matches/?agent={agent.pk}&format=csv")
     assert lines
     assert all(str(agent.pk) in line["agents"].split(",") for line in lines)
+
+
+def test_more_campaigns_than_a_query_takes_are_one_file(client: Client, played: Tournament) -> None:
+    board, n = played.leaderboard, 1_100
+    Tournament.objects.bulk_create(
+        Tournament(leaderboard=board, name=f"many {place}", n_matches=2) for place in range(n)
+    )
+    Campaign.objects.bulk_create(
+        Campaign(tournament=tournament, question="best", max_matches=2, chances=[0.4, 0.6])
+        for tournament in Tournament.objects.filter(name__startswith="many")
+    )
+    Entrant.objects.bulk_create(
+        Entrant(tournament=tournament, agent=agent, position=place)
+        for tournament in Tournament.objects.filter(name__startswith="many")
+        for place, agent in enumerate(played.agents.order_by("pk")[:2])
+    )
+    lines = _csv(client, "/campaigns/?format=csv")
+    assert len(lines) == n
+    assert {line["asked"] for line in lines} == {"Which agent is the best?"}
 
 
 def test_a_file_ends_at_its_limit(
