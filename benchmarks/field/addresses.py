@@ -202,6 +202,10 @@ ADMIN_FILTERS: Mapping[str, Sequence[str]] = {
 }
 # Pages of a model besides the usual ones and its acts.
 ADMIN_EXTRAS: Mapping[str, Sequence[str]] = {
+    "matches_agent_pick": (
+        "/admin/matches/agent/pick/",
+        "/admin/matches/agent/pick/?leaderboard={board_id}",
+    ),
     "matches_schedule_echo": ("/admin/matches/schedule/echo/?crontab=0+3+*+*+*&timezone=UTC",),
 }
 ADMIN_USUAL = ("changelist", "add", "history", "delete", "change", "ask")
