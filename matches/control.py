@@ -16,7 +16,7 @@ from matches.errors import BrokerError
 from matches.ledger import planning, recorder_marks, sweep
 from matches.ledger import relay as relaying
 from matches.models import Order, Tournament
-from matches.operations.system import pushing
+from matches.operations.system import minutes, pushing
 from matches.ratings import rater, rerating, snapshots
 from matches.store import attempt_counters, disk
 from matches.store.clock import db_now
@@ -154,6 +154,7 @@ _DUTIES: Sequence[Callable[..., object]] = (
     broadcast.push_due,
     attempt_counters.flush_counts,
     pushing.push_sample,
+    minutes.keep_minute,
     snapshots.take_due,
     trajectories.delete_expired_pieces,
     # Last, as it takes the longest.

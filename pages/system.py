@@ -1,8 +1,11 @@
 """The pages of the system: what runs, waits, fails or is missing, and why a node does nothing."""
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.deprecation import MiddlewareMixin
@@ -15,6 +18,8 @@ from matches.operations import explain
 from matches.operations.system import pushing
 from matches.operations.system.display import format_state
 from matches.store.clock import db_now
+from pages.system_costs import PRICES_HINT, list_cost_tables
+from pages.system_history import draw_day
 
 log = logging.getLogger(__name__)
 
@@ -31,18 +36,24 @@ def show_overview(request: HttpRequest) -> HttpResponse:
         # The page is needed most when a store is down: it then shows what the database knows.
         log.warning("the page is made from the database alone: %s", error)
         shown = format_state(pushing.look_alone(now=now))
-    # Cells that know their columns: narrow screens show rows as cards.
-    tables = [
-        {
-            **table,
-            "lines": [
-                {**row, "labelled": list(zip(table["columns"], row["cells"], strict=True))}
-                for row in table["rows"]
-            ],
-        }
-        for table in shown["tables"]
+    tables = [_label_cells(table) for table in shown["tables"]]
+    context = {
+        "shown": shown,
+        "tables": tables,
+        "history": draw_day(now=now),
+        "costs": [_label_cells(table) for table in list_cost_tables(now=now)],
+        "prices_hint": "" if any(settings.WORKER_PRICES.values()) else PRICES_HINT,
+    }
+    return render(request, "pages/system.html", context)
+
+
+def _label_cells(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table whose cells know their columns: narrow screens show rows as cards."""
+    lines = [
+        {**row, "labelled": list(zip(table["columns"], row["cells"], strict=True))}
+        for row in table["rows"]
     ]
-    return render(request, "pages/system.html", {"shown": shown, "tables": tables})
+    return {**table, "lines": lines}
 
 
 @require_safe

@@ -15,6 +15,7 @@ from matches.models.schedule import Schedule, ScheduleRun
 from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
 from matches.models.trajectory import TrajectoryPiece
+from matches.models.usage import DayCost, SystemMinute
 from matches.models.worker import NodeKey, RecorderMark, Worker
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Campaign",
     "CampaignPoint",
     "Checkpoint",
+    "DayCost",
     "Entrant",
     "IdempotencyKey",
     "Leaderboard",
@@ -43,6 +45,7 @@ __all__ = [
     "Season",
     "SeasonRow",
     "Seat",
+    "SystemMinute",
     "TeamCount",
     "TokenAccess",
     "Tournament",

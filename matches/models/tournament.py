@@ -172,6 +172,9 @@ class Tournament(Limited):
     played_s = models.FloatField(
         default=0, db_default=0, editable=False, help_text="Length of all its matches together."
     )
+    booked_s = models.FloatField(
+        default=0, db_default=0, editable=False, help_text="Of those, entered in the costs by day."
+    )
     mean_match_s = models.FloatField(
         null=True, editable=False, help_text="Measured length of a match; sizes the orders."
     )

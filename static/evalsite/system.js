@@ -7,6 +7,7 @@ const BACK_OFF_MS = { first: 500, most: 2500 }; // back within 5 s of the server
 
 const page = document.querySelector("[data-live]");
 const nodePage = page.dataset.node.replace(/0\/$/, "");
+const tournamentPage = page.dataset.tournament.replace(/0\/$/, "");
 
 function setText(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
@@ -45,7 +46,9 @@ function drawRow(line, row, columns) {
       line.append(cell);
     }
     if (!index && row.node !== undefined) drawLink(cell, text, `${nodePage}${Number(row.node)}/`);
-    else if (!index && row.matches) drawLink(cell, text, `${page.dataset.matches}?${row.matches}`);
+    else if (!index && row.tournament !== undefined) {
+      drawLink(cell, text, `${tournamentPage}${Number(row.tournament)}/`);
+    } else if (!index && row.matches) drawLink(cell, text, `${page.dataset.matches}?${row.matches}`);
     else setText(cell, text);
   });
 }
@@ -73,13 +76,18 @@ function drawTable(table) {
   setText(empty, table.empty);
 }
 
+function drawAlert(selector, text) {
+  const alert = page.querySelector(selector);
+  setText(alert, text);
+  alert.hidden = !text;
+}
+
 function draw(message) {
   drawFacts(message.facts);
   drawCharts(message.charts);
   message.tables.forEach(drawTable);
-  const trouble = page.querySelector(".trouble");
-  setText(trouble, message.trouble);
-  trouble.hidden = !message.trouble;
+  drawAlert(".standstill", message.standstill);
+  drawAlert(".parts", message.trouble);
 }
 
 function say(state, words) {

@@ -6,8 +6,9 @@ from typing import NotRequired, TypedDict
 from urllib.parse import urlencode
 
 from arena import plugins
-from arena.messages import Serving
+from arena.messages import Serving, play_queue
 from matches.operations.system.sample import Node, Queue, Sample, SystemState
+from matches.operations.system.waiting import MAX_LISTED, MISSING
 from matches.store.explanation import format_count, format_span
 
 SILENT_AFTER = timedelta(seconds=5)
@@ -44,7 +45,7 @@ class Chart(TypedDict):
 
 
 class TableRow(TypedDict):
-    """Texts of a row; the first names it. tone: good, bad or nothing; node: whose page it has.
+    """Texts of a row; the first names it. tone: good, bad or nothing; node, tournament: its page.
 
     matches: the filter of the list of matches that it counts, as an address has it.
     """
@@ -53,6 +54,7 @@ class TableRow(TypedDict):
     cells: list[str]
     node: NotRequired[int]
     matches: NotRequired[str]
+    tournament: NotRequired[int]
 
 
 class Table(TypedDict):
@@ -70,6 +72,7 @@ class Shown(TypedDict):
 
     type: str
     at: str
+    standstill: str
     trouble: str
     facts: list[Fact]
     charts: list[Chart]
@@ -83,6 +86,7 @@ def format_state(state: SystemState) -> Shown:
     return {
         "type": "system",
         "at": sample.at.isoformat(),
+        "standstill": sample.standstill,
         "trouble": _describe_trouble(state),
         "facts": _list_facts(sample),
         "charts": [
@@ -91,6 +95,7 @@ def format_state(state: SystemState) -> Shown:
             _draw_chart("rows", "rows per forward", [point.rows_per_forward for point in points]),
         ],
         "tables": [
+            _list_tournaments(sample),
             _list_nodes(sample),
             _list_queues(sample.queues),
             _list_servers(sample.serving),
@@ -164,6 +169,31 @@ def _format_short(value: float) -> str:
     return f"{value:,.0f}" if value >= ROUND or value == int(value) else f"{value:.1f}"
 
 
+def _list_tournaments(sample: Sample) -> Table:
+    rows: list[TableRow] = [
+        {
+            "tone": "bad" if tournament.waits_for.startswith(MISSING) else "good",
+            "tournament": tournament.pk,
+            "cells": [
+                tournament.name,
+                tournament.state,
+                f"{tournament.n_closed:,} of {tournament.n_matches:,}",
+                f"{tournament.n_sent:,}",
+                tournament.waits_for or "nothing",
+            ],
+        }
+        for tournament in sample.tournaments
+    ]
+    cut = f", the newest {MAX_LISTED} only" if len(rows) == MAX_LISTED else ""
+    return {
+        "name": "tournaments",
+        "caption": f"Tournaments under way{cut}",
+        "columns": ["Tournament", "State", "Matches over", "With nodes", "What it waits for"],
+        "rows": rows,
+        "empty": "None: schedule one, or ask a question with evalsite evaluate.",
+    }
+
+
 def _list_nodes(sample: Sample) -> Table:
     n_held = sum(bool(node.quarantine) and node.is_alive for node in sample.nodes)
     n_all = sample.counts.n_play + sample.counts.n_gpu + sample.counts.n_lost + n_held
@@ -204,7 +234,9 @@ def _describe_node(node: Node, sample: Sample) -> TableRow:
 def _list_queues(queues: Sequence[Queue]) -> Table:
     rows: list[TableRow] = []
     for queue in queues:
-        is_stuck = bool(queue.length) and queue.n_takers == 0
+        # Without a play node nothing is ever sent, so that its queues are empty, and not well.
+        is_needed = bool(queue.length) or queue.name == play_queue("*")
+        is_stuck = is_needed and queue.n_takers == 0
         cells = [
             queue.name,
             "?" if queue.length is None else f"{queue.length:,}",

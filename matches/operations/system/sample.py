@@ -102,6 +102,19 @@ class Point(msgspec.Struct, frozen=True):
     rows_per_forward: float
 
 
+class UnderWay(msgspec.Struct, frozen=True):
+    """A tournament that control has work for, and what it waits for; empty: it goes on."""
+
+    pk: int
+    name: str
+    state: str
+    n_closed: int
+    n_matches: int
+    n_sent: int
+    """Matches in orders that are with nodes or on their way."""
+    waits_for: str
+
+
 class Sample(msgspec.Struct, frozen=True):
     """What one look at the whole system found."""
 
@@ -119,6 +132,10 @@ class Sample(msgspec.Struct, frozen=True):
     """What did not answer."""
     set_aside: list[str] = []
     """Damaged files of the broker that were set aside within a day."""
+    tournaments: list[UnderWay] = []
+    """The newest of those under way."""
+    standstill: str = ""
+    """Why nothing can play; empty: something can."""
 
 
 class SystemState(msgspec.Struct, frozen=True):

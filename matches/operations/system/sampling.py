@@ -27,6 +27,8 @@ from matches.operations.system.sample import (
     Sample,
     Tallied,
 )
+from matches.operations.system.standstill import describe_standstill
+from matches.operations.system.waiting import list_under_way
 from matches.store import attempt_counters, disk, fast_store
 from matches.store.clock import ALIVE_WITHIN, is_within
 
@@ -53,7 +55,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     trouble: list[str] = []
     orders = list(
         Order.objects.filter(Order.is_open()).values_list(
-            "queue", "state", "n_matches", "created_at"
+            "queue", "state", "n_matches", "tournament", "created_at"
         )
     )
     workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
@@ -65,6 +67,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     tallied = [Tallied(*kind, n) for kind, n in sorted(counts.items())]
     # Alive before lost, gpu workers first, then by name: of many the first are shown.
     by_rank = sorted(nodes, key=lambda node: (not node.is_alive, node.kind != "gpu", node.name))
+    tournaments = list_under_way(orders, workers, now=now)
     queues = _measure_queues(orders, nodes, serving, trouble, now=now)
     return Sample(
         at=now,
@@ -80,6 +83,8 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
         trouble=list(dict.fromkeys(trouble)),
         set_aside=disk.list_files_set_aside(now=now),
+        tournaments=tournaments,
+        standstill=describe_standstill(nodes, tournaments, disk.describe_shortage()),
     )
 
 
@@ -95,7 +100,7 @@ def _read_or(trouble: list[str], what: str, read: Callable[[], Answer], instead:
 def _count_in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
     """Return (orders in play, their matches, orders that wait) by the queue of a node."""
     in_hand: Hand = defaultdict(lambda: (0, 0, 0))
-    for queue, state, n_matches, _ in orders:
+    for queue, state, n_matches, *_ in orders:
         n_orders, n_before, n_queued = in_hand[queue]
         if state == Order.State.PLAYING.value:
             in_hand[queue] = (n_orders + 1, n_before + n_matches, n_queued)

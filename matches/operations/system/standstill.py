@@ -1,0 +1,39 @@
+"""Why nothing can play at all: the one sentence that must not be overlooked."""
+
+from collections.abc import Sequence
+
+from matches.operations.system.sample import Node, UnderWay
+from matches.store.explanation import format_count
+
+MAX_NAMED = 3
+START = "start one with ./run up --nodes 1"
+
+
+def describe_standstill(
+    nodes: Sequence[Node], tournaments: Sequence[UnderWay], shortage: str
+) -> str:
+    """Return why no match can be played now, and what to do; empty where some can be."""
+    if shortage:
+        return f"Nothing is sent: {shortage}. Make room: it then goes on by itself."
+    play = [node for node in nodes if node.kind == "play"]
+    if any(node.is_free for node in play):
+        return ""
+    n_waiting = sum(1 for tournament in tournaments if tournament.waits_for)
+    waiting = ""
+    if n_waiting:
+        verb = "waits" if n_waiting == 1 else "wait"
+        waiting = f" {format_count(n_waiting, 'tournament')} {verb}."
+    return f"Nothing can play: {_describe_nodes(play)}.{waiting}"
+
+
+def _describe_nodes(play: Sequence[Node]) -> str:
+    held = [node for node in play if node.is_alive]
+    if held:
+        named = ", ".join(f"{node.name} ({node.quarantine})" for node in held[:MAX_NAMED])
+        more = f" and {len(held) - MAX_NAMED:,} more" if len(held) > MAX_NAMED else ""
+        verb, them = ("is", "it") if len(held) == 1 else ("are", "them")
+        only = f"the only play node alive, {named}," if len(held) == 1 else f"{named}{more}"
+        return f"{only} {verb} in quarantine. Release {them}, or {START}"
+    lost = ", ".join(node.name for node in play[:MAX_NAMED])
+    since = f" (lost within the last hour: {lost})" if lost else ""
+    return f"no play node is alive{since}; {START}"

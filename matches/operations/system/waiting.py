@@ -1,0 +1,139 @@
+"""What each tournament under way waits for: a node that can play it, or those that are before it.
+
+At most four queries however many tournaments there are: control looks every second.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, OuterRef
+
+from arena.messages import play_queue
+from matches.ledger.code_versions import is_held
+from matches.ledger.recorder_marks import Marked
+from matches.models import Agent, Checkpoint, Entrant, Match, Tournament, Worker
+from matches.operations.explanations.presence import Presence
+from matches.operations.system.sample import UnderWay
+from matches.store.clock import ALIVE_WITHIN
+from matches.store.explanation import format_count
+
+MAX_LISTED = 20
+MAX_NAMED = 3
+MISSING = "waits for "
+"""How a wait begins that ends only when somebody does something; the others end by themselves."""
+
+
+class _Held(NamedTuple):
+    """What open orders hold: queues by tournament, matches by tournament."""
+
+    queues: Mapping[int, set[str]]
+    n_matches: Mapping[int, int]
+
+
+def list_under_way(
+    orders: Iterable[tuple[Any, ...]], workers: Sequence[Worker], *, now: datetime
+) -> list[UnderWay]:
+    """Return the newest tournaments under way. orders: (queue, state, n_matches, tournament, ...).
+
+    workers: those seen lately, also the lost ones.
+    """
+    active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
+    tournaments = list(active.annotate(**_PENDING)[:MAX_LISTED])
+    alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
+    # What control itself waits for is said of the whole system, not once per tournament.
+    there = Presence(alive, Marked(0, now), now)
+    held = _read_held(orders)
+    checking = _list_checking(tournaments)
+    names = _read_names(tournaments, held)
+    return [
+        UnderWay(
+            pk=tournament.pk,
+            name=tournament.name,
+            state=tournament.shown_state,
+            n_closed=tournament.n_closed,
+            n_matches=tournament.n_matches,
+            n_sent=held.n_matches.get(tournament.pk, 0),
+            waits_for=_describe_wait(tournament, there, held, names, checking),
+        )
+        for tournament in tournaments
+    ]
+
+
+_PENDING = {
+    f"has_{needs.name.lower()}": Exists(
+        Match.objects.filter(
+            tournament=OuterRef("pk"), needs=needs.value, state=Match.State.PENDING.value
+        )
+    )
+    for needs in Match.Needs
+}
+
+
+def _read_held(orders: Iterable[tuple[Any, ...]]) -> _Held:
+    queues: defaultdict[int, set[str]] = defaultdict(set)
+    n_sent: defaultdict[int, int] = defaultdict(int)
+    for queue, _, n_matches, tournament, *_ in orders:
+        queues[tournament].add(queue)
+        n_sent[tournament] += n_matches
+    return _Held(queues, n_sent)
+
+
+def _list_checking(tournaments: Sequence[Tournament]) -> set[int]:
+    """Return which of them cannot be planned before a checkpoint is checked."""
+    scheduled = [t.pk for t in tournaments if t.state == Tournament.State.SCHEDULED]
+    if not scheduled:
+        return set()
+    agents = Agent.objects.filter(checkpoint__state=Checkpoint.State.CHECKING)
+    entered = Entrant.objects.filter(tournament__in=scheduled, agent__in=agents)
+    return set(entered.order_by().values_list("tournament", flat=True).distinct())
+
+
+def _read_names(tournaments: Sequence[Tournament], held: _Held) -> dict[int, str]:
+    """Return the names of all that hold a queue: they may be older than those listed."""
+    names = {tournament.pk: tournament.name for tournament in tournaments}
+    others = [pk for pk in held.queues if pk not in names]
+    if others:
+        names |= dict(Tournament.objects.filter(pk__in=others).values_list("pk", "name"))
+    return names
+
+
+def _describe_wait(
+    tournament: Tournament,
+    there: Presence,
+    held: _Held,
+    names: Mapping[int, str],
+    checking: Collection[int],
+) -> str:
+    if is_held(tournament):
+        return f"{MISSING}code that is not here ({tournament.problem})"
+    if tournament.pk in checking:
+        missing = "".join(f": {text}" for text in there.list_missing_gpu())
+        return f"{MISSING}the check of its checkpoints{missing}"
+    pending = [needs for needs in Match.Needs if getattr(tournament, f"has_{needs.name.lower()}")]
+    missing_by_needs = [there.list_missing(needs) for needs in pending]
+    # What can play some of its matches keeps it going.
+    if pending and all(missing_by_needs):
+        texts = dict.fromkeys(text for missing in missing_by_needs for text in missing)
+        return f"{MISSING}{'; '.join(texts)}"
+    if not pending or tournament.pk in held.queues:
+        return ""
+    return _describe_queue(pending, there, held, names)
+
+
+def _describe_queue(
+    pending: Sequence[Match.Needs], there: Presence, held: _Held, names: Mapping[int, str]
+) -> str:
+    """Return who is before it, where all nodes that could play it have their orders of others."""
+    able = {worker for needs in pending for worker in there.list_able(needs.capability)}
+    queues = {play_queue(worker.node) for worker in able}
+    before = {pk: len(taken & queues) for pk, taken in held.queues.items() if taken & queues}
+    if not set().union(*(held.queues[pk] for pk in before)) >= queues:
+        return ""  # a node has nothing: the next order goes to it within a second
+    widest = sorted(before, key=lambda pk: (-before[pk], pk))
+    named = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
+    if len(widest) > MAX_NAMED:
+        named.append(f"{len(widest) - MAX_NAMED:,} more")
+    n_slots = sum(worker.slots for worker in able)
+    return f"waits behind {', '.join(named)} on {format_count(n_slots, 'slot')}"

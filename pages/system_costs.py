@@ -1,0 +1,131 @@
+"""What the system cost: core-hours, GPU-seconds and money by day, board and agent."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db.models import Case, F, FloatField, Q, Sum, Value, When
+from django.urls import reverse
+
+from matches.ledger.costs import price_seconds_played
+from matches.models import DayCost, Leaderboard, Rating
+from matches.models.choices import Placement
+
+N_DAYS, N_COUNTED_DAYS = 14, 30
+N_BOARDS, N_AGENTS = 10, 10
+HOUR_S = 3600
+FINE = 0.1
+PRICES_HINT = (
+    "Set EVALSITE_PRICE_CPU and EVALSITE_PRICE_GPU (of an hour) to see what it cost in money."
+)
+
+
+class _Cost(NamedTuple):
+    """What so many matches cost."""
+
+    n_matches: int
+    core_s: float
+    gpu_s: float
+
+
+def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
+    """Return the tables of costs by day, board and agent: a handful of queries."""
+    since = now.astimezone(UTC).date() - timedelta(days=N_COUNTED_DAYS - 1)
+    recent = DayCost.objects.filter(day__gte=since).order_by()
+    days = _sum_by(recent, "day")
+    boards = _sum_by(recent, "tournament__leaderboard")
+    dearest = sorted(boards, key=lambda pk: -_price(boards[pk]))[:N_BOARDS]
+    costly = {pk: boards[pk] for pk in dearest}
+    names = dict(Leaderboard.objects.filter(pk__in=costly).values_list("pk", "name"))
+    day_rows = [_make_row(f"{day}", "", days[day]) for day in sorted(days, reverse=True)[:N_DAYS]]
+    board_rows = [
+        _make_row(names[pk], reverse("board", args=[names[pk]]), costly[pk]) for pk in dearest
+    ]
+    newest = f"the last {N_COUNTED_DAYS} days"
+    return [
+        _make_table("cost-days", f"Cost by day (UTC), the newest {N_DAYS}", "Day", day_rows),
+        _make_table("cost-boards", f"Cost by board, {newest}", "Board", board_rows),
+        _make_table(
+            "cost-agents",
+            f"Cost by agent, {newest}: its share of each board by the matches that it played",
+            "Agent",
+            _list_agents(costly),
+        ),
+    ]
+
+
+def _sum_by(rows: Any, key: str) -> dict[Any, _Cost]:
+    summed = rows.values(key).annotate(n=Sum("n_matches"), core=Sum("core_s"), gpu=Sum("gpu_s"))
+    return {row[key]: _Cost(row["n"], row["core"], row["gpu"]) for row in summed}
+
+
+def _price(cost: _Cost) -> float:
+    """Return what it is sorted by: money, and while nothing has a price, seconds."""
+    return price_seconds_played(cost.core_s, cost.gpu_s) or cost.core_s
+
+
+def _list_agents(boards: Mapping[int, _Cost]) -> list[dict[str, Any]]:
+    """Return the agents with the largest share; who sat in a match has an equal part of it."""
+    rated = Rating.objects.filter(leaderboard__in=boards).order_by()
+    summed = rated.values("leaderboard").annotate(
+        n=Sum("n_matches"), gpu=Sum(_GPU_WEIGHT, default=0.0)
+    )
+    totals = {row["leaderboard"]: row for row in summed if row["n"]}
+    whens = [
+        When(leaderboard=pk, then=Value(boards[pk].core_s / total["n"]))
+        for pk, total in totals.items()
+    ]
+    if not whens:
+        return []
+    shares = rated.filter(leaderboard__in=totals, n_matches__gt=0).annotate(
+        core=F("n_matches") * Case(*whens, output_field=FloatField()), gpu=_GPU_WEIGHT
+    )
+    columns = ("agent", "agent__name", "leaderboard", "n_matches", "core", "gpu")
+    rows = []
+    for pk, name, board, n_matches, core_s, weight in shares.order_by("-core", "pk").values_list(
+        *columns
+    )[:N_AGENTS]:
+        total = totals[board]["gpu"]
+        gpu_s = boards[board].gpu_s * (weight or 0) / total if total else 0.0
+        cost = _Cost(n_matches, core_s, gpu_s)
+        rows.append(_make_row(name, reverse("agent", args=[pk]), cost))
+    return rows
+
+
+# What its network costs on the gpu workers: nothing where it runs elsewhere, or is not measured.
+_GPU_WEIGHT = Case(
+    When(
+        Q(agent__placement=Placement.GPU, agent__checkpoint__row_ms__isnull=False),
+        then=F("n_matches") * F("agent__checkpoint__row_ms"),
+    ),
+    default=Value(0.0),
+    output_field=FloatField(),
+)
+
+
+def _make_row(name: str, href: str, cost: _Cost) -> dict[str, Any]:
+    cells = [name, f"{cost.n_matches:,}", _format_hours(cost.core_s), f"{cost.gpu_s:,.1f}"]
+    if _has_prices():
+        cells.append(f"{price_seconds_played(cost.core_s, cost.gpu_s):,.2f}")
+    return {"tone": "", "href": href, "cells": cells}
+
+
+def _format_hours(seconds: float) -> str:
+    hours = seconds / HOUR_S
+    return f"{hours:,.2f}" if hours >= FINE or not hours else f"{hours:.2g}"
+
+
+def _has_prices() -> bool:
+    return any(settings.WORKER_PRICES.values())
+
+
+def _make_table(name: str, caption: str, first: str, rows: Sequence[Any]) -> dict[str, Any]:
+    columns = [first, "Matches", "Core-hours", "GPU-seconds", *(["Money"] if _has_prices() else [])]
+    return {
+        "name": name,
+        "caption": caption,
+        "columns": columns,
+        "rows": list(rows),
+        "empty": "Nothing was played yet: costs are entered once a minute.",
+    }
