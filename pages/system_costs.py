@@ -78,19 +78,29 @@ def _list_agents(boards: Mapping[int, _Cost]) -> list[dict[str, Any]]:
     ]
     if not whens:
         return []
-    shares = rated.filter(leaderboard__in=totals, n_matches__gt=0).annotate(
-        core=F("n_matches") * Case(*whens, output_field=FloatField()), gpu=_GPU_WEIGHT
-    )
-    columns = ("agent", "agent__name", "leaderboard", "n_matches", "core", "gpu")
-    rows = []
-    for pk, name, board, n_matches, core_s, weight in shares.order_by("-core", "pk").values_list(
-        *columns
-    )[:N_AGENTS]:
-        total = totals[board]["gpu"]
-        gpu_s = boards[board].gpu_s * (weight or 0) / total if total else 0.0
-        cost = _Cost(n_matches, core_s, gpu_s)
-        rows.append(_make_row(name, reverse("agent", args=[pk]), cost))
-    return rows
+    gpu_whens = [
+        When(leaderboard=pk, then=Value(boards[pk].gpu_s / total["gpu"]))
+        for pk, total in totals.items()
+        if total["gpu"]
+    ]
+    shares = rated.filter(leaderboard__in=totals, n_matches__gt=0).values("agent", "agent__name")
+    dearest = shares.annotate(
+        n=Sum("n_matches"),
+        core=Sum(F("n_matches") * _choose(whens)),
+        gpu=Sum(_GPU_WEIGHT * _choose(gpu_whens)),
+    ).order_by("-core", "agent")[:N_AGENTS]
+    return [
+        _make_row(
+            row["agent__name"],
+            reverse("agent", args=[row["agent"]]),
+            _Cost(row["n"], row["core"], row["gpu"]),
+        )
+        for row in dearest
+    ]
+
+
+def _choose(whens: Sequence[When]) -> Case:
+    return Case(*whens, default=Value(0.0), output_field=FloatField())
 
 
 # What its network costs on the gpu workers: nothing where it runs elsewhere, or is not measured.

@@ -39,7 +39,7 @@ def test_with_the_only_node_in_quarantine_a_banner_says_so() -> None:
     sample = _look()
     assert sample.standstill == (
         "Nothing can play: the only play node alive, node-1 (it overheats), is in quarantine. "
-        "Release it, or start one with ./run up --nodes 1. 1 tournament waits."
+        "Release it, or start another with ./run up --nodes 1. 1 tournament waits."
     )
     assert _waits(sample)["nightly"].startswith("waits for a play node with cpu")
     shown = format_state(SystemState(sample=sample, history=[], control_at=NOW))

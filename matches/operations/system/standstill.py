@@ -6,7 +6,6 @@ from matches.operations.system.sample import Node, UnderWay
 from matches.store.explanation import format_count
 
 MAX_NAMED = 3
-START = "start one with ./run up --nodes 1"
 
 
 def describe_standstill(
@@ -33,7 +32,9 @@ def _describe_nodes(play: Sequence[Node]) -> str:
         more = f" and {len(held) - MAX_NAMED:,} more" if len(held) > MAX_NAMED else ""
         verb, them = ("is", "it") if len(held) == 1 else ("are", "them")
         only = f"the only play node alive, {named}," if len(held) == 1 else f"{named}{more}"
-        return f"{only} {verb} in quarantine. Release {them}, or {START}"
+        return (
+            f"{only} {verb} in quarantine. Release {them}, or start another with ./run up --nodes 1"
+        )
     lost = ", ".join(node.name for node in play[:MAX_NAMED])
     since = f" (lost within the last hour: {lost})" if lost else ""
-    return f"no play node is alive{since}; {START}"
+    return f"no play node is alive{since}; start one with ./run up --nodes 1"
