@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('matches', '0022_unplayed_matches'),
+        ('matches', '0023_boards_listed_and_pinned'),
     ]
 
     operations = [
