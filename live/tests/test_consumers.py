@@ -224,6 +224,7 @@ async def test_a_viewer_of_the_system_gets_the_whole_picture_at_once_and_with_ev
         await viewer.ask(ASK)
         asked = await _received(viewer)
     assert [message["type"] for message in (first, second, asked)] == ["system"] * 3
-    names = [[row["cells"][0] for row in m["tables"][0]["rows"]] for m in (first, second)]
+    tables = [{table["name"]: table["rows"] for table in m["tables"]} for m in (first, second)]
+    names = [[row["cells"][0] for row in rows["nodes"]] for rows in tables]
     assert names == [["node-1"], ["node-1", "node-2"]]
     assert asked == second
