@@ -35,6 +35,7 @@ KEPT: Final = re.compile(
     "|vector-effect|stroke-width|font-size|text-anchor"
 )
 MEASURE: Final = re.compile(r"--at:\s*(-?[\d.]+)px")
+CAPTIONS: Final = ("figcaption", "h2")
 PICTURE_CLASS: Final = "drawn"
 """Of positions in a replay: those are no plots."""
 
@@ -76,6 +77,8 @@ class _Reader(HTMLParser):
         """The open elements of a plot: tag on the page and in the picture, empty: left out."""
         self._is_skipped = False
         self._name = ""
+        self._is_below = False
+        """Within the first and the last moment of a plot, which stand below it."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -83,9 +86,13 @@ class _Reader(HTMLParser):
             self._open_shape(tag, given)
         elif tag == "svg":
             self._begin_plot(given)
-        elif tag in ("figcaption", "h2") and "id" in given:
-            self._caption = given["id"]
+        elif tag in CAPTIONS:
+            self._caption = given.get("id", tag)
+            # Anew at its end: the last of them is the nearest.
+            self._captions.pop(self._caption, None)
             self._captions[self._caption] = ""
+        elif tag == "div":
+            self._is_below = given.get("class") == "ends" and bool(self.plots)
         elif tag == "span" and self.plots and (at := MEASURE.search(given.get("data-vars", ""))):
             hidden = "hidden" in given
             self._name = "" if hidden else f'class="{escape(given.get("class", ""))}" y="{at[1]}"'
@@ -98,21 +105,32 @@ class _Reader(HTMLParser):
             text = f'<text x="{WIDTH + 8}" dy="4" {self._name}>{escape(data.strip())}</text>'
             self.plots[-1][2].append(text)
             self._name = ""
+        elif self._is_below and data.strip():
+            self._write_end(data.strip())
         elif self._caption:
             self._captions[self._caption] += data
 
     def handle_endtag(self, tag: str) -> None:
         if not self._open:
-            self._caption = "" if tag in ("figcaption", "h2") else self._caption
+            self._caption = "" if tag in CAPTIONS else self._caption
+            self._is_below = self._is_below and tag != "div"
         elif self._open[-1][0] == tag:
             _, written = self._open.pop()
             if written and not self._is_skipped:
                 self.plots[-1][2].append(f"</{written}>")
 
+    def _write_end(self, moment: str) -> None:
+        _, height, parts = self.plots[-1]
+        is_last = any('class="end"' in part for part in parts)
+        place = f'x="{WIDTH}" text-anchor="end"' if is_last else 'x="4"'
+        parts.append(f'<text class="end" {place} y="{height - 4:g}">{escape(moment)}</text>')
+
     def _begin_plot(self, given: dict[str, str]) -> None:
         self._is_skipped = PICTURE_CLASS in given.get("class", "").split()
         title = given.get("aria-label") or self._captions.get(given.get("aria-labelledby", ""), "")
         title = " ".join((title or next(reversed(self._captions.values()), "")).split())
+        # What follows speaks of the page: that a table stands below.
+        title = title.partition(";")[0] if "table" in title else title
         height = given.get("height", "")
         is_known = re.fullmatch(r"[\d.]+", height) is not None
         if not self._is_skipped:
