@@ -270,6 +270,8 @@ EVALSITE_METRICS_TOKEN = read_text("EVALSITE_METRICS_TOKEN", "")
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False
+# What no template of ours writes, as those do (pages/templatetags/readable.py).
+FORMAT_MODULE_PATH = "evalsite.formats"
 USE_TZ = True
 LOGGING = {
     "version": 1,

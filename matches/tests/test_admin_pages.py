@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.test import Client
+from django.utils.html import escape
 from redis import Redis
 
 from matches.artifacts.agents import register_spelled_agent
@@ -253,3 +254,33 @@ def test_the_heading_of_a_row_writes_its_name_as_it_was_typed(admin_client: Clie
     agent = register_spelled_agent("level:32", game="skill_game")
     page = admin_client.get(f"/admin/matches/agent/{agent.pk}/change/").content.decode()
     assert "Level:32" not in page
+
+
+def test_lists_write_times_as_pages_do(admin_client: Client, broker: Redis) -> None:
+    tournament = factories.scheduled()
+    page = admin_client.get("/admin/matches/tournament/").content.decode()
+    assert f"{tournament.created_at:%Y-%m-%d %H:%M:%S}" in page
+
+
+@pytest.mark.parametrize("n_matches", ["20", "0"])
+def test_a_form_says_an_error_once(
+    admin_client: Client, form: dict[str, Any], n_matches: str
+) -> None:
+    other = Agent.objects.create(name="stranger", game="connect_four", policy="random")
+    sent = {**form, "agents": [*form["agents"], other.pk], "n_matches": n_matches}
+    answer = admin_client.post("/admin/matches/tournament/add/", sent)
+    for message in [text for texts in _form_of(answer).errors.values() for text in texts]:
+        assert answer.content.decode().count(escape(message)) == 1, message
+
+
+def test_an_act_that_is_refused_says_so_once(admin_client: Client, broker: Redis) -> None:
+    tournament = factories.planned()
+    address = f"/admin/matches/tournament/ask/extend/?pk={tournament.pk}"
+    given = form_on(admin_client.get(address).content.decode()) | {"n_matches": "3"}
+    answer = admin_client.post(address, given)
+    (message,) = answer.context["form"].errors["n_matches"]
+    assert answer.content.decode().count(escape(message)) == 1
+
+
+def _form_of(answer: Any) -> Any:
+    return answer.context["adminform"].form
