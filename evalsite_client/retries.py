@@ -87,6 +87,7 @@ def ask_again(ask: Callable[[], T], clock: Clock, *, poll_s: float) -> Iterator[
     yield answer, ""
     while True:
         clock.sleep(poll_s)
+        called_at_s = clock.monotonic()
         try:
             answer, trouble, away_since_s = ask(), "", None
         except (UnreachableError, ProblemError) as error:
@@ -95,10 +96,10 @@ def ask_again(ask: Callable[[], T], clock: Clock, *, poll_s: float) -> Iterator[
                 error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
                 or error.status == HTTPStatus.TOO_MANY_REQUESTS
             )
-            # Since the first call that failed: between two calls may lie an hour.
-            now_s = clock.monotonic()
-            away_since_s = now_s if away_since_s is None else away_since_s
-            if not may_come_back or now_s - away_since_s > AWAY_S:
+            # Since the first call that failed began: between two calls may lie an hour, and a call
+            # that is tried again and again lasts a minute itself.
+            away_since_s = called_at_s if away_since_s is None else away_since_s
+            if not may_come_back or clock.monotonic() - away_since_s > AWAY_S:
                 raise
             trouble = str(error)
         yield answer, trouble

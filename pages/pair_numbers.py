@@ -14,7 +14,7 @@ from matches.ratings.comparisons import Comparison, predict_match
 from matches.store.bulk import among
 from matches.store.match_search import find_pair_matches
 from pages.records import Record
-from pages.replays import name_action
+from pages.replays import Teller
 
 # Games that are read for the tables: some 20 ms, however often the two met.
 MAX_GAMES = 2_000
@@ -140,8 +140,8 @@ def group_by_opening(played: Sequence[Played], board: Leaderboard) -> list[Recor
 def _name_opening(board: Leaderboard, seed: int) -> str:
     game = games.get(board.game).configured(board.game_parameters)
     state = game.start(seed, opening_plies=0)
-    names = []
+    names, teller = [], Teller(board.game)
     for action in game.start(seed, opening_plies=board.plies).opening:
-        names.append(name_action(state, action))
+        names.append(teller.name_action(state, action))
         state.apply(action)
     return ", ".join(names)

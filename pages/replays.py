@@ -17,6 +17,9 @@ MAX_STEPS = 2_000
 """Moves that are played again for a page, so that none takes long; the API has all of them."""
 
 
+MAX_ERROR = 200
+
+
 class Recorded(NamedTuple):
     """What a match is replayed from; actions as they are stored, separated by spaces.
 
@@ -87,13 +90,14 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
         state = game.start(recorded.game_seed, opening_plies=plies)
     except ArenaError as error:
         return empty._replace(problem=str(error))
-    frame_maker = FrameMaker(game, steps)
+    teller = Teller(recorded.game)
+    frame_maker = FrameMaker(game, steps, teller)
     frame_maker.add_frame(state)
     moves, problem = _play_moves(state, recorded.actions, frame_maker)
     return empty._replace(
-        opening=_name_opening(game, recorded.game_seed, state.opening),
+        opening=_name_opening(game, recorded.game_seed, state.opening, teller),
         moves=moves,
-        problem=problem or frame_maker.problem,
+        problem=problem or teller.problem or frame_maker.problem,
         frames=frame_maker.frames | {len(moves): frame_maker.make_last(state)},
         last_step=len(moves),
         sides=frame_maker.sides,
@@ -102,10 +106,45 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
     )
 
 
+class Teller:
+    """Asks a game for its words. Whatever the code of a plug-in raises is said once, by its name.
+
+    Its actions are then shown as they are, and its positions by the number of their moves.
+    """
+
+    def __init__(self, game: str) -> None:
+        self._game = game
+        self.problem = ""
+
+    def name_action(self, state: State, action: int) -> str:
+        """Return what players call an action; plug-ins of before it was asked for have no name."""
+        try:
+            if action in state.legal_actions() and hasattr(state, "action_name"):
+                return str(state.action_name(action))
+        except Exception as error:
+            self._note("action_name", error)
+        return f"action {action}"
+
+    def describe_state(self, state: State, seat: int | None) -> str:
+        """Return a position in words, also of a plug-in of before it was asked for them."""
+        try:
+            if hasattr(state, "describe"):
+                return str(state.describe(seat))
+        except Exception as error:
+            self._note("describe", error)
+        return f"{len(state.actions)} moves were made."
+
+    def _note(self, method: str, error: Exception) -> None:
+        if not self.problem:
+            named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+            self.problem = f"the plug-in of the game {self._game} failed in {method}(): {named}"
+
+
 class FrameMaker:
     """Makes the frames of a game as it is played, each with what is new since the one before."""
 
-    def __init__(self, game: Game, steps: Collection[int] | None) -> None:
+    def __init__(self, game: Game, steps: Collection[int] | None, teller: Teller) -> None:
+        self.teller = teller
         self._draw = getattr(game, "picture", None)
         hidden_from = range(game.spec.n_seats) if game.spec.has_hidden_information else ()
         self._seats: list[int | None] = [None, *hidden_from]
@@ -130,7 +169,7 @@ class FrameMaker:
         views = []
         for seat in self._seats:
             box, shapes = self._draw_view(state, seat)
-            views.append(View(describe_state(state, seat), box, shapes))
+            views.append(View(self.teller.describe_state(state, seat), box, shapes))
         return Frame(state.to_move(), views)
 
     def _draw_view(self, state: State, seat: int | None) -> tuple[str, list[str]]:
@@ -160,7 +199,7 @@ def _play_moves(state: State, actions: str, frame_maker: FrameMaker) -> tuple[li
         if (action := parse_number(text)) is None:
             return moves, f"move {number} is no number: {text[:20]!r}"
         # Named before it is made: games name actions by the position that they are made in.
-        move = Move(number, state.to_move(), name_action(state, action), action)
+        move = Move(number, state.to_move(), frame_maker.teller.name_action(state, action), action)
         try:
             state.apply(action)
         except ArenaError as error:
@@ -171,25 +210,11 @@ def _play_moves(state: State, actions: str, frame_maker: FrameMaker) -> tuple[li
     return moves, f"{n_left:,} more moves are not shown: the API has them" if n_left > 0 else ""
 
 
-def _name_opening(game: Game, game_seed: int, actions: Sequence[int]) -> list[Move]:
+def _name_opening(game: Game, game_seed: int, actions: Sequence[int], teller: Teller) -> list[Move]:
     """Return the opening, named by playing it from the start."""
     state = game.start(game_seed, opening_plies=0)
     moves = []
     for action in actions:
-        moves.append(Move(0, state.to_move(), name_action(state, action), action))
+        moves.append(Move(0, state.to_move(), teller.name_action(state, action), action))
         state.apply(action)
     return moves
-
-
-def name_action(state: State, action: int) -> str:
-    """Return what players call an action; a plug-in of before it was asked for one has no name."""
-    if action not in state.legal_actions() or not hasattr(state, "action_name"):
-        return f"action {action}"
-    return state.action_name(action)
-
-
-def describe_state(state: State, seat: int | None) -> str:
-    """Return a position in words, also of a plug-in of before it was asked for them."""
-    if not hasattr(state, "describe"):
-        return f"{len(state.actions)} moves were made."
-    return state.describe(seat)

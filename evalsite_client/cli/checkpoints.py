@@ -133,7 +133,7 @@ def add_files(client: Client, options: Namespace) -> Answer:
     try:
         rows = [wait_checked(client, sha, is_waiting=not options.no_wait) for sha in hashes]
     except KeyboardInterrupt:
-        rows = [client.checkpoints.get(sha) for sha in hashes]
+        rows = _read_states(client, hashes)
         complaint = "not waited for: the checks go on, `evalsite checkpoints` shows them"
         status = INTERRUPTED
     refused = [f"{one.source_name}: refused: {one.reason}" for one in rows if one.reason]
@@ -142,6 +142,14 @@ def add_files(client: Client, options: Namespace) -> Answer:
     return Answer(
         rows, format_table(ADDED_HEAD, [_make_added_row(one) for one in rows]), status, complaint
     )
+
+
+def _read_states(client: Client, hashes: Sequence[str]) -> list[Checkpoint]:
+    """Return how far the checks are; nothing where the server does not say it."""
+    try:
+        return [client.checkpoints.get(sha) for sha in hashes]
+    except (ClientError, KeyboardInterrupt):
+        return []  # who interrupts ends with that, not with what else is wrong
 
 
 def _send_files(client: Client, options: Namespace) -> list[str]:

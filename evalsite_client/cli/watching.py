@@ -16,6 +16,7 @@ from evalsite_client.api.shared import Alarm
 from evalsite_client.api.watches import WatchedStep, WatchVerdict
 from evalsite_client.cli import following
 from evalsite_client.cli.campaigns import describe_progress
+from evalsite_client.cli.checkpoints import wait_checked
 from evalsite_client.cli.folders import WRITTEN, Files, find_files
 from evalsite_client.cli.show import Answer
 from evalsite_client.cli.stopping import INTERRUPTED
@@ -141,7 +142,7 @@ class FolderWatch:
         # Also of one that is stored: a watch may have been stopped while it was checked.
         before = [one for one in stored if one.step == step and one.agent is not None]
         sha256 = before[0].sha256 if before else self._send(step, path, stored)
-        checked = client.checkpoints.wait(sha256)
+        checked = wait_checked(client, sha256, is_waiting=True)
         if checked.state == "refused":
             raise InputError("file", checked.reason)
         if before and before[0].agent is not None:

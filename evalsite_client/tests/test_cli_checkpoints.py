@@ -10,6 +10,8 @@ from arena.checkpoints import Seal, write_sealed
 from arena.games import registry as games
 from evalsite_client import Clock
 from evalsite_client.cli import converting
+from evalsite_client.errors import UnreachableError
+from evalsite_client.nouns import Checkpoints
 from evalsite_client.tests.commands import Evalsite, as_json, ok
 from matches.models import Checkpoint
 from matches.tests.weights import GAME, added, verdict, weights
@@ -93,6 +95,24 @@ def test_after_ctrl_c_the_checks_go_on(
     status, out, err = evalsite("checkpoints", "add", folder, *MLP, "--agent", "ppo")
     assert (status, "ppo@100" in out, "the checks go on" in err) == (130, True, True)
     assert Checkpoint.objects.count() == 3
+
+
+def test_ctrl_c_while_the_server_is_away_ends_as_ctrl_c_does(
+    evalsite: Evalsite,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def leave(*_: object) -> None:
+        raise UnreachableError("away")
+
+    def interrupt() -> None:
+        monkeypatch.setattr(Checkpoints, "get", leave)
+        raise KeyboardInterrupt
+
+    when_it_sleeps(interrupt)
+    status, _, err = evalsite("checkpoints", "add", folder, *MLP, "--agent", "ppo")
+    assert (status, "the checks go on" in err) == (130, True), err
 
 
 REFUSED = [

@@ -9,8 +9,9 @@ from requests import Response
 
 from evalsite_client import NEVER, NotThereError, ProblemError, Progress, WaitTimeoutError
 from evalsite_client.cli import following, gates
+from evalsite_client.errors import UnreachableError
 from evalsite_client.progress import Pace, ProgressLine, format_duration
-from evalsite_client.retries import AWAY_S
+from evalsite_client.retries import AWAY_S, ask_again
 from evalsite_client.tests import fakes
 from evalsite_client.tests.fakes import FakeTime, Seen, answer, broken, problem
 from evalsite_client.tests.schema_samples import Schema
@@ -97,6 +98,24 @@ def test_a_server_that_stays_away_is_given_up() -> None:
     with pytest.raises(ProblemError, match="away"):
         client.tournaments.wait(1, is_shown=False)
     assert AWAY_S < time.now_s < AWAY_S + 5
+
+
+def test_a_server_is_away_from_the_moment_at_which_it_was_first_called_in_vain() -> None:
+    time = FakeTime()
+    n_calls = 0
+
+    def fail_slowly() -> str:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 1:
+            return "there"
+        time.sleep(50)  # such as all the attempts of one call
+        raise UnreachableError("away")
+
+    with pytest.raises(UnreachableError):
+        for _ in ask_again(fail_slowly, time.clock(), poll_s=1):
+            pass
+    assert time.now_s < AWAY_S + 50, "the first call in vain counts, too"
 
 
 def test_a_refusal_ends_the_wait_at_once() -> None:

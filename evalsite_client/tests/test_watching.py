@@ -9,7 +9,7 @@ import pytest
 from evalsite_client import Clock
 from evalsite_client.cli import following
 from evalsite_client.tests.commands import Evalsite
-from matches.models import Campaign
+from matches.models import Campaign, Checkpoint
 from matches.tests.weights import GAME, added, verdict, weights
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,3 +46,23 @@ def test_the_check_of_a_checkpoint_that_was_sent_before_is_waited_for(
     status, _, complaint = evalsite("watch", file.parent, *run)
     assert (status, "refused: file: body.weight holds NaN" in complaint) == (0, True), complaint
     assert not Campaign.objects.exists()
+
+
+def test_a_check_that_nobody_can_do_says_what_it_waits_for(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    file = tmp_path / "run" / "step_10.safetensors"
+    weights(file, seed=10)
+    os.utime(file, (0, 0))
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+
+    def refuse() -> None:
+        verdict(Checkpoint.objects.get(), refusal="it is over")
+
+    when_it_sleeps(refuse)
+    run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
+    _, _, complaint = evalsite("watch", file.parent, *run)
+    assert "waiting for a gpu worker: none is alive" in complaint

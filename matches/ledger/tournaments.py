@@ -119,16 +119,18 @@ def check_agents(
             f"a tournament of {leaderboard.game} needs {n_needed} agents or more, "
             f"got {len(agents)}",
         )
-    names = [agent.name for agent in agents]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
+    # First: an agent of another game may have the name of one of these.
     for agent in agents:
         if agent.game != leaderboard.game:
             raise BadInputError(
                 "agents",
                 f"{agent.name!r} plays {agent.game}, the leaderboard is of {leaderboard.game}",
             )
+    names = [agent.name for agent in agents]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
+    for agent in agents:
         if agent.is_retired:
             raise BadInputError("agents", f"{agent.name!r} is retired")
         if agent.quarantined_at is not None:

@@ -5,15 +5,17 @@ from redis import Redis
 
 from arena.pairing import registry as pairings
 from arena.pairing.base import Field
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, recording
 from matches.ledger.tournaments import (
     cancel_tournament,
+    check_agents,
     extend_tournament,
     pause_tournament,
     resume_tournament,
 )
-from matches.models import Match, Tournament
+from matches.models import Agent, Match, Tournament
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -179,3 +181,13 @@ def test_a_cancelled_tournament_is_not_extended(broker: Redis) -> None:
     cancel_tournament(tournament, now=make.NOW)
     with pytest.raises(ConflictError, match="is cancelled"):
         extend_tournament(tournament, 20)
+
+
+def test_an_agent_of_another_game_is_refused_as_such_though_the_names_are_equal() -> None:
+    board = make.scheduled(agents=["random", "level:10"]).leaderboard
+    own = Agent.objects.get(name="random", game="skill_game")
+    other = register_spelled_agent("random", game="connect_four")
+    with pytest.raises(BadInputError, match="'random' plays connect_four"):
+        check_agents(board, [own, other])
+    with pytest.raises(BadInputError, match="self-play is not rated: random entered twice"):
+        check_agents(board, [own, own])

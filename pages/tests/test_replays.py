@@ -173,8 +173,9 @@ def test_a_drawing_that_cannot_be_shown_is_told_in_words(
 
 def test_a_plug_in_of_before_words_were_asked_for_is_still_shown() -> None:
     state: Any = SimpleNamespace(actions=[3, 1], legal_actions=lambda: [1, 2])
-    assert replays.describe_state(state, None) == "2 moves were made."
-    assert replays.name_action(state, 1) == "action 1"
+    teller = replays.Teller("one of before")
+    assert teller.describe_state(state, None) == "2 moves were made."
+    assert teller.name_action(state, 1) == "action 1"
 
 
 @pytest.mark.parametrize(
@@ -210,3 +211,26 @@ def test_what_cannot_start_says_why(recorded: Recorded) -> None:
     replay = replays.replay_match(recorded)
     assert (replay.frames, replay.last_step) == ({}, -1)
     assert replay.problem
+
+
+@pytest.mark.parametrize("method", ["describe", "action_name"])
+def test_a_plug_in_that_fails_is_named_and_its_actions_are_shown_bare(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def fail(*_: object) -> str:
+        raise ZeroDivisionError("a fault of its author")
+
+    recorded = _played("tic_tac_toe")
+    monkeypatch.setattr(type(games.get("tic_tac_toe").start(7, opening_plies=0)), method, fail)
+    replay = replays.replay_match(recorded)
+    assert replay.problem == (
+        f"the plug-in of the game tic_tac_toe failed in {method}(): "
+        "ZeroDivisionError: a fault of its author"
+    )
+    assert replay.last_step == len(recorded.actions.split()), "it is still stepped to its end"
+    if method == "action_name":
+        assert [move.name for move in replay.moves] == [
+            f"action {action}" for action in recorded.actions.split()
+        ]
+    else:
+        assert replay.frames[2].views[0].words == "2 moves were made."
