@@ -226,7 +226,8 @@ def start_in_the_admin(
     _choose(site, "leaderboard", str(board))
     _choose(site, "question", "best")
     for agent in agents:
-        _choose(site, "agents", str(agent))
+        box = site.chrome.find_element(By.CSS_SELECTOR, f"[name=agents][value='{agent}']")
+        run(site.chrome, "arguments[0].checked = true", box)
     for name, value in (
         ("name", "which is best"),
         ("max_matches", str(n_matches)),

@@ -103,6 +103,9 @@ class CampaignAdmin(PlanAdmin):
     ordering = ("-pk",)
     acts = campaigns.ACTS
     options = OPTIONS
+    starts = "Show forecast"
+    # Its own button shows the forecast first.
+    change_form_after_template = ""
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
@@ -137,6 +140,7 @@ class CampaignAdmin(PlanAdmin):
             # The data of a request cannot be changed.
             form.data = form.data.copy()
             form.data["foreseen"] = form.hash_entries()
+            context = {**context, "save_label": "Start campaign"}
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
 

@@ -96,6 +96,8 @@ class PlanAdmin(OffersActs):
     """A page whose form plans something, and can show before what that takes."""
 
     options: Sequence[Option] = ()
+    starts = "Save"
+    """On the button of a new one."""
     change_form_before_template = "admin/acts/foreseen.html"
     change_form_after_template = "admin/acts/estimate.html"
 
@@ -122,6 +124,8 @@ class PlanAdmin(OffersActs):
             context = {**context, "errors": []}
         if getattr(form, "ahead", None):
             context = {**context, "ahead": form.ahead}
+        if kwargs.get("add"):
+            context = {"save_label": self.starts, **context}
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
 

@@ -131,6 +131,7 @@ class ScheduleAdmin(PlanAdmin):
     ordering = ("-pk",)
     acts = schedules.ACTS
     options = OPTIONS
+    starts = "Save schedule"
 
     def get_urls(self) -> list[URLPattern]:
         """Return the addresses of the pages, and that of the echo of a crontab."""

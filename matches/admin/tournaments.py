@@ -85,6 +85,7 @@ class TournamentAdmin(PlanAdmin):
     search_fields = ("name",)
     acts = tournaments.ACTS
     options = OPTIONS
+    starts = "Schedule tournament"
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any

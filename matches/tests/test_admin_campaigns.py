@@ -64,10 +64,12 @@ def test_it_shows_the_forecast_first_and_starts_then(
     admin_client: Client, form: dict[str, Any]
 ) -> None:
     n_before = Campaign.objects.count()
+    assert "Show forecast" in admin_client.get(ADD).content.decode()
     first = admin_client.post(ADD, form).content.decode()
     assert "Nothing is started yet: this is what it will take" in first
     assert "Matches to the verdict" in first
     assert "Please correct" not in first
+    assert "Start campaign" in first
     assert Campaign.objects.count() == n_before
     second = admin_client.post(ADD, {**form, "foreseen": _hidden(first)})
     assert second.status_code == 302

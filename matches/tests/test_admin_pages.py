@@ -284,3 +284,14 @@ def test_an_act_that_is_refused_says_so_once(admin_client: Client, broker: Redis
 
 def _form_of(answer: Any) -> Any:
     return answer.context["adminform"].form
+
+
+def test_a_form_that_starts_something_says_so_on_its_button(
+    admin_client: Client, broker: Redis
+) -> None:
+    tournament = factories.scheduled()
+    for model, words in (("tournament", "Schedule tournament"), ("schedule", "Save schedule")):
+        assert words in admin_client.get(f"/admin/matches/{model}/add/").content.decode()
+    row = admin_client.get(f"/admin/matches/tournament/{tournament.pk}/change/").content.decode()
+    assert "Schedule tournament" not in row
+    assert "Save and add another" in admin_client.get("/admin/matches/agent/add/").content.decode()
