@@ -75,6 +75,7 @@ def site(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[Site
         "campaigns": "/campaigns/",
         "search": "/search/?q=a",
         "search-nothing": "/search/?q=zzz",
+        "files": f"/leaderboards/{board.name}/?files=",
         "pair": f"/compare/{best.pk}/{other.pk}/",
         "compare": f"/compare/?agents={chosen}",
         "compare-empty": "/compare/",
