@@ -1,6 +1,7 @@
 """Which of two agents is better, and how their matches ended."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
 
@@ -102,14 +103,26 @@ def _find_gap_sd(first: Rating, second: Rating) -> float:
         # The results of pairs are not what is fitted there: they count as independent.
         variance = first.sd**2 + second.sd**2
     else:
-        variance = _estimate_variance(board, pair)
+        variance = _estimate_variance(board, pair, _read_mark(board))
     return sqrt(variance)
 
 
-def _estimate_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
+def _read_mark(board: Leaderboard) -> tuple[object, ...]:
+    """Return what changes with the results, the ratings and the rules of a leaderboard."""
+    # Since when it is there, too: of a restored database the rest may be as before.
+    since = (board.created_at, board.fitted_at, board.rated_at)
+    counted = (board.n_counted, board.n_settled, board.n_rerates_done, board.results_hash)
+    return (*since, *counted, board.spread, board.draw_probability)
+
+
+# Half of the time of a page of two agents of 10,000, which is looked at again and again.
+@lru_cache(maxsize=4_096)
+def _estimate_variance(
+    board: Leaderboard, pair: tuple[int, int], _mark: tuple[object, ...]
+) -> float:
     """Estimate the variance from the results of the two and the ratings of their opponents.
 
-    A few rows each, however many agents the leaderboard has.
+    A row for each opponent. Kept until something of the board changes: see _read_mark.
     """
     rows = list(read_results(pair, [board.pk]))
     others = sorted({agent for row in rows for agent in row[:2]} - set(pair))

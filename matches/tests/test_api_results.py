@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db.models import F
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
 from arena.ratings.base import SIGMA
@@ -156,6 +158,21 @@ def test_on_a_large_board_a_comparison_is_nearly_that(
     monkeypatch.setattr(comparisons, "MOST_FITTED", 1)
     assert p_above(first, second) == pytest.approx(whole, abs=0.02)
     assert p_above(second, first) == pytest.approx(1 - p_above(first, second))
+
+
+def test_on_a_large_board_a_doubt_is_kept_until_something_is_rated(
+    played: Tournament,
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    monkeypatch.setattr(comparisons, "MOST_FITTED", 1)
+    ratings = _two_of(played)
+    before = p_above(*ratings)
+    with django_assert_num_queries(1):  # how many agents the board has
+        assert p_above(*ratings) == before
+    Rating.objects.update(sd=9.0)
+    Leaderboard.objects.update(n_counted=F("n_counted") + 1)
+    assert p_above(*_two_of(played)) != before
 
 
 def test_agents_without_results_are_compared_by_the_prior(
