@@ -10,6 +10,7 @@ from selenium.webdriver.common.by import By
 from matches.operations.system import pushing
 from matches.store.clock import db_now
 from matches.tests import factories
+from tests import axe
 from tests.browser import chromium, free_port, look, texts, wait_for, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -50,3 +51,22 @@ def test_what_changes_is_shown_without_a_reload(
     browser.find_element(By.LINK_TEXT, "node-2").click()
     wait_until(browser, lambda: texts(browser, "h1") == ["node-2"])
     wait_for(browser, "Alive and idle")
+
+
+def test_the_banner_comes_and_goes_without_a_reload(
+    site: str, broker: Redis, browser: webdriver.Chrome
+) -> None:
+    look(browser, width=360)
+    now = db_now()
+    pushing.push_sample(now=now - 2 * pushing.MIN_INTERVAL)
+    browser.get(f"{site}/system/")
+    _wait_for(browser, ".standstill", "Nothing can play: no play node is alive")
+    for scheme in ("light", "dark"):
+        look(browser, width=360, scheme=scheme)
+        assert [one for one in axe.violations(browser) if one.is_grave] == []
+    _wait_for(browser, ".connection .words", "live")
+    factories.alive(now=now)
+    pushing.push_sample(now=now)
+    wait_until(
+        browser, lambda: not browser.find_element(By.CLASS_NAME, "standstill").is_displayed()
+    )
