@@ -158,8 +158,8 @@ def test_an_audit_row_of_something_without_a_page_is_text(
 def test_a_change_in_a_form_leaves_an_audit_row(admin_client: Client, broker: Redis) -> None:
     board = boards.planned_board(n_matches=42).leaderboard
     address = f"/admin/matches/leaderboard/{board.pk}/change/"
-    admin_client.post(address, {"title": "New"})
-    admin_client.post(address, {"title": "New"})
+    admin_client.post(address, {"title": "New", "is_listed": "on"})
+    admin_client.post(address, {"title": "New", "is_listed": "on"})
     noted = AuditRow.objects.get()
     assert (noted.action, noted.actor) == ("leaderboard.change", "admin")
     assert noted.touched == {"fields": ["Title"]}
