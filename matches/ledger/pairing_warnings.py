@@ -55,7 +55,8 @@ def warn_of_budget(tournament: Tournament) -> str | None:
         entrants.load_standing(tournament, agents, needs_meetings=True)
     ):
         return None
-    return f"it was stopped by its budget of {tournament.n_matches:,} matches before {pairing.goal}"
+    budget = f"its budget of {tournament.n_matches:,} matches"
+    return f"it was stopped by {budget} before {pairing.goal}: extend it"
 
 
 def warn_before_start(

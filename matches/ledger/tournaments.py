@@ -141,19 +141,26 @@ def check_agents(
 
 
 def check_field(plan: TournamentPlan, leaderboard: Leaderboard, n_agents: int) -> None:
-    """Refuse a pairing that cannot pair so many agents. Raises BadInputError."""
+    """Refuse a pairing that cannot pair so many agents, or not to its end. Raises BadInputError."""
     if plan.pairing not in pairings.adaptive_names():
         return
     n_seats = games.get(leaderboard.game).spec.n_seats
     try:
         pairing = pairings.get_adaptive(plan.pairing).configured(plan.pairing_parameters)
-        refusal = pairing.refusal(Field(n_agents=n_agents, n_seats=n_seats))
+        field = Field(n_agents=n_agents, n_seats=n_seats)
+        refusal = pairing.refusal(field)
     except ParameterError as error:
         raise BadInputError("pairing_parameters", str(error)) from error
     except PairingError as error:
         raise BadInputError("agents", str(error)) from error
     if refusal is not None:
         raise BadInputError("pairing", f"{plan.pairing} cannot pair {leaderboard.game}: {refusal}")
+    if plan.n_matches < (least := pairing.least_blocks(field) * n_seats):
+        raise BadInputError(
+            "n_matches",
+            f"{pairing.title} of {n_agents:,} agents needs {least:,} matches at least to reach "
+            f"{pairing.goal}, got {plan.n_matches:,}: plan more, or choose another pairing",
+        )
 
 
 def refuse_unusable(agents: QuerySet[Agent]) -> None:

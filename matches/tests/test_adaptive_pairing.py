@@ -26,7 +26,7 @@ def _broker(valkey_url: str) -> None:
     Redis.from_url(valkey_url).flushall()
 
 
-def tournament_of(pairing: str, n_matches: int = 60, **plan: object) -> Tournament:
+def tournament_of(pairing: str, n_matches: int = 64, **plan: object) -> Tournament:
     return factories.scheduled(n_matches, agents=FIELD, pairing=pairing, **plan)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def played_to_the_end(tournament: Tournament) -> Tournament:
 def test_each_pairing_plays_a_tournament_to_its_end(pairing: str) -> None:
     done = played_to_the_end(tournament_of(pairing))
     lineups = [match.agent_ids for match in Match.objects.filter(tournament=done)]
-    assert 0 < len(lineups) == done.n_matches == done.n_done <= 60
+    assert 0 < len(lineups) == done.n_matches == done.n_done <= 64
     assert all(len(set(lineup)) == 2 for lineup in lineups)
 
 

@@ -77,7 +77,8 @@ def test_a_schedule_of_seasons_begins_one_after_the_other(broker: Redis) -> None
 
 
 def test_a_tournament_of_a_schedule_has_its_weight_and_parameters(broker: Redis) -> None:
-    schedule = save_hourly(pairing="knockout", pairing_parameters={"best_of": 4}, weight=7)
+    cup: Any = {"pairing": "knockout", "pairing_parameters": {"best_of": 4}}
+    schedule = save_hourly(**cup, weight=7, n_matches=400)
     tournament = start_due(schedule)
     assert isinstance(tournament, Tournament)
     assert (tournament.weight, tournament.pairing_parameters) == (7, {"best_of": 4})

@@ -1,10 +1,13 @@
 """Tournaments in rounds on their pages: brackets and tables of points."""
 
+from typing import Any
+
 import pytest
 from django.core.cache import cache
 from django.test import Client
 from redis import Redis
 
+from matches.errors import BadInputError
 from matches.ledger import pairing_warnings, planning
 from matches.models import Match, Tournament
 from matches.operations import explain
@@ -93,7 +96,7 @@ def test_swiss_has_a_table_in_which_a_bye_counts_as_a_win(client: Client) -> Non
 
 def test_groups_have_a_table_without_byes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(brackets, "MOST_RANKED", 3)
-    tournament = _entered("groups", n_matches=40)
+    tournament = _entered("groups", n_matches=64)
     _go_on(tournament, 0)
     found = _found(tournament)
     assert (len(found.table), found.n_agents) == (3, 5)
@@ -126,9 +129,13 @@ def test_a_large_field_is_not_fitted_for_a_warning(monkeypatch: pytest.MonkeyPat
 )
 def test_too_few_matches_are_told_before_and_after(pairing: str, least: int, goal: str) -> None:
     parameters = {"rounds": 3, "stages": 1} if pairing == "groups" else {}
-    few = factories.scheduled(
-        least - 2, agents=FIELD, pairing=pairing, pairing_parameters=parameters
-    )
+    given: dict[str, Any] = {"pairing": pairing, "pairing_parameters": parameters}
+    with pytest.raises(BadInputError, match=f"needs {least} matches at least to reach {goal}"):
+        factories.scheduled(least - 2, agents=FIELD, board="refused", **given)
+    few = factories.scheduled(least, agents=FIELD, **given)
+    # As those are that were planned before such plans were refused.
+    Tournament.objects.filter(pk=few.pk).update(n_matches=least - 2)
+    few.refresh_from_db()
     title = {"knockout": "Knockout", "groups": "Groups and finals", "swiss": "Swiss"}[pairing]
     assert pairing_warnings.warn_of_budget(few) == (
         f"{least - 2} matches end it before {goal}: {title} of 5 agents needs {least} at least, "
@@ -136,7 +143,7 @@ def test_too_few_matches_are_told_before_and_after(pairing: str, least: int, goa
     )
     _play_to_its_end(few)
     notes = explain.of_tournament(few, now=later(500)).notes
-    assert f"it was stopped by its budget of {least - 2} matches before {goal}" in notes
+    assert f"it was stopped by its budget of {least - 2} matches before {goal}: extend it" in notes
 
 
 def test_as_many_matches_as_a_pairing_needs_are_not_spoken_of() -> None:
