@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -49,7 +50,7 @@ def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: 
         *("--json", str(saved), "--markdown", str(summary)),
     )
     assert passed.returncode == 0, passed.stderr
-    assert "PASS: level:60 is better than level:40" in passed.stdout
+    assert re.search(r"PASS: \d+ Elo better \(.+ to .+\); level:60 is better than", passed.stdout)
     told = json.loads(saved.read_text())
     assert told["result"] == "pass"
     assert told["llr"] >= told["upper"]
@@ -64,7 +65,7 @@ def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: 
     assert "Likelihood of superiority |" in written
     failed = manage("gate", "--candidate", "level:40", "--baseline", "level:60")
     assert failed.returncode == 1
-    assert "FAIL: level:40 is not better than level:60" in failed.stdout
+    assert re.search(r"FAIL: \d+ Elo worse \(.+ to .+\); level:40 is not better", failed.stdout)
     wrong = manage("gate", "--candidate", "level:40", "--baseline", "nobody")
     assert wrong.returncode == 2
     assert "baseline: 'nobody' is no kind of policy" in wrong.stderr

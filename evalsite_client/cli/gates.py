@@ -113,6 +113,16 @@ def describe_gate(gate: Gate) -> str:
     return f"{said}, about {round_matches(gate.n_left)} more" if gate.n_left else said
 
 
+def describe_gap(gate: Gate) -> str:
+    """Return how much better or worse the candidate plays; empty before the first block."""
+    if gate.pairs is None:
+        return ""
+    elo = gate.pairs.elo
+    if elo.elo < 0:
+        return f"{-elo.elo:z.0f} Elo worse ({-elo.high:z.0f} to {-elo.low:z.0f})"
+    return f"{elo.elo:z.0f} Elo better ({elo.low:z.0f} to {elo.high:z.0f})"
+
+
 def _count_reused(gate: Gate) -> int:
     """Return how many games the test did not have to wait for; more may be known than it took."""
     return min(gate.n_known, gate.n_games)
@@ -133,7 +143,8 @@ def _tell_standing(
     if before.is_over:
         line = line.replace(f"{_count_reused(now)} of them known", f"{n_reused} of them known")
     following.write_line(out, line)
-    following.write_line(out, f"{said}: {now.statement or 'there is no verdict yet'}")
+    verdict = now.statement or "there is no verdict yet"
+    following.write_line(out, f"{said}: {'; '.join(filter(None, (describe_gap(now), verdict)))}")
     value = make_values(now, before, names, said, n_reused) | {"at": datetime.now(UTC).isoformat()}
     if isinstance(options.json, Path):
         save_json(options.json, value)
@@ -173,6 +184,8 @@ def write_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) ->
     asked = now.parameters
     yield f"### {said}: {names[0]} against {names[1]}"
     yield ""
+    if gap := describe_gap(now):
+        yield from (f"{names[0]} plays {gap}.", "")
     yield "| test | LLR | bounds | games | known before |"
     yield "|---|---|---|---|---|"
     yield (

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from redis import Redis
 
 from evalsite_client import Client
+from evalsite_client.api.shared import Strength
 from evalsite_client.cli import following, gates
 from evalsite_client.errors import UnreachableError
 from evalsite_client.tests.commands import Evalsite
@@ -118,3 +120,16 @@ def test_a_server_that_is_away_is_no_verdict(
 
     monkeypatch.setattr("evalsite_client.cli.main._run_command", away)
     assert evalsite(*command.split())[0] == 2
+
+
+def test_a_gap_is_told_with_its_direction_and_interval(client: Client, broker: Redis) -> None:
+    found = client.gates.get(undecided().pk)
+
+    def describe(elo: float, low: float, high: float) -> str:
+        assert found.pairs is not None
+        pairs = replace(found.pairs, elo=Strength(elo, low, high))
+        return gates.describe_gap(replace(found, pairs=pairs))
+
+    assert describe(-47.2, -65.1, -29.3) == "47 Elo worse (29 to 65)"
+    assert describe(12.0, -3.4, 27.0) == "12 Elo better (-3 to 27)"
+    assert gates.describe_gap(replace(found, pairs=None)) == ""
