@@ -315,7 +315,8 @@ def fit_axis_to(ratings: Sequence[float]) -> Axis:
 def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
     """Return the progress of one tournament."""
     so_far = selectors.read_progress(shown)
-    closed = so_far.n_matches - so_far.pending
+    # Not the cancelled ones: a tournament cancelled at once has played nothing.
+    closed = so_far.completed + so_far.error
     whole = max(so_far.n_matches, 1)
     elapsed_s, pace = selectors.compute_elapsed_s(shown, now=now), ""
     if elapsed_s > 0 and so_far.completed:

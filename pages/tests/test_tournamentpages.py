@@ -9,7 +9,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.ledger import planning
-from matches.ledger.tournaments import schedule_tournament
+from matches.ledger.tournaments import cancel_tournament, schedule_tournament
 from matches.models import Attempt, Rating, Tournament
 from matches.plans import TournamentPlan
 from matches.store.clock import db_now
@@ -134,3 +134,22 @@ def test_queries_do_not_grow_with_rows(
     for tournament in (few, many):
         with django_assert_num_queries(9):
             _get(client, f"/tournaments/{tournament.pk}/")
+
+
+def test_a_tournament_cancelled_at_once_has_played_none_of_its_matches(
+    client: Client, broker: Redis
+) -> None:
+    tournament = factories.planned(12)
+    cancel_tournament(tournament, now=NOW)
+    page = _get(client, f"/tournaments/{tournament.pk}/")
+    assert '<b data-field="closed">0</b> of <span data-field="n_matches">12</span>' in page
+
+
+def test_what_a_crosstable_counts_is_said_outside_of_the_table_that_scrolls(
+    client: Client, broker: Redis
+) -> None:
+    page = _get(client, f"/tournaments/{boards.played_board().pk}/")
+    table = page[page.index('<table class="crosstable"') :].partition("</table>")[0]
+    assert 'aria-describedby="crosstable-about"' in table
+    assert "<caption>" not in table
+    assert page.index('id="crosstable-about"') < page.index('<table class="crosstable"')
