@@ -107,6 +107,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "why": texts.describe_end(campaign),
         "says": _describe_verdict(campaign, names),
         "probability": _format_probability(campaign),
+        "was_stopped": _was_stopped(campaign),
         "subjects": [subjects[pk] for pk in campaign.subjects[:N_CHANCES]],
         "saved": texts.describe_saved(campaign),
         "waits": texts.describe_waiting(waits) if waits else "",
@@ -117,7 +118,8 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "budget": texts.describe_budget(campaign),
         "is_test": campaign.question == IS_SPRT,
         "pairs": _count_blocks(campaign),
-        "warning": pairing_warnings.warn_of_pairing(tournament),
+        "warning": texts.warn_of_forecast(foreseen, campaign.max_matches - tournament.n_done)
+        or pairing_warnings.warn_of_pairing(tournament),
         "stop": f"{stop}?pk={campaign.pk}&from=row" if stop else "",
         "shown": standings.describe_tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
@@ -204,10 +206,17 @@ def _format_probability(campaign: Campaign) -> str:
     return format_percent(campaign.probability)
 
 
+def _was_stopped(campaign: Campaign) -> bool:
+    """Return whether a person ended it before a verdict."""
+    return campaign.why == "cancelled"
+
+
 def _describe_standing(campaign: Campaign, names: Mapping[int, str]) -> str:
     chance = _format_probability(campaign)
     if campaign.decided_at:
-        return f"{_describe_verdict(campaign, names)}{f' ({chance})' if chance else ''}"
+        # Of a stopped one the chance of the likeliest answer would read as that of a verdict.
+        in_brackets = f" ({chance})" if chance and not _was_stopped(campaign) else ""
+        return f"{_describe_verdict(campaign, names)}{in_brackets}"
     n_done = campaign.tournament.n_done
     played = f"{n_done:,} of at most {campaign.max_matches:,} matches played"
     if not campaign.n_judged:

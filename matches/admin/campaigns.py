@@ -83,12 +83,13 @@ class StartForm(PlanForm):
         """Return the forecast of the verdict, and what it costs."""
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
-        forecast = forecasting.forecast_start(
-            self.read_plan(), leaderboard=board, agents=agents, now=db_now()
-        )
+        plan = self.read_plan()
+        forecast = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=db_now())
         known_text = texts.describe_known(forecast.n_known, forecast.n_known_elsewhere)
         known = texts.LabelledText("Known already", known_text)
         warning = [texts.LabelledText("Pairing", forecast.warning)] if forecast.warning else []
+        if over := texts.warn_of_forecast(forecast.forecast, plan.max_matches):
+            warning.append(texts.LabelledText("Budget", over))
         return [known, *warning, *texts.describe_forecast(forecast.forecast)]
 
 

@@ -116,6 +116,19 @@ def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
     return [*lines, *describe_costs(forecast["cost"]), LabelledText(label, outlook)]
 
 
+def warn_of_forecast(forecast: Mapping[str, Any] | None, n_left: int) -> str | None:
+    """Return a warning where the median forecast is over the matches that are left to play."""
+    if forecast is None or forecast["matches"] <= n_left:
+        return None
+    needed = f"more than {LIMIT:,}"
+    if forecast["matches"] < LIMIT:
+        needed = f"about {round_matches(forecast['matches'])}"
+    return (
+        f"The budget will probably not suffice: the verdict needs {needed} more matches, "
+        f"{n_left:,} are left. Raise the budget, or ask for less."
+    )
+
+
 def describe_blocks(result: PairedResult) -> list[LabelledText]:
     """Return what the paired blocks of two agents say."""
     lines = [

@@ -150,3 +150,15 @@ def test_a_price_shows_what_was_spent(settings: Any) -> None:
 
 def test_tiny_errors_are_said_exactly() -> None:
     assert "at most 0.01 %" in _plain(texts.describe_terms(Campaign(question="best", error=1e-4)))
+
+
+def test_a_forecast_over_the_budget_warns() -> None:
+    forecast = {"matches": 1_234.0}
+    assert texts.warn_of_forecast(None, 0) is None
+    assert texts.warn_of_forecast(forecast, 1_234) is None
+    warning = texts.warn_of_forecast(forecast, 400)
+    assert warning is not None
+    assert "needs about 1,200 more matches, 400 are left" in warning
+    endless = texts.warn_of_forecast({"matches": LIMIT}, 400)
+    assert endless is not None
+    assert "needs more than" in endless

@@ -260,3 +260,20 @@ def test_one_that_plays_is_running_in_the_words_of_people(client: Client) -> Non
     assert 'data-state="running"' in client.get(f"/tournaments/{tournament.pk}/").content.decode()
     assert re.search(r"Running for .* matches are planned", page, flags=re.IGNORECASE)
     assert "planning" not in _text(client, "/leaderboards/")
+
+
+def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
+    campaign = campaign_of()
+    go_on(campaign, 0, boards.by_strength())
+    Campaign.objects.filter(pk=campaign.pk).update(
+        decided_at=NOW, why="cancelled", probability=0.6, statement=""
+    )
+    said = _text(client, f"/tournaments/{campaign.tournament_id}/")
+    assert "true with a probability" not in said
+    assert re.search(
+        r"when it was stopped, the likeliest answer had a probability of 60.%",
+        said.replace("60.0", "60"),
+    )
+    campaign.refresh_from_db()
+    [line] = campaignpages.list_campaigns([campaign])
+    assert "%" not in line.says
