@@ -1,7 +1,8 @@
 """Add checkpoints: seal the file, store it under its hash, register its agent.
 
 Nothing is stored of what is refused: all files of a run are sealed beside the storage before the
-first of them is kept. What a network computes is checked later, on the gpu queue: see checks.
+first of them is kept. What a network computes is checked later, on the gpu queue:
+see checkpoint_checks.
 """
 
 from collections.abc import Mapping, Sequence
