@@ -14,6 +14,7 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from matches.ledger import order_states, recording, tournaments, voiding
+from matches.ledger.noted_changes import change_with_audit
 from matches.models import Match, Order, Tournament
 from matches.store.auditing import Actor
 from matches.tests import factories as make
@@ -76,7 +77,13 @@ def void(orders: list[MatchOrder]) -> None:
     voiding.void_matches(ids, actor=Actor("test"), reason="test", now=make.NOW)
 
 
-@pytest.mark.parametrize("act", [lose, restart, cancel, void])
+def cancel_with_audit(orders: list[MatchOrder]) -> None:
+    cancel_now = partial(tournaments.cancel_tournament, now=make.NOW)
+    latest = Tournament.objects.latest("pk")
+    change_with_audit(latest, "cancel", cancel_now, actor=Actor("anna"), now=make.NOW)
+
+
+@pytest.mark.parametrize("act", [lose, restart, cancel, cancel_with_audit, void])
 def test_results_are_recorded_while_others_take_the_same_rows(
     act: Callable[[list[MatchOrder]], None], broker: Redis
 ) -> None:
