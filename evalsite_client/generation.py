@@ -146,10 +146,13 @@ class Collection:
         tournament = self._client.tournaments.get(self._tournament)
         n_matches = tournament.n_matches
         while (begin := self.n_episodes) < n_matches:
+            end = min(begin + self._size, n_matches)
             # Fewer are closed than a shard needs: it need not be asked for.
-            if tournament.n_closed < min(begin + self._size, n_matches) or not self._fetch_next():
+            if tournament.n_closed < end or not self._fetch_next(end - 1):
                 break
-            self.is_complete = self.n_episodes >= n_matches
+            # Cancelled matches count as closed, but a cancelled tournament has not all it was for.
+            is_whole = self.n_episodes >= n_matches
+            self.is_complete = is_whole and tournament.state != "cancelled"
             self._write_manifest()
         return tournament
 
@@ -165,13 +168,16 @@ class Collection:
         shards = [asdict(shard) for shard in self.shards]
         return manifest | {"is_complete": self.is_complete, "shards": shards}
 
-    def _fetch_next(self) -> bool:
-        """Fetch the next shard unless it is there; say whether its matches are closed."""
+    def _fetch_next(self, last: int) -> bool:
+        """Fetch the next shard unless it is there up to this episode; say whether it is closed."""
         number = len(self.shards)
         name = f"shard-{number:05d}.parquet"
         path = self._folder / name
-        # A shard of an earlier call stays if its file is still what it was.
+        # A shard of an earlier call stays if its file is still what it was. The last one ends
+        # earlier than it has to where the tournament was extended since.
         shard = self._finished.get(name)
+        if shard is not None and shard.last_episode != last:
+            shard = None
         if shard is None or not path.is_file() or compute_sha256(path) != shard.sha256:
             try:
                 shard = self._client.tournaments.download_shard(

@@ -93,7 +93,8 @@ def _start_run(client: Client, options: Namespace) -> int:
         "matches_per_shard": options.matches_per_shard,
     }
     run = generation.open_run(options.out, asked)
-    generation.wait_for_workers(client, run.folder, body, checked)
+    if not (run.folder / generation.RUN).exists():
+        generation.wait_for_workers(client, run.folder, body, checked)
     run.save()
     tournament = client.generations.create(**body, run_key=run.key).tournament
     out = following.find_stream(options)

@@ -13,7 +13,8 @@ from evalsite_client.errors import InputError
 from evalsite_client.generation import Collection
 from evalsite_client.tests.commands import Evalsite, ok
 from matches.ledger import node_presence, planning
-from matches.models import Agent, Leaderboard, Rating, Tournament, TrajectoryPiece
+from matches.ledger.tournaments import cancel_tournament, extend_tournament
+from matches.models import Agent, Leaderboard, Rating, Tournament, TrajectoryPiece, Worker
 from matches.store import blobs
 from matches.store.clock import db_now
 from matches.tests import factories as make
@@ -278,3 +279,43 @@ def test_a_stored_tournament_is_fetched(evalsite: Evalsite, tmp_path: Path) -> N
     Tournament.objects.update(keeps_trajectories=False)
     status, _, complaint = _run(evalsite, arguments, tmp_path / "none")
     assert (status, "that keeps trajectories" in complaint) == (2, True)
+
+
+def test_a_shard_that_grew_by_an_extension_is_fetched_again(
+    evalsite: Evalsite, tmp_path: Path
+) -> None:
+    make.alive()
+    tournament = make.planned(6, agents=("level:10", "level:50"), keeps_trajectories=True)
+    pieces.play(tournament)
+    arguments = f"--tournament {tournament.pk} --matches-per-shard 4"
+    ok(_run(evalsite, arguments, tmp_path))
+    extend_tournament(tournament, 10)
+    tournament.refresh_from_db()
+    planning.plan_tournament(tournament, now=make.NOW)
+    pieces.play(tournament)
+    ok(_run(evalsite, arguments, tmp_path))
+    shards = json.loads((tmp_path / "manifest.json").read_text())["shards"]
+    spans = [(shard["first_episode"], shard["last_episode"]) for shard in shards]
+    assert spans == [(0, 3), (4, 7), (8, 9)]
+
+
+def test_what_was_cancelled_when_all_was_planned_is_not_complete(
+    evalsite: Evalsite, tmp_path: Path
+) -> None:
+    make.alive()
+    tournament = make.planned(8, agents=("level:10", "level:50"), keeps_trajectories=True)
+    pieces.play(tournament, 3)
+    cancel_tournament(tournament, now=make.NOW)
+    status, _, complaint = _run(evalsite, f"--tournament {tournament.pk}", tmp_path)
+    assert (status, "was cancelled" in complaint) == (1, True)
+    assert not json.loads((tmp_path / "manifest.json").read_text())["is_complete"]
+
+
+def test_what_was_played_is_fetched_without_a_node(
+    evalsite: Evalsite, played: list[int], tmp_path: Path
+) -> None:
+    ok(_run(evalsite, RUN, tmp_path))
+    (tmp_path / "shard-00001.parquet").unlink()
+    Worker.objects.all().delete()
+    ok(_run(evalsite, RUN, tmp_path))
+    assert (tmp_path / "shard-00001.parquet").is_file()

@@ -165,7 +165,9 @@ class GenerationView(Endpoints[Tournament]):
         run_key = values.pop("run_key")
         run = _make_generation(values, key=_derive_key(run_key))
         checked = _check_generation(run)
-        if missing := checked["missing"]:
+        # One that is known is fetched: for that no node needs to live.
+        is_known = Tournament.objects.filter(key=run.plan.key).exists()
+        if (missing := checked["missing"]) and not is_known:
             raise NoNodeError(f"nothing was started, as this is missing: {'; '.join(missing)}")
         tournament = generation.start_generation(run)
         shown = {**checked, "tournament": tournament.pk, "run_key": run_key}
