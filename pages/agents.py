@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -77,9 +77,12 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
 
     listed = Rating.objects.filter(agent=agent, leaderboard__is_rated=True)
     others = Rating.objects.filter(leaderboard=OuterRef("leaderboard"))
+    played, unplayed = others.filter(n_matches__gt=0), others.filter(n_matches=0)
     # Two counts instead of one with OR: each of them follows the index of the ranking.
-    rank = 1 + count_rows(others.filter(mu__gt=OuterRef("mu")))
-    rank += count_rows(others.filter(mu=OuterRef("mu"), agent__lt=OuterRef("agent")))
+    above = count_rows(played.filter(mu__gt=OuterRef("mu")))
+    above += count_rows(played.filter(mu=OuterRef("mu"), agent__lt=OuterRef("agent")))
+    last = count_rows(played) + count_rows(unplayed.filter(agent__lt=OuterRef("agent")))
+    rank = 1 + Case(When(n_matches=0, then=last), default=above)
     newest = listed.select_related("leaderboard").order_by("-leaderboard_id")
     return list(newest.annotate(rank=rank)[:MAX_BOARDS])
 

@@ -109,7 +109,7 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     return {
         "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
         "axis": standings.fit_axis(shown.values()),
-        "n_ranked": Rating.objects.filter(leaderboard=board).count(),
+        "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
         "crosstable": Crosstable(build_rows(board.pk, ordered), len(agents), has_others=False),
         "plot": draw_runs(board.pk, runs) if runs else None,
     }

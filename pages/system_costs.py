@@ -48,9 +48,11 @@ def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
         _make_table("cost-boards", f"Cost by board, {newest}", "Board", board_rows),
         _make_table(
             "cost-agents",
-            f"Cost by agent, {newest}: its share of each board by the matches that it played",
+            f"Cost by agent, {newest}: its share of the {N_BOARDS} dearest boards, by all matches "
+            "that it ever played there",
             "Agent",
             _list_agents(costly),
+            counted="Matches ever",
         ),
     ]
 
@@ -62,7 +64,7 @@ def _sum_by(rows: Any, key: str) -> dict[Any, _Cost]:
 
 def _price(cost: _Cost) -> float:
     """Return what it is sorted by: money, and while nothing has a price, seconds."""
-    return price_seconds_played(cost.core_s, cost.gpu_s) or cost.core_s
+    return price_seconds_played(cost.core_s, cost.gpu_s) if _has_prices() else cost.core_s
 
 
 def _list_agents(boards: Mapping[int, _Cost]) -> list[dict[str, Any]]:
@@ -130,8 +132,10 @@ def _has_prices() -> bool:
     return any(settings.WORKER_PRICES.values())
 
 
-def _make_table(name: str, caption: str, first: str, rows: Sequence[Any]) -> dict[str, Any]:
-    columns = [first, "Matches", "Core-hours", "GPU-seconds", *(["Money"] if _has_prices() else [])]
+def _make_table(
+    name: str, caption: str, first: str, rows: Sequence[Any], *, counted: str = "Matches"
+) -> dict[str, Any]:
+    columns = [first, counted, "Core-hours", "GPU-seconds", *(["Money"] if _has_prices() else [])]
     return {
         "name": name,
         "caption": caption,

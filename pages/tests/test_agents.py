@@ -48,8 +48,11 @@ def test_it_shows_what_the_agent_is_and_how_strong(client: Client, broker: Redis
 def test_its_rank_is_that_of_the_board(client: Client, broker: Redis) -> None:
     boards.played_board()
     Rating.objects.filter(agent__name__in=("random", "greedy")).update(mu=20.0)
+    # The first prior would stand in the middle: who has not played is last.
+    Rating.objects.filter(agent=_agent()).update(n_matches=0)
     ordered = Rating.objects.order_by("-mu", "agent_id").select_related("agent")
-    for rank, rating in enumerate(ordered, 1):
+    last_unplayed = sorted(ordered, key=lambda rating: rating.n_matches == 0)
+    for rank, rating in enumerate(last_unplayed, 1):
         (shown,) = agents.rank_on_boards(rating.agent)
         assert shown.rank == rank
 
