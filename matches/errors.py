@@ -6,11 +6,11 @@ class MatchError(Exception):
 
 
 class BadInputError(MatchError):
-    """A value that a user gave is refused; `field` names it. HTTP 400, exit code 2."""
+    """A value that a user gave is refused; `field` names it, `reason` says why. HTTP 400."""
 
     def __init__(self, field: str, message: str) -> None:
         """Keep the field and say what is wrong with its value and what would be accepted."""
-        self.field = field
+        self.field, self.reason = field, message
         super().__init__(f"{field}: {message}")
 
 

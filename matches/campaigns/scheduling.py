@@ -241,7 +241,11 @@ def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetim
     if agents:
         board = schedule.leaderboard
         tournaments_service.check_agents(board, agents)
-        starting.check_plan(_plan_campaign(schedule, now), leaderboard=board, agents=agents)
+        try:
+            starting.check_plan(_plan_campaign(schedule, now), leaderboard=board, agents=agents)
+        except BadInputError as error:
+            field = "n_matches" if error.field == "max_matches" else error.field
+            raise BadInputError(field, error.reason) from error
 
 
 def _plan_tournament(schedule: Schedule, due: datetime) -> TournamentPlan:

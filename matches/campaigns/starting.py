@@ -19,7 +19,7 @@ from matches.artifacts.agents import to_bad_input
 from matches.campaigns.inputs import convert_margin, make_title
 from matches.campaigns.sprt import read_test
 from matches.errors import BadInputError
-from matches.ledger.tournaments import schedule_tournament
+from matches.ledger.tournaments import check_field, schedule_tournament
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
@@ -95,7 +95,21 @@ def check_plan(
         question.check(Terms(plan.error, margin, parameters), len(agents))
     except ArenaError as error:
         raise BadInputError("parameters", str(error)) from error
+    _check_budget(plan, parameters, leaderboard, len(agents))
     return dict(parameters)
+
+
+def _check_budget(
+    plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
+) -> None:
+    """Refuse a pairing that cannot come to its end. Raises BadInputError naming our fields."""
+    tournament_plan = _plan_tournament(plan, parameters, leaderboard, n_agents)
+    try:
+        check_field(tournament_plan, leaderboard, n_agents)
+    except BadInputError as error:
+        if error.field != "n_matches":
+            raise
+        raise BadInputError("max_matches", error.reason) from error
 
 
 def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:

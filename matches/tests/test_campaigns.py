@@ -190,6 +190,7 @@ def test_a_question_about_names_is_asked_by_name() -> None:
         ({"question": "sprt"}, "agents: sprt compares two agents"),
         ({"max_matches": 0}, "max_matches: must be 1..100000000, got 0"),
         ({"pairing": "lottery"}, "pairing: "),
+        ({"pairing": "knockout", "max_matches": 2}, "max_matches: Knockout of .* matches at least"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(plan: dict[str, object], said: str) -> None:
