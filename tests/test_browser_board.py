@@ -230,8 +230,9 @@ def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: s
         visited.append(focused.get_attribute("name") or focused.text)
     assert visited == [
         "Skip to the content", "evalsite", "q", *texts(browser, "header.site > :not(.menu) a"),
-        "Who beats whom", "Does one number do justice?",
-        "test", *texts(browser, ".counts a"), "q", "kind", "run", "tournament", "sort", "Show",
+        *texts(browser, ".status-line a"), "Who beats whom", "Does one number do justice?",
+        "test", *texts(browser, ".counts a"), *texts(browser, ".tournaments + .jump a"),
+        "q", "kind", "run", "tournament", "sort", "Show",
         "How to read this", "Elo",
         "Agent", "Rating", "Live", "P(best)", "Trend", "Matches", "W / D / L", "Forfeits",
         *texts(browser, "#board tbody a"),
@@ -245,7 +246,8 @@ def test_the_skip_link_leads_past_the_navigation(browser: webdriver.Chrome, site
     browser.switch_to.active_element.send_keys(Keys.TAB)
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     browser.switch_to.active_element.send_keys(Keys.TAB)
-    assert browser.switch_to.active_element.text == "Who beats whom"
+    # The count of its agents, the first link of the page itself.
+    assert browser.switch_to.active_element.get_attribute("data-status") == "n_agents"
 
 
 def test_nothing_glides_for_who_wants_no_motion(browser: webdriver.Chrome, site: str) -> None:

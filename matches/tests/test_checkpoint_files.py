@@ -10,9 +10,8 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 
-from matches.files import views as view
 from matches.models import Checkpoint
-from matches.store import signing
+from matches.store import blobs, signing
 from matches.store.clock import db_now
 from matches.tests.factories import NOW
 from matches.tests.weights import added
@@ -35,7 +34,7 @@ def test_the_address_is_the_one_that_links_sign() -> None:
 def test_the_file_comes_in_pieces_and_may_be_kept_for_ever(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "PIECE_BYTES", 64)
+    monkeypatch.setattr(blobs, "PIECE_BYTES", 64)
     sha256 = str(added(tmp_path).checkpoint_id)
     response: Any = client.get(_link(sha256))
     pieces = async_to_sync(_collected)(response.streaming_content)
