@@ -97,7 +97,9 @@ def test_a_pairing_that_suits_badly_is_warned_of(
     campaign: Evalsite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairing_warnings, "warn_before_start", lambda *_, **__: "It is close.")
-    out = ok(campaign("--forecast", "--pairing", "quality", "--pairing-parameter", "x=1"))
+    out = ok(
+        campaign("--forecast", "--pairing", "posterior_sample", "--pairing-parameter", "top=2")
+    )
     assert "warning         It is close.\n" in out
 
 

@@ -104,11 +104,18 @@ def test_a_forecast_warns_of_a_pairing_that_suits_the_field_badly(
         return "This field is close."
 
     monkeypatch.setattr(pairing_warnings, "warn_before_start", warn)
-    wanted = {"leaderboard": BOARD, "pairing": "quality", "pairing_parameters": {"power": 2}}
+    wanted = {"leaderboard": BOARD, "pairing": "posterior_sample", "pairing_parameters": {"top": 2}}
     ahead = post(client, "campaigns/forecast/", 200, **wanted)
-    assert (ahead["warning"], asked) == ("This field is close.", ["quality", {"power": 2}])
+    assert (ahead["warning"], asked) == (
+        "This field is close.",
+        ["posterior_sample", {"top": 2}],
+    )
     monkeypatch.undo()
     assert post(client, "campaigns/forecast/", 200, leaderboard=BOARD)["warning"] is None
+    # As when it starts: a forecast of what would be refused helps nobody.
+    unknown = {**wanted, "pairing_parameters": {"power": 2}}
+    refused = post(client, "campaigns/forecast/", 400, **unknown)
+    assert refused["errors"][0]["field"] == "pairing_parameters"
 
 
 def test_a_campaign_says_what_it_saved_where_it_stands_and_why_it_ended(client: Client) -> None:
