@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.forms.widgets import Script
 from django.http import HttpRequest
+from django.utils.html import format_html
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -121,10 +122,11 @@ class UploadForm(ModelFormWithAllErrors):
             self.data = data.copy()
             self.data["kept"] = keep_upload(sent.path, sent.name, user_id=self.user_id)  # type: ignore[index]
         field.required = False
-        # Of the field as it stands on the page: that has been made before.
-        self[
-            "file"
-        ].help_text = f"{sent.name} is kept for an hour: choose a file only to send another."
+        # Of the field as it stands on the page: that has been made before. Its template takes
+        # markup, and the name is whatever the file was called.
+        self["file"].help_text = format_html(
+            "{} is kept for an hour: choose a file only to send another.", sent.name
+        )
 
     def _post_clean(self) -> None:
         """Build no row: the service has written it."""

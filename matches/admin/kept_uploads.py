@@ -1,6 +1,7 @@
 """Files of forms that were refused: kept for an hour, as no browser fills in a file again."""
 
 import secrets
+import time
 from pathlib import Path
 from shutil import copyfile
 from typing import Final, NamedTuple
@@ -21,8 +22,11 @@ class Kept(NamedTuple):
 
 def keep_upload(path: Path, name: str, *, user_id: int) -> str:
     """Return the token by which the same user finds the file again; older ones of theirs go."""
-    for old in _folder().glob(f"{user_id}-*"):
-        old.unlink(missing_ok=True)
+    outdated_s = time.time() - HOUR_S
+    for old in _folder().iterdir():
+        # Those of others, too, once no token leads to them: who gave up does not come back.
+        if old.name.startswith(f"{user_id}-") or old.stat().st_mtime < outdated_s:
+            old.unlink(missing_ok=True)
     place = f"{user_id}-{secrets.token_hex(8)}"
     copyfile(path, _folder() / place)
     return signing.dumps([place, name], salt=_SALT)

@@ -1,5 +1,6 @@
 """A file that was sent with a form that was refused need not be sent again."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,25 @@ def test_only_the_same_user_finds_it_and_only_for_an_hour(
     assert find_kept(token, user_id=1) is None
     monkeypatch.setattr(kept_uploads, "HOUR_S", -1)
     assert find_kept(newer, user_id=1) is None
+
+
+def test_the_name_of_a_file_is_no_markup(admin_client: Client, given: Path) -> None:
+    name = "<img src=x onerror=alert(1)>.safetensors"
+    file = SimpleUploadedFile(name, given.read_bytes())
+    answer = admin_client.post(ADMIN, {**ADMIN_FORM, "architecture": "", "file": file})
+    page = answer.content.decode()
+    assert "&lt;img src=x onerror=alert(1)&gt;.safetensors is kept for an hour" in page
+    assert "<img src=x" not in page
+
+
+def test_files_of_others_are_deleted_after_an_hour(given: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "kept-uploads"
+    keep_upload(given, "a.safetensors", user_id=1)
+    (left,) = folder.iterdir()
+    keep_upload(given, "b.safetensors", user_id=2)
+    assert left.exists()
+    os.utime(left, (0, 0))
+    newer = keep_upload(given, "c.safetensors", user_id=2)
+    kept = find_kept(newer, user_id=2)
+    assert kept is not None
+    assert [*folder.iterdir()] == [kept.path]
