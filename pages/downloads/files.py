@@ -23,7 +23,10 @@ ROWS_A_PIECE: Final = 2_000
 CSV, PARQUET = FORMS = ("csv", "parquet")
 TYPES: Final = {CSV: "text/csv; charset=utf-8", PARQUET: "application/vnd.apache.parquet"}
 # White space before one of the others hides it from a look at the cell.
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Spreadsheets of East Asia take the wide forms of the signs, too.
+SIGNS: Final = ("=", "+", "-", "@")
+WIDE_SIGNS: Final = tuple(chr(ord(sign) + 0xFEE0) for sign in SIGNS)
+FORMULA: Final = (*SIGNS, *WIDE_SIGNS, "\t", "\r", "\n")
 _ARROW: Final[dict[type, pa.DataType]] = {
     str: pa.string(),
     int: pa.int64(),

@@ -8,7 +8,10 @@ from pages.downloads.files import Column, Line
 
 MINUS: Final = "\N{MINUS SIGN}"
 DASH: Final = "\N{EN DASH}"
-NUMBER: Final = re.compile(rf"[-+{MINUS}]?(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d+)?")
+# With a 0 before it, or longer than 64 bits, it is no number but the name of something.
+NUMBER: Final = re.compile(
+    rf"[-+{MINUS}]?(0|[1-9]\d{{0,2}}(,\d{{3}}){{1,5}}|[1-9]\d{{0,17}})(\.\d+)?", re.ASCII
+)
 NOTHING: Final = ("", "-", DASH)
 SPACES: Final = re.compile(r"\s+")
 

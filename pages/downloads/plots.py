@@ -5,7 +5,7 @@ print take neither, so both are written into the picture.
 """
 
 import re
-from html import escape
+from html import escape as escape_markup
 from html.parser import HTMLParser
 from typing import Final, NamedTuple
 
@@ -36,6 +36,8 @@ KEPT: Final = re.compile(
 )
 MEASURE: Final = re.compile(r"--at:\s*(-?[\d.]+)px")
 CAPTIONS: Final = ("figcaption", "h2")
+# XML has no way to write them.
+NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 PICTURE_CLASS: Final = "drawn"
 """Of positions in a replay: those are no plots."""
 
@@ -52,6 +54,11 @@ def read_plots(html: str) -> list[Plot]:
     reader = _Reader()
     reader.feed(html)
     return [Plot(title, _frame(title, height, parts)) for title, height, parts in reader.plots]
+
+
+def escape(text: str) -> str:
+    """Return a text as XML has it."""
+    return escape_markup(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def _frame(title: str, height: float, parts: list[str]) -> str:

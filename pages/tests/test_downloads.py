@@ -128,11 +128,21 @@ def test_a_season_is_a_file(client: Client, played: Tournament) -> None:
 
 
 def test_no_cell_is_taken_for_a_formula(client: Client, broker: Redis) -> None:
-    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "plain", 'a,"b"']
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "plain", 'a,"b"', "\N{FULLWIDTH EQUALS SIGN}1"]
     for name in names:
         Agent.objects.create(name=name, game="chess", policy="random")
     written = [line["name"] for line in _csv(client, "/agents/?format=csv")]
-    assert written == [*reversed(["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "plain", 'a,"b"'])]
+    guarded = [
+        "'=1+1",
+        "'+1",
+        "'-1",
+        "'@SUM(A1)",
+        "'\tx",
+        "plain",
+        'a,"b"',
+        "'\N{FULLWIDTH EQUALS SIGN}1",
+    ]
+    assert written == [*reversed(guarded)]
     # A number stays one, and Parquet has no formulas.
     assert list(files.write_csv([Column("n", float)], [(-1.5,)])) == [b"n\r\n-1.5\r\n", b""]
     assert next(files.write_csv([Column("=A1", str)], [("\n=1",)])) == b"'=A1\r\n\"'\n=1\"\r\n"
@@ -190,6 +200,37 @@ def test_columns_of_numbers_are_numbers() -> None:
         ("column 4", int),
     ]
     assert lines == [["a & b", 1234, -1.5, 2], ["none", None, None, 3]]
+
+
+def test_names_of_digits_stay_names(client: Client, broker: Redis) -> None:
+    texts = ("007", "1" * 30, "1,234,567,890,123,456,789", "\N{ARABIC-INDIC DIGIT ONE}")
+    for text in texts:
+        (table,) = read_tables(f"<table><tr><td>{text}</td></tr></table>")
+        assert type_table(table) == ([Column("column 1", str)], [[text]])
+    Agent.objects.create(name="1" * 30, game="chess", policy="random")
+    assert _parquet(client, "/agents/?table=1&format=parquet").num_rows == 1
+
+
+def test_a_plot_with_a_strange_name_is_still_xml() -> None:
+    (plot,) = read_plots("<h2>a\x01\x02&amp;\ufffe</h2><svg><text>b\x1f</text></svg>")
+    assert "a\ufffd\ufffd&" in str(ElementTree.fromstring(plot.svg).findtext(f"{SVG}title"))
+
+
+def test_a_board_and_a_season_are_read_piece_by_piece(
+    client: Client, played: Tournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = played.leaderboard
+    season = seasons.freeze(board, "autumn", actor=Actor("ada"), reason="It is over.", now=NOW)
+    for path in ("", f"seasons/{season.pk}/"):
+        address = f"/leaderboards/{board.name}/{path}?format=csv"
+        whole = _csv(client, address)
+        with monkeypatch.context() as patched:
+            patched.setattr("pages.board_table.ROWS_A_PIECE", 2)
+            with CaptureQueriesContext(connection) as queries:
+                assert _csv(client, address) == whole
+        rows = [q["sql"] for q in queries if "live_sigma" in q["sql"]]
+        assert len(rows) >= 4, "7 rows, 2 at once"
+        assert len(whole) == 7
 
 
 def test_a_plot_stands_alone(client: Client, played: Tournament) -> None:
