@@ -98,6 +98,8 @@ def send_file(request: HttpRequest, pk: int, form: str) -> HttpResponse:
     if form not in forms:
         raise Http404(f"match {pk} can be had as {' or '.join(forms)}, not as {form[:20]!r}")
     replay = replay_moves(match, steps=())
+    if replay.last_step < 0:
+        raise Http404(f"match {pk} cannot be played again: {replay.problem}")
     agents = {row.seat: str(row.agent) for row in match.seat_rows.all()}
     heading = notation.Heading(
         match=match.pk,

@@ -3,6 +3,7 @@
 What was recorded came from a play node: what does not fit the rules ends the replay in words.
 """
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,11 +14,13 @@ from arena.games.pictures import Grid, Side, check_picture
 from arena.parameters import parse_number
 from pages import drawings
 
+log = logging.getLogger(__name__)
+
 MAX_STEPS = 2_000
 """Moves that are played again for a page, so that none takes long; the API has all of them."""
 
-
-MAX_ERROR = 200
+MAX_ERROR, MAX_NAME, MAX_WORDS = 200, 200, 4_000
+"""Characters of what a plug-in says: its error, the name of an action, a position."""
 
 
 class Recorded(NamedTuple):
@@ -84,12 +87,21 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
     if recorded.game not in games.names():
         return empty._replace(problem=f"the game {recorded.game} is not installed here")
     try:
-        game = games.get(recorded.game).configured(recorded.parameters)
-        plies = recorded.opening_plies
-        plies = game.spec.opening_plies if plies is None else plies
-        state = game.start(recorded.game_seed, opening_plies=plies)
+        return _play_again(recorded, empty, steps)
     except ArenaError as error:
         return empty._replace(problem=str(error))
+    # Whatever else the code of a plug-in raises: the page of its match still stands.
+    except Exception as error:
+        log.exception("a match of %s cannot be played again", recorded.game)
+        named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+        return empty._replace(problem=f"the plug-in of the game {recorded.game} failed: {named}")
+
+
+def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None) -> Replay:
+    game = games.get(recorded.game).configured(recorded.parameters)
+    plies = recorded.opening_plies
+    plies = game.spec.opening_plies if plies is None else plies
+    state = game.start(recorded.game_seed, opening_plies=plies)
     teller = Teller(recorded.game)
     frame_maker = FrameMaker(game, steps, teller)
     frame_maker.add_frame(state)
@@ -120,7 +132,7 @@ class Teller:
         """Return what players call an action; plug-ins of before it was asked for have no name."""
         try:
             if action in state.legal_actions() and hasattr(state, "action_name"):
-                return str(state.action_name(action))
+                return str(state.action_name(action))[:MAX_NAME]
         except Exception as error:
             self._note("action_name", error)
         return f"action {action}"
@@ -129,7 +141,7 @@ class Teller:
         """Return a position in words, also of a plug-in of before it was asked for them."""
         try:
             if hasattr(state, "describe"):
-                return str(state.describe(seat))
+                return str(state.describe(seat))[:MAX_WORDS]
         except Exception as error:
             self._note("describe", error)
         return f"{len(state.actions)} moves were made."

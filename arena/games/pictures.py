@@ -20,6 +20,7 @@ TINTS: Final = frozenset(
 )
 """The colours there are; each is another one in the dark."""
 MAX_SHAPES = 3_000
+MAX_POINTS = 100
 MAX_SIZE = 10_000
 MAX_TEXT = 80
 DISC, RING, CROSS = "disc", "ring", "cross"
@@ -289,6 +290,8 @@ def _check_shape(shape: object) -> None:
     if shape.tint not in TINTS:
         raise PictureError(f"there is no tint {shape.tint!r:.20}: use {', '.join(sorted(TINTS))}")
     if isinstance(shape, Polygon):
+        if len(shape.points) > MAX_POINTS:
+            raise PictureError(f"{len(shape.points):,} points are more than {MAX_POINTS}")
         numbers: list[object] = [number for point in shape.points for number in point]
     else:
         numbers = [value for name, value in shape._asdict().items() if name not in ("tint", "text")]

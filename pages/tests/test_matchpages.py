@@ -158,6 +158,12 @@ def test_a_match_without_moves_has_no_frames_and_no_file(
     _get(client, f"/matches/{Match.objects.earliest('pk').pk}/{path}", status=404)
 
 
+def test_a_match_that_cannot_be_replayed_is_no_file(client: Client, played: Match) -> None:
+    type(played.leaderboard).objects.update(game="hex", game_parameters={"board_size": "large"})
+    page = _get(client, f"/matches/{played.pk}/download.sgf", status=404)
+    assert "board_size" in page
+
+
 def test_a_form_that_its_game_has_not_is_a_404_that_names_those_it_has(
     client: Client, played: Match
 ) -> None:

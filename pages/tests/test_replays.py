@@ -157,6 +157,7 @@ class Lying:
         Picture(10, 10, (Circle(1, 1, 1, "red"),) * 5_000),
         Picture(10, 10, (Polygon([(1, 1), (2, 2), (3, 1)], "red"),)),  # type: ignore[arg-type]
         Picture(10, 10, (Polygon(((1, 1, 1), (2, 2, 2)), "red"),)),  # type: ignore[arg-type]
+        Picture(10, 10, (Polygon(((1, 1),) * 100_000, "red"),)),
         ZeroDivisionError("by zero"),
     ],
 )
@@ -234,3 +235,28 @@ def test_a_plug_in_that_fails_is_named_and_its_actions_are_shown_bare(
         ]
     else:
         assert replay.frames[2].views[0].words == "2 moves were made."
+
+
+def test_long_words_of_a_plug_in_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = type(games.get("tic_tac_toe").start(7, opening_plies=0))
+    for method in ("describe", "action_name"):
+        monkeypatch.setattr(state, method, lambda *_: "x" * 10**6)
+    replay = replays.replay_match(_played("tic_tac_toe"))
+    assert len(replay.frames[1].views[0].words) <= replays.MAX_WORDS
+    assert len(replay.moves[0].name) <= replays.MAX_NAME
+
+
+@pytest.mark.parametrize("method", ["apply", "to_move"])
+def test_a_plug_in_that_cannot_be_played_again_is_named(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def fail(*_: object) -> int:
+        raise ZeroDivisionError("a fault of its author")
+
+    recorded = _played("tic_tac_toe")
+    monkeypatch.setattr(type(games.get("tic_tac_toe").start(7, opening_plies=0)), method, fail)
+    replay = replays.replay_match(recorded)
+    assert replay.last_step == -1
+    assert replay.problem == (
+        "the plug-in of the game tic_tac_toe failed: ZeroDivisionError: a fault of its author"
+    )
