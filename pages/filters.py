@@ -123,7 +123,9 @@ class Choice(NamedTuple):
 
 def read_view(request: HttpRequest) -> View:
     """Return what the address asks for. Raises Http404 naming what is wrong."""
-    fields = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
+    given = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
+    # PostgreSQL takes no NUL.
+    fields = {name: text.replace("\0", "\N{REPLACEMENT CHARACTER}") for name, text in given.items()}
     fields["sort"] = fields["sort"] or "rating"
     if fields["sort"].removeprefix("-") not in SORTS:
         raise Http404(f"sort must be one of {', '.join(SORTS)}, got {fields['sort'][:40]!r}")

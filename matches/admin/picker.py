@@ -48,9 +48,15 @@ def read_request(data: Mapping[str, Any]) -> Request:
     return Request(
         Leaderboard.objects.filter(pk=board).first() if board is not None else None,
         [pk for text in texts if (pk := parse_number(str(text))) is not None][:MOST_AT_ONCE],
-        str(data.get(FIND) or "").strip()[:120],
-        str(data.get(ADD) or ""),
+        _read_text(data, FIND),
+        _read_text(data, ADD),
     )
+
+
+def _read_text(data: Mapping[str, Any], name: str) -> str:
+    # PostgreSQL takes no NUL.
+    text = str(data.get(name) or "").strip()[:120]
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def list_playing(board: Leaderboard | None) -> QuerySet[Agent]:

@@ -107,7 +107,7 @@ class ListAddress:
     def read_tournament(self) -> int | None:
         """Return the number of a tournament. Raises BadAddressError where there is none."""
         number = self.read_number("tournament")
-        if number and not Tournament.objects.filter(pk=number).exists():
+        if number is not None and not Tournament.objects.filter(pk=number).exists():
             raise BadAddressError(f"there is no tournament {number}")
         return number
 
@@ -166,12 +166,15 @@ class ListAddress:
 
 
 def find_agents(texts: Sequence[str], game: str = "") -> list[Agent]:
-    """Return the agents of these ids or names, in their order. Raises BadAddressError."""
+    """Return the agents of these ids or names, in their order. Raises BadAddressError.
+
+    A number is an id where there is such an agent, else it is a name.
+    """
     words = [text.strip()[:MAX_TEXT].replace("\0", "") for text in texts]
     numbers = {word: parse_number(word, highest=HIGHEST) for word in words}
     by_id = Agent.objects.in_bulk([number for number in numbers.values() if number is not None])
     by_name: dict[str, list[Agent]] = {}
-    named = Agent.objects.filter(name__in=[word for word in words if numbers[word] is None])
+    named = Agent.objects.filter(name__in=words)
     for agent in named.filter(game=game) if game else named:
         by_name.setdefault(agent.name, []).append(agent)
     return [_only(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words]

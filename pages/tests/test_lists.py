@@ -239,3 +239,14 @@ def test_queries_do_not_grow_with_rows(
 
 def product_of_queries() -> list[tuple[str, str]]:
     return [(name, "from=2001-01-01") for name in LISTS]
+
+
+def test_no_tournament_has_the_number_0(client: Client) -> None:
+    for name in ("agents", "matches"):
+        assert "there is no tournament 0" in _get(client, f"/{name}/?tournament=0", status=400)
+
+
+def test_an_agent_called_by_a_number_is_found_by_it(client: Client, broker: Redis) -> None:
+    agent = Agent.objects.create(name="2048000", game="chess", policy="random")
+    assert _names(_get(client, "/tournaments/?agent=2048000")) == []
+    assert "2048000" in _get(client, f"/compare/?agents=2048000,{agent.pk}")
