@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from arena.errors import InvalidReturnsError, PictureError
+from arena.conformance import game_looks
+from arena.conformance import games as game_checks
+from arena.conformance.base import run_check
+from arena.conformance.games import CHECKS
 from arena.games import registry
 from arena.games.base import OVER, Game, GameSpec, State
 from arena.games.pictures import Circle, Picture
-from tests import game_checks
 from tests.catalogs import each, each_check
-from tests.game_checks import CHECKS
 
 Check = Callable[[Game], None]
 
@@ -32,11 +33,14 @@ def test_the_id_is_the_name_of_the_file(name: str) -> None:
 @each(registry.names())
 def test_every_game_of_the_catalog_is_drawn(name: str) -> None:
     game = registry.get(name)
-    assert game_checks.draw(game, game.start(1, opening_plies=0), None) is not None
+    assert game_looks.draw_state(game, game.start(1, opening_plies=0), None) is not None
 
 
 def test_the_checks_are_all_listed() -> None:
-    public = {name for name, value in vars(game_checks).items() if _is_check(value)}
+    modules = (game_checks, game_looks)
+    public = {
+        name for module in modules for name, value in vars(module).items() if _is_check(value)
+    }
     assert public == {check.__name__ for check in CHECKS}
 
 
@@ -261,20 +265,16 @@ BROKEN: tuple[tuple[Check, Game], ...] = (
     (game_checks.chance_follows_the_seed, with_state(Unrepeatable)),
     (game_checks.refuses_unknown_parameters, cast(Game, AnyParameters())),
     (game_checks.refuses_impossible_openings, cast(Game, AnyOpening())),
-    (game_checks.describes_every_position_in_words, with_state(EngineDump)),
-    (game_checks.names_every_action, with_state(NumbersForNames)),
-    (game_checks.draws_what_can_be_shown, cast(Game, DrawsMarkup())),
-    (game_checks.tells_a_seat_no_more_than_it_sees, cast(Game, HiddenTellsAll())),
+    (game_looks.describes_every_position_in_words, with_state(EngineDump)),
+    (game_looks.names_every_action, with_state(NumbersForNames)),
+    (game_looks.draws_what_can_be_shown, cast(Game, DrawsMarkup())),
+    (game_looks.tells_a_seat_no_more_than_it_sees, cast(Game, HiddenTellsAll())),
 )
-
-
-REFUSALS = (AssertionError, InvalidReturnsError, IndexError, PictureError, pytest.fail.Exception)
 
 
 @pytest.mark.parametrize(("check", "game"), BROKEN)
 def test_the_check_finds_the_broken_game(check: Check, game: Game) -> None:
-    with pytest.raises(REFUSALS):
-        check(game)
+    assert run_check(check, game)
 
 
 def test_every_check_has_a_game_that_fails_it() -> None:

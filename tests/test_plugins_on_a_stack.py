@@ -12,11 +12,11 @@ import pytest
 
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
+from matches.tests.plugin_folder import write_plugins
 from tests.commands import evalsite
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-PLUGINS = ROOT / "examples" / "plugins"
 LIMIT_S = 120
 Evaluate = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -25,11 +25,8 @@ Evaluate = Callable[..., "subprocess.CompletedProcess[str]"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return plug-ins of which two can be used."""
     root = tmp_path_factory.mktemp("plugins")
-    for family in ("games", "policies"):
-        (root / family).mkdir()
-    nim = (PLUGINS / "games/nim.py").read_text()
-    (root / "games/nim.py").write_text(nim)
-    (root / "policies/centre.py").write_text((PLUGINS / "policies/centre.py").read_text())
+    write_plugins(root)
+    nim = (root / "games/nim.py").read_text()
     (root / "games/broken.py").write_text("import a_module_that_is_not_there")
     (root / "policies/broken.py").write_text("POLICY = (")
     solo = nim.replace('id="nim"', 'id="solo"').replace("n_seats=2", "n_seats=1")
@@ -91,7 +88,7 @@ def test_one_bad_plugin_stops_nothing_else(
         assert word in refused.stderr
     # Of a game that this process knows and control does not.
     (tmp_path / "games").mkdir()
-    (tmp_path / "games/other.py").write_text((PLUGINS / "games/nim.py").read_text())
+    (tmp_path / "games/other.py").write_text((folder / "games/nim.py").read_text())
     schedule(stack, "other", plugins=f"{folder}:{tmp_path}")
     wait_until_held_back(stack, "unknown game 'other'")
     for game in ("nim", "connect_four"):

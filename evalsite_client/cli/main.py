@@ -20,6 +20,7 @@ from evalsite_client.cli import (
     leaderboards,
     operating,
     options,
+    plugins,
     schedules,
     seasons,
     tokens,
@@ -90,7 +91,7 @@ ADDING: Final = (
         seasons.add_commands,
         workers.add_commands,
     ),
-    *(trajectories.add_commands, tokens.add_commands),
+    *(trajectories.add_commands, tokens.add_commands, plugins.add_commands),
 )
 
 

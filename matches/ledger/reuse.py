@@ -1,9 +1,9 @@
 """Known matches: the same agents met in the same seats in the same game before.
 
-Agents decide by what they see and the seed of the game (tests/policy_checks.py), so a game that was
-played says all that playing it again would. Known is a match of a rated tournament without emulated
-faults, of the same seed set and limits, on this or a comparable leaderboard, whose season is not
-over, unless a forfeit ended it that another machine may not repeat (a time-out, a crash).
+Agents decide by what they see and the seed of the game (arena/conformance/policies.py), so a game
+that was played says all that playing it again would. Known is a match of a rated tournament without
+emulated faults, of the same seed set and limits, on this or a comparable leaderboard, whose season
+is not over, unless a forfeit ended it that another machine may not repeat (a time-out, a crash).
 
 A known match is not played again: it is over when it is planned, with the outcome of the one that
 `same_as` names. Those that were under way at the same time, or are played again on purpose, get the

@@ -10,20 +10,32 @@ import pytest
 
 from arena import catalogs, plugins
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "plugins"
+SKELETONS = Path(__file__).resolve().parents[2] / "evalsite_client" / "skeletons"
 GAME, POLICY = "nim", "centre"
+# By their files: which skeleton of `evalsite plugin new` each is.
+FILES = {
+    f"games/{GAME}.py": "game",
+    f"policies/{POLICY}.py": "policy",
+    "architectures/linear.py": "architecture",
+}
+
+
+def write_plugins(root: Path) -> None:
+    """Write the plug-ins that an author starts from into a folder."""
+    for file, family in FILES.items():
+        path = root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = (SKELETONS / f"{family}.txt").read_text(encoding="utf-8")
+        path.write_text(text.replace("NAME", path.stem), encoding="utf-8")
 
 
 class PluginFolder:
-    """The example plug-ins in a folder of their own."""
+    """Plug-ins in a folder of their own."""
 
     def __init__(self, root: Path) -> None:
-        """Copy them."""
+        """Write them."""
         self.root = root
-        for file in ("games/nim.py", "policies/centre.py", "architectures/linear.py"):
-            path = root / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text((EXAMPLES / file).read_text(encoding="utf-8"), encoding="utf-8")
+        write_plugins(root)
         self.game, self.policy = root / "games/nim.py", root / "policies/centre.py"
         self.architecture = root / "architectures/linear.py"
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arena.conformance.standings import standing
 from arena.errors import ParameterError, UnknownNameError
 from arena.pairing import registry
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Field, PairingError
-from arena.pairing.tests.standings import standing
 
 
 def test_an_adaptive_pairing_is_no_static_one() -> None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.conformance.standings import standing, won
 from arena.pairing.base import Field, Meeting, PairingError
 from arena.pairing.bracket import BracketSlot, KnockoutRules, build_bracket, open_slots
 from arena.pairing.catalog.knockout import PAIRING
-from arena.pairing.tests.standings import standing, won
 
 ONE = KnockoutRules(best_of=1, n_tie_breaks=1)
 

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from arena.conformance.standings import standing
 from arena.errors import ParameterError
 from arena.pairing.base import Field, PairingError
 from arena.pairing.catalog.gauntlet import PAIRING
-from arena.pairing.tests.standings import standing
 from arena.ratings.tests.simulated import simulated
 
 KNOWN = standing(Field(10, 2), simulated(8, 400, seed=1).results)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from arena.conformance.standings import standing, won
 from arena.pairing.base import Field, Lineup, Meeting
 from arena.pairing.catalog.groups import PAIRING
-from arena.pairing.tests.standings import standing, won
 
 SMALL = PAIRING.configured({"group_size": 4, "rounds": 3, "stages": 2, "finalists": 3})
 

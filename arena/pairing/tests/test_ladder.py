@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from arena.conformance.standings import standing
 from arena.pairing.base import Field
 from arena.pairing.catalog.ladder import PAIRING
-from arena.pairing.tests.standings import standing
 
 CHAIN = np.array([(i, i + 1, 1) for i in range(5)] * 3)
 

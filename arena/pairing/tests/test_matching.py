@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.conformance.standings import standing
 from arena.pairing.base import Field
 from arena.pairing.matching import count_agent_results, expected_information, match_greedily
-from arena.pairing.tests.standings import standing
 from arena.ratings.base import BETA
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arena.conformance.standings import standing
 from arena.pairing.base import Field, PairingError
 from arena.pairing.catalog import order_information
 from arena.pairing.catalog.order_information import PAIRING
-from arena.pairing.tests.standings import standing
 from arena.ratings.tests.simulated import simulated
 
 

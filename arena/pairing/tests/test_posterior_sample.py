@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arena.conformance.standings import standing
 from arena.pairing.base import Field
 from arena.pairing.catalog.posterior_sample import PAIRING
-from arena.pairing.tests.standings import standing
 from arena.ratings.tests.simulated import simulated
 
 KNOWN = standing(Field(20, 2), simulated(20, 4000, seed=5).results)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import trueskill
 
+from arena.conformance.standings import standing
 from arena.pairing.base import Field
 from arena.pairing.catalog.quality import PAIRING, draw_quality
-from arena.pairing.tests.standings import standing
 from arena.ratings.tests.simulated import simulated
 
 KNOWN = standing(Field(9, 2), simulated(9, 600, seed=5).results)

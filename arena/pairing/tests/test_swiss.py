@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.conformance.standings import standing, won
 from arena.pairing.base import Field, Lineup, Meeting, Standing
 from arena.pairing.catalog.swiss import PAIRING
 from arena.pairing.rematches import pair_without_rematches
-from arena.pairing.tests.standings import standing, won
 
 
 def pairs(lineups: list[Lineup]) -> set[frozenset[int]]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.conformance.networks import Linear
 from arena.errors import InvalidOutputError, ParameterError
 from arena.games import registry as games
 from arena.games.base import OVER, Game
@@ -15,7 +16,6 @@ from arena.policies.base import Row
 from arena.policies.catalog.network import POLICY, LogitsPolicy
 from arena.policies.network_policy import FloatBatch, NetworkOutput
 from arena.policies.sampling import choose_greedy, row_uniforms, sample_actions
-from arena.policies.tests.networks import Linear
 from arena.policies.tests.positions import row_after
 
 FOUR = games.get("connect_four")

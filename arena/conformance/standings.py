@@ -1,4 +1,4 @@
-"""What is known at some moment of a tournament, for tests of adaptive pairings."""
+"""What is known at some moment of a tournament, for checks of adaptive pairings."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,13 +36,14 @@ def standing(
 
 
 def in_flight(meetings: Sequence[Meeting]) -> dict[tuple[int, int], int]:
-    found = Counter[tuple[int, int]]()
+    """Return how many matches of open blocks there are, by pair."""
+    n_open = Counter[tuple[int, int]]()
     for meeting in meetings:
         if meeting.points is None:
             members = sorted(meeting.lineup)
             pairs = [(i, j) for i in members for j in members if i < j]
-            found.update(dict.fromkeys(pairs, len(members)))
-    return dict(found)
+            n_open.update(dict.fromkeys(pairs, len(members)))
+    return dict(n_open)
 
 
 def won(first: int, second: int, points: float = 2.0) -> Meeting:

@@ -1,7 +1,8 @@
-"""Networks without torch, for the tests of whatever asks one."""
+"""A network without torch, for whatever asks one to be checked."""
 
 import numpy as np
 
+from arena.conformance.base import require
 from arena.games.base import Game
 from arena.policies.network_policy import FloatBatch, NetworkOutput
 
@@ -10,6 +11,7 @@ class Linear:
     """A network of one layer; with `size` it also adds up what it has seen."""
 
     def __init__(self, game: Game, *, size: int = 0, seed: int = 3) -> None:
+        """Draw the weights from the seed."""
         rng = np.random.default_rng(seed)
         n_inputs = int(np.prod(game.spec.observation_shape))
         self.weights = rng.standard_normal((n_inputs, game.spec.n_actions))
@@ -20,12 +22,16 @@ class Linear:
         self.spoil: float | None = None
 
     def submit(self, observations: FloatBatch, states: FloatBatch) -> tuple[FloatBatch, FloatBatch]:
-        assert observations.dtype == states.dtype == np.float32
-        assert states.shape == (len(observations), self.state_size)
+        """Take rows to answer. Raises ConformanceError for other types and shapes than float32."""
+        dtypes = (observations.dtype, states.dtype)
+        require(dtypes == (np.float32, np.float32), f"rows must be float32, are {dtypes}")
+        shape = (len(observations), self.state_size)
+        require(states.shape == shape, f"states must have shape {shape}, have {states.shape}")
         self.blocks.append(len(observations))
         return observations.copy(), states.copy()
 
     def result(self, ticket: tuple[FloatBatch, FloatBatch]) -> NetworkOutput:
+        """Return the answer to rows."""
         observations, states = ticket
         flat = observations.reshape(len(observations), -1).astype(np.float64)
         after = np.tanh(0.5 * states + flat @ self.mixed)

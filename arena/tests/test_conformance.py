@@ -1,0 +1,138 @@
+"""How checks are listed, run and reported; tests/ at the top tests that they find mistakes."""
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from io import StringIO
+
+import pytest
+
+from arena.conformance import policies
+from arena.conformance.base import ConformanceError, expect_error, require, run_check
+from arena.conformance.families import FAMILIES
+from arena.conformance.networks import Linear
+from arena.conformance.reporting import main, report_checks
+from arena.errors import IllegalActionError, ParameterError
+from arena.games import registry as games
+from arena.policies import registry as kinds
+
+
+def raise_error(error: BaseException) -> None:
+    raise error
+
+
+def test_a_requirement_that_is_kept_says_nothing() -> None:
+    require(True, "change this")
+    with pytest.raises(ConformanceError, match="change this"):
+        require([], "change this")
+
+
+def test_an_expected_error_must_be_raised_and_name_its_parameter() -> None:
+    with expect_error(ParameterError, "refuse it", name="size"):
+        raise ParameterError("mine", "size", "is odd")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        partial(raise_error, ParameterError("mine", "other", "is odd")),
+        partial(raise_error, ValueError("odd")),
+        list,
+    ],
+)
+def test_another_error_or_none_is_not_what_was_expected(act: Callable[[], object]) -> None:
+    expected = expect_error(ParameterError, "refuse it", name="size")
+    with pytest.raises(ConformanceError, match="refuse it"), expected:
+        act()
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ConformanceError("change\n  this"), "change this"),
+        (ValueError("odd\nvalue"), "raised ValueError: odd value"),
+        (SystemExit(3), "raised SystemExit: 3"),
+    ],
+)
+def test_why_a_check_fails_is_one_line(error: BaseException, line: str) -> None:
+    told = run_check(raise_error, error)
+    assert told.startswith(line)
+    assert "\n" not in told
+    assert isinstance(error, ConformanceError) or "test_conformance.py:" in told
+    assert run_check(print) == ""
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        ("game", "tic_tac_toe"),
+        ("policy", "random"),
+        ("pairing", "swiss"),
+        ("pairing", "double_round_robin"),
+    ],
+)
+def test_the_checks_of_an_entry_are_listed(family: str, name: str) -> None:
+    named = dict(FAMILIES[family](name, ()))
+    assert len(named) > 5
+    assert named["is_named_by_its_file"]() is None
+
+
+def test_a_policy_that_refuses_all_games_is_told_to_name_one() -> None:
+    with pytest.raises(ConformanceError, match=r"--game: refused .*kuhn_poker"):
+        FAMILIES["policy"]("alphabeta", ("kuhn_poker",))
+    names = [name for name, _ in FAMILIES["policy"]("random", ("hex", "othello"))]
+    assert "plays_legal_actions on hex" in names
+    assert not any("tic_tac_toe" in name for name in names)
+
+
+def test_the_speed_of_a_game_is_told() -> None:
+    told = dict(FAMILIES["game"]("tic_tac_toe", ()))["is_fast_enough_to_tell"]()
+    assert "random steps a second" in str(told)
+
+
+def reported(checks: Callable[[], object], n_skipped: int = 0) -> list[dict[str, object]]:
+    lines = StringIO()
+    report_checks(checks, lines, n_skipped=n_skipped)  # type: ignore[arg-type]
+    return [json.loads(line) for line in lines.getvalue().splitlines()]
+
+
+def test_what_becomes_of_each_check_is_reported_as_it_ends() -> None:
+    checks = [
+        ("first", lambda: "a note"),
+        ("second", lambda: raise_error(ConformanceError("change this"))),
+    ]
+    loaded: list[dict[str, object]] = [
+        {"begins": "can_be_loaded"},
+        {"failure": "", "note": "", "n_checks": 2},
+    ]
+    first = [{"begins": "first"}, {"failure": "", "note": "a note"}]
+    second = [{"begins": "second"}, {"failure": "change this", "note": ""}]
+    assert reported(lambda: checks) == [*loaded, *first, *second]
+    assert reported(lambda: checks, 1) == [*loaded, *second]
+    failed = reported(lambda: raise_error(IllegalActionError("no")))
+    assert failed[1]["n_checks"] == 0
+    assert "IllegalActionError" in str(failed[1]["failure"])
+
+
+def test_the_process_writes_to_the_open_file_it_is_given() -> None:
+    reading, writing = os.pipe()
+    main({"game": lambda name, on: []}, ["game", "mine", "--lines", str(writing)])
+    with os.fdopen(reading) as lines:
+        assert [json.loads(line) for line in lines][1] == {
+            "failure": "",
+            "note": "",
+            "n_checks": 0,
+        }
+
+
+def test_a_network_that_is_asked_wrongly_says_so() -> None:
+    game = games.get("tic_tac_toe")
+    (row, *_) = policies.make_rows(game)
+    observation = row.state.observation(0)[None]
+    network = Linear(game)
+    with pytest.raises(ConformanceError, match="rows must be float32"):
+        network.submit(observation.astype("f8"), observation[:, :0])
+    with pytest.raises(ConformanceError, match="states must have shape"):
+        network.submit(observation.astype("f4"), observation.astype("f4"))
+    assert kinds.get("network").build(game, {})
