@@ -43,6 +43,7 @@ TYPED = {
     "./run evaluate",
     "./run gate",
     "./run generate",
+    "./run plugin",
     "./run schedule",
     "./run stop",
 }

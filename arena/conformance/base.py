@@ -62,4 +62,8 @@ def bind_checks(
 ) -> list[NamedCheck]:
     """Return checks bound to what they check; under: what else they are run on, such as a game."""
     label = f" on {under}" if under else ""
-    return [(f"{check.__name__}{label}", partial(check, *entries)) for check in checks]
+    names = (check.__name__.replace("_", " ") for check in checks)
+    return [
+        (f"{name}{label}", partial(check, *entries))
+        for name, check in zip(names, checks, strict=True)
+    ]

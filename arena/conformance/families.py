@@ -21,7 +21,7 @@ def list_game_checks(name: str, on_games: Sequence[str]) -> list[NamedCheck]:
     return [
         name_check(game.spec.id, name),
         *bind_checks(games.CHECKS, game),
-        ("is_fast_enough_to_tell", partial(games.measure_speed, game)),
+        ("plays at a speed", partial(games.measure_speed, game)),
     ]
 
 
@@ -51,7 +51,7 @@ def list_pairing_checks(name: str, on_games: Sequence[str]) -> list[NamedCheck]:
 def name_check(own_id: str, name: str) -> NamedCheck:
     """Return the check that an entry is named as its file."""
     change = f"its id must be the name of its file, {name!r}, and is {own_id!r}"
-    return "is_named_by_its_file", partial(require, own_id == name, change)
+    return "is named by its file", partial(require, own_id == name, change)
 
 
 FAMILIES: dict[str, Callable[[str, Sequence[str]], list[NamedCheck]]] = {

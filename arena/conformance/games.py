@@ -94,8 +94,8 @@ def observes_in_the_declared_form(game: Game) -> None:
             require(np.isfinite(first.astype(np.float64)).all(), "an observation must be finite")
             kept = first.copy()
             first.fill(SPOILT)
-            is_kept = (first == SPOILT).all()
-            is_new = is_kept and np.array_equal(state.observation(seat), kept)
+            is_fresh = np.array_equal(state.observation(seat), kept)
+            is_new = is_fresh and (first == SPOILT).all()
             require(is_new, "observation() must return a new array each time: copy it")
 
 

@@ -23,8 +23,8 @@ class Linear:
 
     def submit(self, observations: FloatBatch, states: FloatBatch) -> tuple[FloatBatch, FloatBatch]:
         """Take rows to answer. Raises ConformanceError for other types and shapes than float32."""
-        dtypes = (observations.dtype, states.dtype)
-        require(dtypes == (np.float32, np.float32), f"rows must be float32, are {dtypes}")
+        dtypes = [rows.dtype.name for rows in (observations, states)]
+        require(dtypes == ["float32"] * 2, f"rows must be float32, are {dtypes}")
         shape = (len(observations), self.state_size)
         require(states.shape == shape, f"states must have shape {shape}, have {states.shape}")
         self.blocks.append(len(observations))

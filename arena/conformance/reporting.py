@@ -13,7 +13,7 @@ from typing import IO
 
 from arena.conformance.base import NamedCheck, run_check
 
-LOADS = "can_be_loaded"
+LOADS = "can be loaded"
 
 
 def report_checks(

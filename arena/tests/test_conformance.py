@@ -5,16 +5,20 @@ import os
 from collections.abc import Callable
 from functools import partial
 from io import StringIO
+from runpy import run_module
+from typing import Any, cast
 
 import pytest
+from numpy.typing import NDArray
 
-from arena.conformance import policies
+from arena.conformance import game_looks, policies
 from arena.conformance.base import ConformanceError, expect_error, require, run_check
 from arena.conformance.families import FAMILIES
 from arena.conformance.networks import Linear
 from arena.conformance.reporting import main, report_checks
 from arena.errors import IllegalActionError, ParameterError
 from arena.games import registry as games
+from arena.games.base import Game
 from arena.policies import registry as kinds
 
 
@@ -75,19 +79,19 @@ def test_why_a_check_fails_is_one_line(error: BaseException, line: str) -> None:
 def test_the_checks_of_an_entry_are_listed(family: str, name: str) -> None:
     named = dict(FAMILIES[family](name, ()))
     assert len(named) > 5
-    assert named["is_named_by_its_file"]() is None
+    assert named["is named by its file"]() is None
 
 
 def test_a_policy_that_refuses_all_games_is_told_to_name_one() -> None:
     with pytest.raises(ConformanceError, match=r"--game: refused .*kuhn_poker"):
         FAMILIES["policy"]("alphabeta", ("kuhn_poker",))
     names = [name for name, _ in FAMILIES["policy"]("random", ("hex", "othello"))]
-    assert "plays_legal_actions on hex" in names
+    assert "plays legal actions on hex" in names
     assert not any("tic_tac_toe" in name for name in names)
 
 
 def test_the_speed_of_a_game_is_told() -> None:
-    told = dict(FAMILIES["game"]("tic_tac_toe", ()))["is_fast_enough_to_tell"]()
+    told = dict(FAMILIES["game"]("tic_tac_toe", ()))["plays at a speed"]()
     assert "random steps a second" in str(told)
 
 
@@ -103,7 +107,7 @@ def test_what_becomes_of_each_check_is_reported_as_it_ends() -> None:
         ("second", lambda: raise_error(ConformanceError("change this"))),
     ]
     loaded: list[dict[str, object]] = [
-        {"begins": "can_be_loaded"},
+        {"begins": "can be loaded"},
         {"failure": "", "note": "", "n_checks": 2},
     ]
     first = [{"begins": "first"}, {"failure": "", "note": "a note"}]
@@ -129,10 +133,33 @@ def test_the_process_writes_to_the_open_file_it_is_given() -> None:
 def test_a_network_that_is_asked_wrongly_says_so() -> None:
     game = games.get("tic_tac_toe")
     (row, *_) = policies.make_rows(game)
-    observation = row.state.observation(0)[None]
+    observation: NDArray[Any] = row.state.observation(0)[None]
     network = Linear(game)
     with pytest.raises(ConformanceError, match="rows must be float32"):
         network.submit(observation.astype("f8"), observation[:, :0])
     with pytest.raises(ConformanceError, match="states must have shape"):
         network.submit(observation.astype("f4"), observation.astype("f4"))
     assert kinds.get("network").build(game, {})
+
+
+class Undrawn:
+    """Tic-tac-toe that does not draw itself."""
+
+    def __init__(self) -> None:
+        self._game = games.get("tic_tac_toe")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "picture":
+            raise AttributeError(name)
+        return getattr(self._game, name)
+
+
+def test_a_game_need_not_be_drawn() -> None:
+    game_looks.draws_what_can_be_shown(cast(Game, Undrawn()))
+
+
+def test_the_module_is_what_the_command_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["arena.conformance", "game", "chess"])
+    with pytest.raises(SystemExit) as ended:
+        run_module("arena.conformance", run_name="__main__")
+    assert ended.value.code == 2, "it needs --lines"

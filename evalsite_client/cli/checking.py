@@ -16,7 +16,7 @@ from typing import IO, Final, NamedTuple
 from evalsite_client.cli.clone import find_package
 
 PLUGINS: Final = "EVALSITE_PLUGINS"
-LOADS: Final = "can_be_loaded"
+LOADS: Final = "can be loaded"
 """What arena.conformance.reporting calls the first check."""
 MOST_BYTES: Final = 2**16
 

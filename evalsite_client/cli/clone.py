@@ -15,7 +15,8 @@ def find_package(package: str) -> dict[str, str]:
     Raises InputError where there is none, with the command that installs it.
     """
     environment = dict(os.environ)
-    if find_spec(package) is None and (CLONE / package).is_dir():
+    # A process of another folder does not find what this one does: the clone is named either way.
+    if (CLONE / package).is_dir():
         paths = [str(CLONE), *filter(None, [environment.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(paths)
     elif find_spec(package) is None:

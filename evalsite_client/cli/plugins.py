@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from evalsite_client.cli.checking import Checked, check_plugin
-from evalsite_client.cli.options import add_command, read_seconds
+from evalsite_client.cli.options import add_command, make_common_options, read_seconds
 from evalsite_client.cli.show import Answer
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
@@ -41,12 +41,17 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         examples="  evalsite plugin new game my_game\n  evalsite plugin check games/my_game.py",
     )
     actions = parser.add_subparsers(metavar="ACTION")
-    check = actions.add_parser("check", help="run all checks of its family, without a server")
+    common = [make_common_options()]
+    check = actions.add_parser(
+        "check", help="run all checks of its family, without a server", parents=common
+    )
     check.add_argument("file", type=Path)
     check.add_argument("--game", action="append", default=[], help="to check a policy on")
     check.add_argument("--limit", type=read_seconds, default=SECONDS, metavar="S", help="a check")
     check.set_defaults(run=check_file)
-    new = actions.add_parser("new", help="write a small one that passes, to start from")
+    new = actions.add_parser(
+        "new", help="write a small one that passes, to start from", parents=common
+    )
     new.add_argument("family", choices=tuple(FAMILIES))
     new.add_argument("name", help="its id, and the name of its file")
     new.add_argument("--folder", type=Path, default=Path(), help="the folder of your plug-ins")
@@ -78,8 +83,7 @@ def check_file(client: Client, given: Namespace) -> Answer:
 
 def _format_checked(checked: Checked) -> str:
     rest = "; ".join(filter(None, (checked.failure, checked.note)))
-    name = checked.name.replace("_", " ")
-    return f"{'FAIL' if checked.failure else 'ok  '}  {name}{': ' if rest else ''}{rest}"
+    return f"{'FAIL' if checked.failure else 'ok  '}  {checked.name}{': ' if rest else ''}{rest}"
 
 
 def write_skeleton(client: Client, given: Namespace) -> Answer:

@@ -152,5 +152,5 @@ def test_json_has_every_check(check: Check) -> None:
     path = write("pairing", "mine")
     status, printed = check(path, "--json")
     assert status == 0
-    assert '"name": "can_be_loaded"' in printed
+    assert '"name": "can be loaded"' in printed
     assert "checks passed" not in printed

@@ -1,0 +1,149 @@
+"""Matches played in this process, without any server: `arena.play`."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from arena.errors import ArenaError, IllegalActionError
+from arena.games import registry as games
+from arena.games.base import OVER, Game, forfeit_ranks, ranks
+from arena.pairing import registry as pairings
+from arena.pairing.base import Field, count_blocks, rotate_seats
+from arena.policies import registry as policies
+from arena.policies.base import Policy, Row
+from arena.policies.callables import Act, CallablePolicy
+from arena.policies.spec import parse_policy
+from arena.seeding import derive
+
+# Matches that go on together, so that policies see blocks of rows.
+N_TOGETHER = 1_000
+PAIRING = "double_round_robin"
+
+# A policy as the command line spells it, one that is built, or a function of what a seat sees.
+Agent = str | Policy | Act
+
+
+@dataclass(frozen=True)
+class PlayedMatch:
+    """A match that is over.
+
+    lineup: names of agents by seat. ranks: by seat, 0 the best. returns: by seat, empty after a
+    forfeit. With the game seed the actions replay it. guilty_seat: which seat failed and has lost
+    by that, else None; problem: how it failed.
+    """
+
+    lineup: tuple[str, ...]
+    game_seed: int
+    actions: tuple[int, ...]
+    ranks: tuple[int, ...]
+    returns: tuple[float, ...] = ()
+    guilty_seat: int | None = None
+    problem: str = ""
+
+
+def play(
+    game: str | Game, agents: Mapping[str, Agent] | Sequence[str], n: int, seed: int
+) -> list[PlayedMatch]:
+    """Play n matches, rounded up to whole blocks: every agent once in every seat of an opening.
+
+    agents: by name; policies that are spelled may go without names. Who meets whom follows from
+    the seed by a double round robin, and so does all chance: the same call gives the same matches.
+    An agent that raises or plays illegally loses. Raises ArenaError for what cannot be played.
+    """
+    rules = games.get(game) if isinstance(game, str) else game
+    named = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
+    names, built = list(named), {name: _build(rules, agent) for name, agent in named.items()}
+    field = Field(len(names), rules.spec.n_seats, rules.spec.team_size)
+    n_blocks = count_blocks(n, field.n_seats)
+    blocks = pairings.get(PAIRING).pair(field, n_blocks, seed=derive("pair", seed))
+    planned = [
+        (tuple(names[agent] for agent in lineup), derive("play", seed, block))
+        for block, agents_of_block in enumerate(blocks)
+        for lineup in rotate_seats(agents_of_block)
+    ]
+    matches = [_Match(rules, lineup, game_seed) for lineup, game_seed in planned]
+    for start in range(0, len(matches), N_TOGETHER):
+        _play_together(matches[start : start + N_TOGETHER], built)
+    return [match.finish() for match in matches]
+
+
+def _build(game: Game, agent: Agent) -> Policy:
+    if isinstance(agent, str):
+        kind, parameters = parse_policy(agent)
+        return policies.get(kind).build(game, parameters)
+    # By what it offers: a policy need not be of a class of ours.
+    return agent if hasattr(agent, "act") else CallablePolicy(agent)
+
+
+class _Match:
+    """One match under way; its episode begins when it is first asked for."""
+
+    def __init__(self, game: Game, lineup: tuple[str, ...], game_seed: int) -> None:
+        self.spec, self.lineup, self.game_seed = game.spec, lineup, game_seed
+        self.state = game.start(game_seed, opening_plies=game.spec.opening_plies)
+        self.guilty_seat: int | None = None
+        self.problem = ""
+
+    @property
+    def is_over(self) -> bool:
+        return self.guilty_seat is not None or self.state.to_move() == OVER
+
+    @property
+    def mover(self) -> str:
+        return self.lineup[self.state.to_move()]
+
+    def row(self) -> Row:
+        return Row(self.state, self.state.to_move(), self.game_seed)
+
+    def apply(self, action: int) -> None:
+        if len(self.state.actions) >= self.spec.max_steps:
+            raise ArenaError(f"{self.spec.id}: not over after {self.spec.max_steps} steps")
+        try:
+            self.state.apply(action)
+        except IllegalActionError as error:
+            self.charge(error)
+
+    def charge(self, error: Exception) -> None:
+        """End the match by a forfeit of the seat to move."""
+        self.guilty_seat = self.state.to_move()
+        self.problem = f"{type(error).__name__}: {error}"
+
+    def finish(self) -> PlayedMatch:
+        n_seats, teams = self.spec.n_seats, self.spec.teams
+        actions = tuple(self.state.actions)
+        if self.guilty_seat is not None:
+            forfeit = tuple(forfeit_ranks(self.guilty_seat, n_seats, teams))
+            ended = (forfeit, (), self.guilty_seat, self.problem)
+            return PlayedMatch(self.lineup, self.game_seed, actions, *ended)
+        returns = self.state.returns()
+        final = tuple(ranks(returns, n_seats, teams))
+        return PlayedMatch(self.lineup, self.game_seed, actions, final, tuple(returns))
+
+
+def _play_together(matches: Iterable[_Match], built: Mapping[str, Policy]) -> None:
+    """Play matches to their ends, each step of an agent in one block of rows."""
+    running = [match for match in matches if not match.is_over]
+    while running:
+        by_mover: dict[str, list[_Match]] = defaultdict(list)
+        for match in running:
+            by_mover[match.mover].append(match)
+        for name, asked in by_mover.items():
+            _move(built[name], asked)
+        running = [match for match in running if not match.is_over]
+
+
+def _move(policy: Policy, asked: Sequence[_Match]) -> None:
+    """Apply the answers of a policy; where a block fails, its rows are asked one by one."""
+    try:
+        actions = policy.act([match.row() for match in asked])
+        if len(actions) != len(asked):
+            raise ValueError(f"{len(actions)} actions for {len(asked)} rows")
+    # Whatever the code of an agent raises is charged to it.
+    except Exception as error:
+        if len(asked) == 1:
+            asked[0].charge(error)
+        for match in asked if len(asked) > 1 else ():
+            _move(policy, [match])
+        return
+    for match, action in zip(asked, actions, strict=True):
+        match.apply(action)
