@@ -137,8 +137,7 @@ def _perform_all(question: Question, form: forms.Form) -> HttpResponse:
 
 def _perform_one(question: Question, line: Line, values: FormValues, tally: Tally) -> None:
     """Do the act to one row as it is now, unless the user saw another one."""
-    # Locked: whoever answers the same question at the same time waits, and then sees this one done.
-    row = type(line.row)._default_manager.select_for_update().filter(pk=line.row.pk).first()
+    row = question.act.lock_row(line.row)
     if row is None:
         tally.refused.append(f"{line.row}: it is not there any more")
         return

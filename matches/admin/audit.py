@@ -64,7 +64,10 @@ class TargetFilter(admin.SimpleListFilter):
     title = "target"
     parameter_name = "target_kind"
     # Written down: to ask the audit for its kinds would read all of it.
-    kinds = ("agent", "checkpoint", "leaderboard", "match", "schedule", "tokenaccess")
+    kinds = (
+        *("agent", "campaign", "checkpoint", "leaderboard", "match"),
+        *("schedule", "tokenaccess"),
+    )
 
     def lookups(self, *_: object) -> list[tuple[str, str]]:
         """Return the kinds of targets."""

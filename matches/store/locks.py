@@ -1,13 +1,31 @@
-"""One order of locking for all who write matches: orders, matches, tournaments, leaderboards.
+"""One order of locking for all who write matches.
 
-Within each by primary key, until the commit. Two transactions that take the same rows in two orders
-end in a deadlock, and PostgreSQL then ends one of them. SQLite lets one write at a time.
+Turns, campaigns, orders, matches, tournaments, leaderboards; within each by primary key, until the
+commit. Two transactions that take the same rows in two orders end in a deadlock, and PostgreSQL
+then ends one of them. SQLite lets one write at a time.
 """
 
 from collections.abc import Sequence
 
+from django.db import connection
+
 from matches.models import Match, Order
 from matches.store.bulk import among
+
+_TURNS = 12
+"""The first half of the keys of turns: advisory locks of others have another one."""
+_MAX_KEY = 2**31 - 1
+
+
+def take_turn(tournament_id: int) -> None:
+    """Have people who change one tournament wait for each other; before any row is locked.
+
+    The row of the tournament cannot be what they wait for: it comes after its orders.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            key = [_TURNS, tournament_id % _MAX_KEY]
+            cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", key)
 
 
 def lock_orders(ids: Sequence[int]) -> list[Order]:

@@ -6,9 +6,18 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.models import Agent, AuditRow, Leaderboard, Match, Schedule, Tournament, Worker
+from matches.models import (
+    Agent,
+    AuditRow,
+    Campaign,
+    Leaderboard,
+    Match,
+    Schedule,
+    Tournament,
+    Worker,
+)
 from matches.ratings import rater, rerating
-from matches.tests import callers, factories
+from matches.tests import callers, factories, operating
 
 pytestmark = pytest.mark.django_db
 WHY = "it stalls"
@@ -175,3 +184,15 @@ def test_acts_on_a_tournament_leave_the_audit_rows_of_the_admin(
         ("anna", "tournament.cancel", {"n_cancelled": size}),
     ]
     assert set(rows.values_list("target_label", flat=True)) == {str(tournament)}
+
+
+def test_cancelling_the_tournament_of_a_campaign_is_noted_as_stopping_it(
+    operator: Client, rated: Tournament
+) -> None:
+    campaign = Campaign.objects.get(pk=operating.questioned(rated)["campaigns"])
+    for _ in range(2):
+        _post(operator, f"tournaments/{campaign.tournament_id}/cancel")
+    noted = AuditRow.objects.get(target_kind="campaign", target_id=campaign.pk)
+    assert (noted.action, noted.actor) == ("campaign.stop", "anna")
+    assert noted.touched == {"n_cancelled": campaign.tournament.n_planned}
+    assert not AuditRow.objects.filter(action="tournament.cancel").exists()

@@ -9,13 +9,15 @@ from functools import partial
 from threading import Barrier
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from matches.admin.acts.base import Confirmed
+from matches.admin.acts.tournaments import Cancel
 from matches.ledger import order_states, recording, tournaments, voiding
 from matches.ledger.noted_changes import change_with_audit
-from matches.models import Match, Order, Tournament
+from matches.models import AuditRow, Match, Order, Tournament
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 
@@ -83,7 +85,15 @@ def cancel_with_audit(orders: list[MatchOrder]) -> None:
     change_with_audit(latest, "cancel", cancel_now, actor=Actor("anna"), now=make.NOW)
 
 
-@pytest.mark.parametrize("act", [lose, restart, cancel, cancel_with_audit, void])
+def cancel_by_admin(orders: list[MatchOrder]) -> None:
+    act, latest = Cancel(), Tournament.objects.latest("pk")
+    with transaction.atomic():
+        row = act.lock_row(latest)
+        assert row is not None
+        act.perform_act(Confirmed(row, make.NOW, {"reason": "test"}, Actor("anna")))
+
+
+@pytest.mark.parametrize("act", [lose, restart, cancel, cancel_with_audit, cancel_by_admin, void])
 def test_results_are_recorded_while_others_take_the_same_rows(
     act: Callable[[list[MatchOrder]], None], broker: Redis
 ) -> None:
@@ -95,3 +105,10 @@ def test_results_are_recorded_while_others_take_the_same_rows(
         in_flight = Match.objects.filter(tournament=tournament, state__in=Match.IN_FLIGHT)
         over = (Order.State.LOST, Order.State.CLOSED)
         assert not in_flight.filter(order__state__in=over).exists()
+
+
+def test_of_two_who_cancel_at_once_one_is_noted(broker: Redis) -> None:
+    for number in range(N_ROUNDS):
+        tournament = make.planned(8, board=f"twice-{number}", seed=number)
+        at_once(partial(cancel_with_audit, []), partial(cancel_with_audit, []))
+        assert AuditRow.objects.filter(target_id=tournament.pk).count() == 1

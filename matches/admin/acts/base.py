@@ -114,6 +114,11 @@ class Act(ABC, Generic[Row]):
         Raises BadInputError or ConflictError.
         """
 
+    def lock_row(self, row: Row) -> Row | None:
+        """Return the row as it is now, None if it is gone; who answers the same at once waits."""
+        locked = type(row)._default_manager.select_for_update()
+        return locked.filter(pk=row.pk).first()
+
     def initial_values(self, row: Row) -> dict[str, Any]:  # noqa: ARG002 - for those that propose
         """Return what the form proposes when one row is chosen."""
         return {}

@@ -1,24 +1,19 @@
 """What an operator does with campaigns and alarms."""
 
-from matches.admin.acts.base import (
-    Act,
-    Changed,
-    Chosen,
-    Confirmed,
-    Effect,
-    NotedAct,
-    ReasonForm,
-    refuse_act,
-)
+from functools import partial
+
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.admin.acts.tournaments import several_matches
 from matches.campaigns import judging, watching
 from matches.errors import ConflictError
 from matches.ledger import tournaments
+from matches.ledger.noted_changes import change_with_audit
 from matches.models import Alarm, Campaign, Tournament
 from matches.store import selectors
+from matches.store.locks import take_turn
 
 
-class Stop(NotedAct[Campaign]):
+class Stop(Act[Campaign]):
     """End a campaign before its verdict."""
 
     name, title, icon = "stop", "Stop", "stop_circle"
@@ -44,15 +39,31 @@ class Stop(NotedAct[Campaign]):
         says = f"{several_matches(left)} of at most {most} would not be played"
         return Effect(says, n=left, seen=most)
 
-    def change_row(self, chosen: Confirmed[Campaign]) -> Changed:
-        """Cancel what is open, and write how it ended."""
+    def lock_row(self, row: Campaign) -> Campaign | None:
+        """Return the campaign as it is now: changes of its tournament wait."""
+        take_turn(row.tournament_id)
+        rows = Campaign.objects.select_related("tournament__leaderboard")
+        return rows.filter(pk=row.pk).first()
+
+    def perform_act(self, chosen: Confirmed[Campaign]) -> str:
+        """Cancel what is open, note it as the API does, and write how it ended."""
         row = chosen.row
-        n_cancelled = tournaments.cancel_tournament(row.tournament, now=chosen.now)
+        touched = change_with_audit(
+            row.tournament,
+            "cancel",
+            partial(tournaments.cancel_tournament, now=chosen.now),
+            actor=chosen.actor,
+            reason=chosen.values["reason"],
+            now=chosen.now,
+        )
+        if touched is None:
+            raise ConflictError("it is over: its verdict is being written")
         # Cancelling changed its row: judged as it stands in the database now.
-        row.tournament = Tournament.objects.select_related("leaderboard").get(pk=row.tournament_id)
+        row.tournament.refresh_from_db()
         judging.judge_campaign(row, now=chosen.now)
-        said = f"{row.tournament} is stopped, and {several_matches(n_cancelled)} cancelled"
-        return said, {"n_cancelled": n_cancelled}
+        return (
+            f"{row.tournament} is stopped, and {several_matches(touched['n_cancelled'])} cancelled"
+        )
 
 
 class Acknowledge(Act[Alarm]):

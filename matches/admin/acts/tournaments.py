@@ -1,31 +1,53 @@
 """What an operator does with tournaments."""
 
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from matches.admin.acts.base import (
-    Changed,
-    Chosen,
-    Confirmed,
-    Effect,
-    NotedAct,
-    ReasonForm,
-    refuse_act,
-)
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.errors import ConflictError
 from matches.ledger import tournaments
+from matches.ledger.noted_changes import change_with_audit
 from matches.models import Tournament
 from matches.models.tournament import MAX_MATCHES
 from matches.store import selectors
+from matches.store.locks import take_turn
 
 _STATES = Tournament.State
 
 
-class TournamentAct(NotedAct[Tournament]):
+class TournamentAct(Act[Tournament]):
     """An act on tournaments: whoever may change them may do it."""
 
     permission = "matches.change_tournament"
+
+    def lock_row(self, row: Tournament) -> Tournament | None:
+        """Return the tournament as it is now; its own row is locked after its orders."""
+        take_turn(row.pk)
+        return Tournament.objects.filter(pk=row.pk).first()
+
+    def perform_act(self, chosen: Confirmed[Tournament]) -> str:
+        """Do it and note it, as the API does."""
+        reason = chosen.values.get("reason", "")
+        change = partial(self.change_tournament, chosen=chosen)
+        touched = change_with_audit(
+            chosen.row, self.name, change, actor=chosen.actor, reason=reason, now=chosen.now
+        )
+        if touched is None:
+            raise ConflictError("it is as it was: somebody else was first")
+        return self.describe_change(chosen.row, touched)
+
+    @abstractmethod
+    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+        """Do it by its service."""
+
+    @abstractmethod
+    def describe_change(self, row: Tournament, touched: Mapping[str, Any]) -> str:
+        """Return what was done in words. row: as it was before."""
 
 
 class Resume(TournamentAct):
@@ -45,10 +67,11 @@ class Resume(TournamentAct):
         verb = "goes on" if row.n_planned else "starts"
         return Effect(f"{verb} with {several_matches(left)} on {row.leaderboard}", n=left)
 
-    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
-        row = chosen.row
-        tournaments.resume_tournament(row, now=chosen.now)
-        return f"{row} goes on", {}
+    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+        return tournaments.resume_tournament(tournament, now=chosen.now)
+
+    def describe_change(self, row: Tournament, _: Mapping[str, Any]) -> str:
+        return f"{row} goes on"
 
 
 class Pause(TournamentAct):
@@ -70,10 +93,11 @@ class Pause(TournamentAct):
         left = selectors.read_progress(row).pending
         return Effect(f"{row.state}: {several_matches(left)} of {row.n_matches:,} left", n=left)
 
-    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
-        row = chosen.row
-        tournaments.pause_tournament(row)
-        return f"{row} is paused", {}
+    def change_tournament(self, tournament: Tournament, **_: object) -> object:
+        return tournaments.pause_tournament(tournament)
+
+    def describe_change(self, row: Tournament, _: Mapping[str, Any]) -> str:
+        return f"{row} is paused"
 
 
 class Cancel(TournamentAct):
@@ -100,11 +124,11 @@ class Cancel(TournamentAct):
             f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_size(row)
         )
 
-    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
-        row = chosen.row
-        n_cancelled = tournaments.cancel_tournament(row, now=chosen.now)
-        said = f"{row} is cancelled, and {several_matches(n_cancelled)} of it"
-        return said, {"n_cancelled": n_cancelled}
+    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+        return tournaments.cancel_tournament(tournament, now=chosen.now)
+
+    def describe_change(self, row: Tournament, touched: Mapping[str, Any]) -> str:
+        return f"{row} is cancelled, and {several_matches(touched['n_cancelled'])} of it"
 
 
 class ExtendForm(forms.Form):
@@ -143,13 +167,12 @@ class Extend(TournamentAct):
     def initial_values(self, row: Tournament) -> dict[str, Any]:
         return {"n_matches": row.n_matches}
 
-    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
-        row = chosen.row
-        before = row.n_matches
-        tournaments.extend_tournament(row, chosen.values["n_matches"])
-        n_matches = chosen.values["n_matches"]
-        said = f"{row} has {n_matches:,} matches in all now, {before:,} before"
-        return said, {"n_matches": n_matches, "n_before": before}
+    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+        return tournaments.extend_tournament(tournament, chosen.values["n_matches"])
+
+    def describe_change(self, row: Tournament, touched: Mapping[str, Any]) -> str:
+        n_matches, n_before = touched["n_matches"], touched["n_before"]
+        return f"{row} has {n_matches:,} matches in all now, {n_before:,} before"
 
 
 def several_matches(n: int) -> str:
