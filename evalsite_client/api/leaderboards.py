@@ -231,6 +231,27 @@ class Leaderboards(Calls):
             {"page_size": page_size},
         )
 
+    def place(
+        self,
+        leaderboard: str,
+        *,
+        reason: str = "",
+        is_listed: bool | None = None,
+        is_pinned: bool | None = None,
+        key: str | None = None,
+    ) -> Leaderboard:
+        """Pin or unpin a leaderboard, list or unlist it.
+
+        is_listed: On the home page and in the list of leaderboards.
+        is_pinned: Before the others there.
+        """
+        return self._post(
+            Leaderboard,
+            f"leaderboards/{quote(leaderboard, safe='')}/place",
+            {"reason": reason, "is_listed": is_listed, "is_pinned": is_pinned},
+            key=key,
+        )
+
     def ratings(self, leaderboard: str, *, page_size: int | None = None) -> Rows[Rating]:
         """List the ratings of a leaderboard in the order of rank."""
         return self._rows(

@@ -1,11 +1,14 @@
 """Commands of leaderboards: open, list, show the ratings, compare two agents."""
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
+from itertools import chain
+from typing import Final
 
-from evalsite_client.api.leaderboards import Comparison, Rating
+from evalsite_client.api.leaderboards import Comparison, Leaderboard, Rating
 from evalsite_client.cli.options import (
     add_command,
     add_limit,
+    add_reason,
     find_agent,
     page_size,
     read_pair,
@@ -21,7 +24,14 @@ RATING_HEAD = (
     *("W-D-L", "forfeits"),
 )
 ALMOST = 0.9995
-BOARD_HEAD = ("name", "game", "title", "outcomes", "rated")
+BOARD_HEAD = ("name", "game", "title", "outcomes", "rated", "place")
+PLACES: Final[dict[str, tuple[bool | None, bool | None]]] = {
+    "pin": (True, None),
+    "unpin": (False, None),
+    "list": (None, True),
+    "unlist": (None, False),
+}
+"""What can be done with leaderboards in lists: whether they are pinned and listed then."""
 
 
 def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -44,9 +54,19 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         metavar="NAME=VALUE",
         help="of the game",
     )
-    listed = add_command(commands, "boards", show_boards)
+    listed = add_command(
+        commands,
+        "boards",
+        show_boards,
+        examples="  evalsite boards --game connect_four\n"
+        "  evalsite boards pin connect-four\n"
+        "  evalsite boards unlist old-trial older-trial",
+    )
+    listed.add_argument("act", nargs="?", choices=tuple(PLACES), help="what to do with BOARD")
+    listed.add_argument("boards", nargs="*", metavar="BOARD")
     listed.add_argument("--game")
-    listed.add_argument("--all", action="store_true", help="those of single evaluations too")
+    listed.add_argument("--all", action="store_true", help="unlisted ones too")
+    add_reason(listed, is_required=False)
     add_limit(listed)
     shown = add_command(
         commands,
@@ -82,13 +102,41 @@ def open_board(client: Client, options: Namespace) -> Answer:
 
 
 def show_boards(client: Client, options: Namespace) -> Answer:
-    """List leaderboards, the newest first."""
-    boards = client.leaderboards.list(
-        game=options.game, is_listed=None if options.all else True, page_size=page_size(options)
+    """List leaderboards, the pinned ones first; or pin, unpin, list or unlist some."""
+    if options.act is not None:
+        return _place_boards(client, options)
+    listed, size = None if options.all else True, page_size(options)
+    # The pinned ones are few: two lists, so that they come first however many there are.
+    pages = [
+        client.leaderboards.list(
+            game=options.game, is_listed=listed, is_pinned=is_pinned, page_size=size
+        )
+        for is_pinned in (True, False)
+    ]
+    boards = take_rows(chain(*pages), options)
+    rows = [(b.name, b.game, b.title, b.n_counted, b.rated_at, _describe_place(b)) for b in boards]
+    return Answer(boards, format_table(BOARD_HEAD, rows))
+
+
+def _place_boards(client: Client, options: Namespace) -> Answer:
+    """Do what was asked to each of the leaderboards named."""
+    if not options.boards:
+        raise InputError("BOARD", f"name the leaderboards to {options.act}")
+    is_pinned, is_listed = PLACES[options.act]
+    placed = tuple(
+        client.leaderboards.place(
+            name, is_pinned=is_pinned, is_listed=is_listed, reason=options.reason
+        )
+        for name in options.boards
     )
-    found = take_rows(boards, options)
-    rows = [(b.name, b.game, b.title, b.n_counted, b.rated_at) for b in found]
-    return Answer(found, format_table(BOARD_HEAD, rows))
+    lines = [f"{board.name}: {_describe_place(board) or 'listed'}" for board in placed]
+    return Answer(placed, "\n".join(lines))
+
+
+def _describe_place(board: Leaderboard) -> str:
+    """Return what sets a leaderboard apart in lists: pinned, unlisted or both."""
+    marks = ["pinned"] * board.is_pinned + ["unlisted"] * (not board.is_listed)
+    return ", ".join(marks)
 
 
 def show_board(client: Client, options: Namespace) -> Answer:

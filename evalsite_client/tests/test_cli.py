@@ -64,12 +64,31 @@ def test_a_tournament_is_scheduled_by_names_and_changed(evalsite: Evalsite) -> N
     assert (status, out) == (1, "random, greedy is cancelled: 0 of 20 played\n")
 
 
+def test_pinned_boards_come_first_and_unlisted_ones_only_when_asked_for(evalsite: Evalsite) -> None:
+    for name in ("oldest", "middle", "newest"):
+        ok(evalsite("open", name, "--game", "connect_four"))
+    assert ok(evalsite("boards", "pin", "oldest", "--reason", "our own")) == "oldest: pinned\n"
+    assert ok(evalsite("boards", "unlist", "middle")) == "middle: unlisted\n"
+
+    def names(*options: str) -> list[str]:
+        return [line.split()[0] for line in ok(evalsite("boards", *options)).splitlines()[1:]]
+
+    assert names() == ["oldest", "newest"]
+    assert names("--all") == ["oldest", "newest", "middle"]
+    assert names("--limit", "1") == ["oldest"]
+    ok(evalsite("boards", "unpin", "oldest"))
+    assert names() == ["newest", "oldest"]
+    status, _, complaint = evalsite("boards", "pin")
+    assert (status, "name the leaderboards to pin" in complaint) == (2, True)
+
+
 def test_a_board_is_shown_and_two_of_it_are_compared(evalsite: Evalsite) -> None:
     boards.played_board(n_matches=84)
     assert "connect-four" in ok(evalsite("boards", "--game", "connect_four"))
     Leaderboard.objects.update(is_listed=False)
     assert "connect-four" not in ok(evalsite("boards"))
     assert "connect-four" in ok(evalsite("boards", "--all"))
+    assert ok(evalsite("boards", "list", "connect-four")) == "connect-four: listed\n"
     assert len(as_json(evalsite("board", "connect-four", "--limit", 3, "--json"))) == 3
     best, *_, worst = (
         line.split()[2] for line in ok(evalsite("board", "connect-four")).splitlines()[1:]

@@ -14,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 
 from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.api.fields import Parameters
-from matches.api.operating import ReasonSerializer, read_actor, read_reason
+from matches.api.operating import ReasonSerializer, RemarkSerializer, read_actor, read_reason
 from matches.api.pagination import ByRank, NewestFirst, NewestSnapshots
 from matches.api.ratings import (
     ComparisonSerializer,
@@ -29,6 +29,7 @@ from matches.api.ratings import (
 from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
 from matches.ledger import tournaments
+from matches.ledger.board_places import place_board
 from matches.models import Leaderboard, Rating, RatingSnapshot, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons, standings
@@ -78,6 +79,17 @@ class NewLeaderboardSerializer(serializers.Serializer[Any]):
     title = serializers.CharField(max_length=120, default="", allow_blank=True)
     game_parameters = Parameters(default=dict)
     opening_plies = serializers.IntegerField(default=None, allow_null=True)
+
+
+class PlaceSerializer(RemarkSerializer):
+    """Where a leaderboard is to stand in lists; what is left out stays as it is."""
+
+    is_listed = serializers.BooleanField(
+        default=None, allow_null=True, help_text="On the home page and in the list of leaderboards."
+    )
+    is_pinned = serializers.BooleanField(
+        default=None, allow_null=True, help_text="Before the others there."
+    )
 
 
 class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Leaderboard]):
@@ -163,6 +175,15 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         del name
         rerating.request_rerating(board := self.get_object(), **read_reason(request))
         return Response(LeaderboardSerializer(board).data)
+
+    @extend_schema(request=PlaceSerializer, responses=LeaderboardSerializer)
+    @action(detail=True, methods=["post"])
+    def place(self, request: Request, name: str) -> Response:
+        """Pin or unpin a leaderboard, list or unlist it."""
+        del name
+        values = read_body(PlaceSerializer, request)
+        placed = place_board(self.get_object(), **values, **read_actor(request))
+        return Response(LeaderboardSerializer(placed).data)
 
     @extend_schema(request=NewSeasonSerializer, responses={201: SeasonSerializer})
     @action(detail=True, methods=["post"])

@@ -67,6 +67,7 @@ TABLE: Final = {
     ("leaderboard", "history"): _PUBLIC,
     ("leaderboard", "rating_history"): _PUBLIC,
     ("leaderboard", "comparison"): _PUBLIC,
+    ("leaderboard", "place"): _CHANGES_BOARDS,
     ("leaderboard", "rerate"): _CHANGES_BOARDS,
     ("leaderboard", "freeze"): _CHANGES_BOARDS,
     ("leaderboard", "begin"): _CHANGES_BOARDS,

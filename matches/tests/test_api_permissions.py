@@ -72,6 +72,7 @@ EXPECTED = {
     "get /leaderboards/{name}/history/": ALL,
     "post /leaderboards/{name}/begin/": REASON,
     "post /leaderboards/{name}/freeze/": REASON,
+    "post /leaderboards/{name}/place/": REASON,
     "post /leaderboards/{name}/rerate/": REASON,
     "get /leaderboards/{name}/seasons/": ALL,
     "get /leaderboards/{name}/ratings/": ALL,
