@@ -119,10 +119,15 @@ def file_hash(folder: str, name: str) -> str:
     For what this process must not import, such as architectures where there is no torch.
     """
     for root in _plugin_roots():
-        path = _find_file(root / folder, name)
+        path = find_plugin_file(root / folder, name)
         if path is not None:
             return _hash_code(path)
     return ""
+
+
+def list_plugin_folders(folder: str) -> list[Path]:
+    """Return the folders of a family in the places that plug-ins come from, there or not."""
+    return [root / folder for root in _plugin_roots()]
 
 
 def count_reloads() -> int:
@@ -146,7 +151,7 @@ def _load_family(family: Family) -> _Loaded:
     """
     with _loading:
         package = import_module(family.package)
-        folders = [root / family.folder for root in _plugin_roots()]
+        folders = list_plugin_folders(family.folder)
         ours = str(Path(str(package.__file__)).parent)
         shipped = tuple(module.name for module in iter_modules([ours]))
         catalog = _Loaded(shipped, {}, {})
@@ -164,7 +169,7 @@ def _load_family(family: Family) -> _Loaded:
 
 def _add_plugin(catalog: _Loaded, family: Family, folder: Path, name: str) -> None:
     """Load a plug-in into its catalog; what is wrong with it is a problem of this id alone."""
-    path = _find_file(folder, name) or folder / name
+    path = find_plugin_file(folder, name) or folder / name
     if name in catalog.shipped or name in catalog.plugins:
         # Not under its id, whose entry stays.
         reason = f"there is another {family.name} {name!r} already: rename the file"
@@ -216,7 +221,7 @@ def _get_member(module: object, family: Family) -> object:
     return member
 
 
-def _find_file(folder: Path, name: str) -> Path | None:
+def find_plugin_file(folder: Path, name: str) -> Path | None:
     """Return the file of a plug-in: <id>.py, or the first file of a package."""
     candidates = (folder / f"{name}.py", folder / name / _MAIN)
     return next((path for path in candidates if path.is_file()), None)

@@ -21,12 +21,14 @@ from matches.store import auditing
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.weights import weights
+from tests import axe
 from tests.browser import chromium, free_port, keep_picture, look, run, texts, wait_for, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 NAME, PASSWORD = "operator", "a long pass phrase"
 REFUSED = "SEVERE"
+FORMS = ("tournament", "campaign", "schedule", "agent", "leaderboard", "checkpoint")
 # Words of tables that are written on two lines; long names may be.
 BROKEN_WORDS = """
 const broken = [];
@@ -162,6 +164,36 @@ def test_every_page_fits_its_width_in_both_schemes(site: Site) -> None:
             keep_picture(site.chrome, f"admin-{name}-{width}-{scheme}")
             assert across <= width, (name, width, scheme)
             assert run(site.chrome, BROKEN_WORDS) == [], (name, width, scheme)
+    _no_complaints(site)
+
+
+def test_the_forms_that_start_and_add_can_be_used_by_all(site: Site) -> None:
+    _log_in(site)
+    site.chrome.set_script_timeout(30)
+    problems = []
+    for noun, scheme in product(FORMS, ("light", "dark")):
+        look(site.chrome, width=1440, scheme=scheme)
+        site.chrome.get(f"{site.address}/admin/matches/{noun}/add/")
+        # What is no matter of colours is the same in the dark.
+        only = axe.OF_COLOURS if scheme == "dark" else ()
+        grave = [one for one in axe.violations(site.chrome, only=only) if one.is_grave]
+        problems += [f"{noun}, {scheme}: {one}" for one in grave]
+    assert not problems, "\n".join(problems)
+
+
+def test_an_architecture_has_fields_of_its_own_parameters(site: Site) -> None:
+    _log_in(site)
+    site.chrome.get(f"{site.address}/admin/matches/checkpoint/add/")
+    architecture = site.chrome.find_element(By.NAME, "architecture")
+    shown = ".ev-parameters fieldset:not([hidden]) legend"
+    assert texts(site.chrome, shown) == []
+    architecture.send_keys("rescnn")
+    assert texts(site.chrome, shown) == ["rescnn"]
+    assert not site.chrome.find_element(By.NAME, "parameters").is_displayed()
+    keep_picture(site.chrome, "admin-architecture")
+    architecture.send_keys("-of-ours")
+    assert texts(site.chrome, shown) == []
+    assert site.chrome.find_element(By.NAME, "parameters").is_displayed()
     _no_complaints(site)
 
 

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.forms.widgets import Script
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -17,9 +17,12 @@ from unfold.widgets import (
 )
 
 from arena.checkpoints import MAX_BYTES
+from arena.errors import ParameterError
+from arena.parameters import read_parameters
 from matches.admin.agents import offer_tournament
 from matches.admin.base import Admin, ModelFormWithAllErrors
 from matches.admin.kept_uploads import Kept, find_kept, forget_kept, keep_upload
+from matches.admin.parameter_fields import ParametersField, list_architecture_parameters
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.errors import BadInputError
 from matches.models import Checkpoint
@@ -28,6 +31,23 @@ from matches.store.clock import db_now
 UPLOADED = ("file", "name", "game", "architecture", "parameters", "step", "parent_name")
 # The form's names of what the service refuses.
 FIELDS = {"parent": "parent_name", "placement": "forced_placement", "sha256": "file"}
+
+
+class ArchitectureInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
+    """A text for which the architectures that are known here are proposed."""
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """Return the input with the list of proposals that stands below it."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        context["widget"]["attrs"]["list"] = f"{name}-proposals"
+        return context
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
+        """Return the input and the proposals."""
+        names = [(one,) for one in list_architecture_parameters()]
+        options = format_html_join("", '<option value="{}"></option>', names)
+        field = super().render(name, value, attrs, renderer)
+        return format_html('{}<datalist id="{}-proposals">{}</datalist>', field, name, options)
 
 
 class UploadForm(ModelFormWithAllErrors):
@@ -45,8 +65,15 @@ class UploadForm(ModelFormWithAllErrors):
     architecture = forms.CharField(
         max_length=200,
         required=False,
-        widget=UnfoldAdminTextInputWidget,
+        widget=ArchitectureInput,
         help_text="Such as mlp; empty for a sealed file.",
+    )
+    parameters = ParametersField(
+        owner="architecture",
+        declare=list_architecture_parameters,
+        takes_text=True,
+        required=False,
+        help_text="Of the architecture; left empty, each is as by default or as the file says.",
     )
     step = forms.IntegerField(
         min_value=0, max_value=MAX_STEP, required=False, widget=UnfoldAdminIntegerFieldWidget
@@ -71,13 +98,12 @@ class UploadForm(ModelFormWithAllErrors):
     class Meta:
         # What the service takes and the model has
         model = Checkpoint
-        fields = ("game", "parameters", "forced_placement")
+        fields = ("game", "forced_placement")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Ask for nothing that a sealed file says, and for no file that was sent before."""
         super().__init__(*args, **kwargs)
-        for name in ("game", "parameters"):
-            self.fields[name].required = False
+        self.fields["game"].required = False
         self.kept_file = find_kept(self.data.get("kept", ""), user_id=self.user_id)
         if self.kept_file:
             self.fields["file"].required = False
@@ -85,6 +111,7 @@ class UploadForm(ModelFormWithAllErrors):
     def clean(self) -> dict[str, Any]:
         """Add the checkpoint when the form is whole, so that a refusal stands at its field."""
         cleaned = super().clean() or self.cleaned_data
+        self._check_parameters(cleaned)
         upload = cleaned.get("file")
         sent = Kept(Path(upload.temporary_file_path()), upload.name) if upload else self.kept_file
         if not self.errors and sent:
@@ -94,6 +121,20 @@ class UploadForm(ModelFormWithAllErrors):
         elif sent and self.kept_file and not self.errors:
             forget_kept(self.kept_file)
         return cleaned
+
+    def _check_parameters(self, cleaned: Mapping[str, Any]) -> None:
+        """Refuse what a known architecture does not take; of others its check finds out."""
+        declared = list_architecture_parameters().get(cleaned.get("architecture", ""))
+        given = cleaned.get("parameters")
+        if declared is None or not given:
+            return
+        texts = {one.name for one in declared if isinstance(one.default, str)}
+        # As architectures read them: a whole number stands for its text.
+        read = {name: str(v) if name in texts else v for name, v in given.items()}
+        try:
+            read_parameters(cleaned["architecture"], declared, read)
+        except ParameterError as error:
+            self.add_error("parameters", str(error))
 
     def _add_checkpoint(self, sent: Kept, cleaned: Mapping[str, Any]) -> None:
         new = New(

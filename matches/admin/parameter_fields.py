@@ -12,6 +12,7 @@ from django.forms.widgets import Script
 from django.template.loader import render_to_string
 from django.utils.datastructures import MultiValueDict
 
+from arena import architecture_files
 from arena.errors import ParameterError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
@@ -59,6 +60,11 @@ def list_game_parameters() -> Declared:
     return {name: games.get(name).spec.parameters for name in games.names()}
 
 
+def list_architecture_parameters() -> Declared:
+    """Return what each architecture declares whose file says so plainly: torch is not here."""
+    return architecture_files.list_declared()
+
+
 DECLARED: Mapping[str, tuple[str, Callable[[], Declared]]] = {
     "pairing_parameters": ("pairing", list_pairing_parameters),
     "parameters": ("question", list_question_parameters),
@@ -76,24 +82,30 @@ class ParametersInput(forms.Widget):
 
         js = (Script("evalsite/forms.js", type="module"),)
 
-    def __init__(self, owner: str, declare: Callable[[], Declared]) -> None:
-        """owner: the field that chooses; declare: what each choice has."""
+    def __init__(
+        self, owner: str, declare: Callable[[], Declared], *, takes_text: bool = False
+    ) -> None:
+        """owner: the field that chooses; declare: what each choice has.
+
+        takes_text: what is chosen may be unknown here; its parameters are written as JSON.
+        """
         super().__init__()
-        self.owner, self.declare = owner, declare
+        self.owner, self.declare, self.takes_text = owner, declare, takes_text
 
     def value_from_datadict(
         self, data: Mapping[str, Any], files: MultiValueDict[str, Any], name: str
     ) -> Any:
         """Return what was entered for the chosen one; a text for all of it is taken, too."""
         del files
-        if data.get(name):
-            return data[name]
         chosen = data.get(self.owner) or ""
-        return {
+        typed = {
             parameter.name: _read_value(chosen, parameter, text)
             for parameter in self.declare().get(chosen, ())
             if (text := str(data.get(_name_input(name, chosen, parameter), "")).strip())
         }
+        # A text that was written for another choice may still stand there, out of sight.
+        is_hidden = self.takes_text and typed
+        return data[name] if data.get(name) and not is_hidden else typed
 
     def value_omitted_from_data(self, *_: Any) -> bool:
         """Return False: all of them left empty is an answer."""
@@ -120,16 +132,25 @@ class ParametersInput(forms.Widget):
         # What is no object of names and values was sent as a text: it is shown as such.
         text = value if isinstance(value, str) and value.strip() not in {"", "{}"} else ""
         context["widget"] |= {"groups": groups, "owner": self.owner, "text": text}
+        context["widget"]["takes_text"] = self.takes_text
         return context
 
 
 class ParametersField(forms.Field):
     """An object of names and values, as typed inputs; JSON is taken, too."""
 
-    def __init__(self, *, owner: str, declare: Callable[[], Declared], **options: Any) -> None:
-        """owner: the field that chooses; declare: what each choice has."""
-        self.json = forms.JSONField(required=False)
-        super().__init__(**{**options, "widget": ParametersInput(owner, declare)})
+    def __init__(
+        self,
+        *,
+        owner: str,
+        declare: Callable[[], Declared],
+        takes_text: bool = False,
+        **options: Any,
+    ) -> None:
+        """owner, declare, takes_text: as ParametersInput has them."""
+        self.json, self.takes_text = forms.JSONField(required=False), takes_text
+        widget = ParametersInput(owner, declare, takes_text=takes_text)
+        super().__init__(**{**options, "widget": widget})
 
     def clean(self, value: Any) -> dict[str, Any] | None:
         """Return the values by name. Raises ValidationError for a text that is no object."""
@@ -144,7 +165,8 @@ class ParametersField(forms.Field):
 
     def prepare_value(self, value: Any) -> Any:
         """Return the object that a text holds, where it holds one."""
-        if isinstance(value, str):
+        # Where a text is entered on purpose it stays one.
+        if isinstance(value, str) and not self.takes_text:
             try:
                 return self.json.to_python(value) if value.strip() else {}
             except forms.ValidationError:

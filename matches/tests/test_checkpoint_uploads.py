@@ -170,7 +170,9 @@ def test_the_admin_uploads_a_checkpoint(
     [
         ({"architecture": ""}, "architecture: architecture: a.safetensors is not sealed"),
         ({"parent_name": "nobody"}, "parent_name: parent: 'nobody'"),
-        ({"parameters": "[1]"}, "parameters: parameters: [1]: must be an object"),
+        ({"parameters": "[1]"}, "parameters: Write names and values"),
+        ({"parameters-mlp-bounded_value": "maybe"}, "'bounded_value' must be bool, got 'maybe'"),
+        ({"parameters": '{"wide": 3}'}, "wide"),
         ({"parameters": "{"}, "parameters: Enter a valid JSON"),
         ({"step": "-1"}, "step: "),
         ({"name": ""}, "name: This field is required"),

@@ -10,9 +10,12 @@ function show(box) {
       group.hidden = group.dataset.choice !== owner.value;
       nShown += group.hidden ? 0 : 1;
     }
-    box.querySelector(".ev-none").hidden = nShown > 0;
+    const otherwise = box.querySelector("[data-otherwise]");
+    if (otherwise) otherwise.hidden = nShown > 0 || !owner.value;
+    box.querySelector(".ev-none").hidden = nShown > 0 || Boolean(otherwise);
   };
   owner.addEventListener("change", update);
+  owner.addEventListener("input", update); // of a field with proposals, before it is left
   update();
 }
 
