@@ -10,10 +10,22 @@ from matches.store.explanation import format_count
 
 
 def describe_estimate(
-    n_matches: int, *, leaderboard: Leaderboard, agents: Sequence[Agent], now: datetime
+    n_matches: int,
+    *,
+    leaderboard: Leaderboard,
+    agents: Sequence[Agent],
+    n_known: int = 0,
+    now: datetime,
 ) -> list[LabelledText]:
-    """Return matches, time and cost in words, by what the game has played so far."""
+    """Return matches, time and cost in words, by what the game has played so far.
+
+    n_known: how many of the matches are known games, which are not played again.
+    """
     entered = [agent.pk for agent in agents]
     cost = costs.estimate_match_cost(leaderboard, entered, now=now)
     text = f"at most {n_matches:,}, among {format_count(len(entered), 'agent')}"
-    return [LabelledText("Matches", text), *describe_costs(cost.of(n_matches))]
+    lines = [LabelledText("Matches", text)]
+    if n_known:
+        rest = f"{n_known:,}, not played again: {n_matches - n_known:,} are left to play"
+        lines.append(LabelledText("Known already", rest))
+    return [*lines, *describe_costs(cost.of(n_matches - n_known))]

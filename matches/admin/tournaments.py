@@ -17,6 +17,7 @@ from matches.admin.options import add_options, list_names, map_titles
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns.texts import LabelledText
 from matches.errors import BadInputError
+from matches.ledger.known_ahead import count_known_ahead
 from matches.ledger.tournaments import check_agents, schedule_tournament
 from matches.models import Agent, Tournament
 from matches.operations import explain
@@ -62,11 +63,13 @@ class ScheduleForm(PlanForm):
 
     def estimate(self) -> list[LabelledText]:
         """Return matches, time and cost."""
-        given = self.cleaned_data
+        plan, board = self.read_plan(), self.cleaned_data["leaderboard"]
+        agents = list(self.cleaned_data["agents"])
         return describe_estimate(
-            given["n_matches"],
-            leaderboard=given["leaderboard"],
-            agents=list(given["agents"]),
+            plan.n_matches,
+            leaderboard=board,
+            agents=agents,
+            n_known=count_known_ahead(plan, leaderboard=board, agents=agents),
             now=db_now(),
         )
 

@@ -78,7 +78,7 @@ def schedule_tournament(
     check_agents(leaderboard, agents, is_rated=plan.is_rated)
     check_field(plan, leaderboard, len(agents))
     adopt_rules(leaderboard)
-    tournament = _build_row(plan, leaderboard)
+    tournament = build_row(plan, leaderboard)
     _clean_row(tournament)
     tournament.save()
     # The position is the index that the pairing knows an agent by.
@@ -94,10 +94,11 @@ def schedule_tournament(
 
 def check_plan(plan: TournamentPlan, *, leaderboard: Leaderboard) -> None:
     """Refuse a plan that cannot be one of this leaderboard. Raises BadInputError."""
-    _clean_row(_build_row(plan, leaderboard))
+    _clean_row(build_row(plan, leaderboard))
 
 
-def _build_row(plan: TournamentPlan, leaderboard: Leaderboard) -> Tournament:
+def build_row(plan: TournamentPlan, leaderboard: Leaderboard) -> Tournament:
+    """Return the row of a plan, not stored."""
     columns = asdict(plan)
     state = _STATES.PAUSED if columns.pop("is_paused") else _STATES.SCHEDULED
     return Tournament(leaderboard=leaderboard, state=state, **columns)

@@ -7,7 +7,9 @@ from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.errors import BadInputError
 from matches.ledger import planning, reuse, voiding
+from matches.ledger.known_ahead import count_known_ahead
 from matches.ledger.tournaments import cancel_tournament, open_leaderboard, schedule_tournament
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.plans import TournamentPlan
@@ -284,3 +286,21 @@ def test_the_api_says_what_was_known_and_takes_a_wish_to_replay() -> None:
     page = client.get(f"/matches/{match.pk}/").content.decode()
     assert "not played again" in page
     assert f"{N} not played again" in client.get(f"/tournaments/{second.pk}/").content.decode()
+
+
+def test_how_much_is_known_is_told_before_it_starts() -> None:
+    first = played("known-ahead")
+    agents = list(first.agents.order_by("entrant__position"))
+
+    def count(**changes: Any) -> int:
+        plan = TournamentPlan(name="next", **{"n_matches": 2 * N, "seed": first.seed, **changes})
+        return count_known_ahead(plan, leaderboard=first.leaderboard, agents=agents)
+
+    assert count() == N
+    assert count(n_matches=6) == 6
+    assert count(seed=first.seed + 1) == 0
+    assert count(replays=True) == 0
+    assert count(pairing="swiss") == 0
+    with pytest.raises(BadInputError, match="Knockout"):
+        count(pairing="knockout", n_matches=2)
+    assert again(first, n_matches=2 * N).n_known == N
