@@ -1,10 +1,9 @@
 """Campaigns on the pages: the question, how sure its answer is, what it costs, how it ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
@@ -13,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import conditional_page, require_safe
 
 from arena.verdicts.paired_blocks import POINTS
-from matches.campaigns import results, texts
+from matches.campaigns import endings, results, texts
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Alarm, Campaign, Entrant
@@ -23,7 +22,7 @@ from matches.ratings.closed_prefix import find_waiting_results
 from matches.store.clock import db_now
 from matches.store.explanation import format_percent
 from matches.store.fast_store import get_or_make
-from pages import campaign_curve
+from pages import campaign_curve, campaign_verdicts
 
 N_CHANCES = 20
 N_LISTED = 8
@@ -37,6 +36,14 @@ class Chance(NamedTuple):
 
     agent: Agent
     said: str
+    percent: float
+
+
+class Rank(NamedTuple):
+    """An agent of the likeliest order, and P(it is better than the next); empty for the last."""
+
+    agent: Agent
+    says: str
     percent: float
 
 
@@ -90,7 +97,7 @@ def render_campaign(campaign: Campaign, *, now: datetime) -> SafeString:
 def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
     """Return what the template shows of a campaign: a bounded number of bounded queries."""
     tournament, board = campaign.tournament, campaign.tournament.leaderboard
-    names = _read_names([campaign])[tournament.pk]
+    names = campaign_verdicts.read_names([campaign])[tournament.pk]
     waits = stop = foreseen = None
     if not campaign.decided_at:
         foreseen = campaign.forecast
@@ -105,21 +112,27 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "asked": texts.describe_question(campaign, names),
         "terms": texts.describe_terms(campaign),
         "why": texts.describe_end(campaign),
-        "says": _describe_verdict(campaign, names),
-        "probability": _format_probability(campaign),
-        "was_stopped": _was_stopped(campaign),
+        "says": campaign_verdicts.describe_verdict(campaign, names),
+        "probability": campaign_verdicts.format_chance(campaign),
+        "statement": campaign.statement if endings.has_statement(campaign) else "",
+        "shortfall": endings.describe_shortfall(campaign),
         "subjects": [subjects[pk] for pk in campaign.subjects[:N_CHANCES]],
         "saved": texts.describe_saved(campaign),
         "waits": texts.describe_waiting(waits) if waits else "",
-        "wanted": format_percent(1 - campaign.error),
+        "asked_for": format_percent(1 - campaign.error),
         "chances": _rank_chances(campaign),
+        "ranks": _list_ranks(campaign),
         "curve": campaign_curve.draw_campaign(campaign),
         "forecast": texts.describe_forecast(foreseen),
         "budget": texts.describe_budget(campaign),
         "is_test": campaign.question == IS_SPRT,
         "pairs": _count_blocks(campaign),
-        "warning": texts.warn_of_forecast(foreseen, campaign.max_matches - tournament.n_done)
-        or pairing_warnings.warn_of_pairing(tournament),
+        "warnings": list(
+            filter(
+                None,
+                (texts.warn_of_budget(campaign), pairing_warnings.warn_of_pairing(tournament)),
+            )
+        ),
         "stop": f"{stop}?pk={campaign.pk}&from=row" if stop else "",
         "shown": standings.describe_tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
@@ -137,12 +150,12 @@ def list_newest(**filters: Any) -> list[Listed]:
 
 def list_campaigns(campaigns: Sequence[Campaign]) -> list[Listed]:
     """Return campaigns as a list shows them, in one query more."""
-    names = _read_names(campaigns)
+    names = campaign_verdicts.read_names(campaigns)
     return [
         Listed(
             campaign,
             texts.describe_question(campaign, names[campaign.tournament_id]),
-            _describe_standing(campaign, names[campaign.tournament_id]),
+            campaign_verdicts.describe_standing(campaign, names[campaign.tournament_id]),
             campaign.decided_at is None,
         )
         for campaign in campaigns
@@ -156,76 +169,6 @@ def list_open_alarms(**filters: Any) -> list[OpenAlarm]:
     return [OpenAlarm(alarm, format_percent(alarm.probability)) for alarm in related[:N_ALARMS]]
 
 
-def _read_names(campaigns: Sequence[Campaign]) -> dict[int, dict[int, str]]:
-    """Return the names that the lines of campaigns need, by tournament and position: one query."""
-    # Only the entrants that a line names: a campaign may have thousands.
-    places = {campaign.tournament_id: _list_positions(campaign) for campaign in campaigns}
-    named = Q(pk=None)
-    for tournament, positions in places.items():
-        named |= Q(tournament=tournament, position__in=positions)
-    names: dict[int, dict[int, str]] = {tournament: {} for tournament in places}
-    entered = Entrant.objects.filter(named) if any(places.values()) else Entrant.objects.none()
-    for tournament, place, name in entered.values_list("tournament", "position", "agent__name"):
-        names[tournament][place] = name
-    return names
-
-
-def _list_positions(campaign: Campaign) -> list[int]:
-    """Return the positions of the entrants that its question names, and of the likeliest best."""
-    if campaign.question == IS_SPRT:
-        return [0, 1]
-    asked = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
-    return [*asked, *_find_likeliest(campaign)]
-
-
-def _find_likeliest(campaign: Campaign) -> list[int]:
-    """Return the position of the agent that is most likely the best; none without a chance."""
-    chances = campaign.chances
-    likeliest = max(range(len(chances)), key=chances.__getitem__, default=0)
-    return [likeliest] if chances and chances[likeliest] > 0 else []
-
-
-def _describe_verdict(campaign: Campaign, names: Mapping[int, str]) -> str:
-    """Return the verdict, or what would be said now. names: of the likeliest best, by position."""
-    # Where there is no verdict, the statement repeats why it ended, which has its own line.
-    if campaign.statement and campaign.statement != campaign.why:
-        return campaign.statement
-    likely = _find_likeliest(campaign)
-    if campaign.question == "best" and likely:
-        so_far = "" if campaign.decided_at else " so far"
-        return f"Most likely{so_far}: {names[likely[0]]}"
-    return "Not decided" if campaign.decided_at else "Not decided yet"
-
-
-def _format_probability(campaign: Campaign) -> str:
-    if campaign.probability is None:
-        return ""
-    # A sequential test has a ratio while it runs; its probability is that of the verdict.
-    if campaign.question == IS_SPRT and not campaign.decided_at:
-        return ""
-    return format_percent(campaign.probability)
-
-
-def _was_stopped(campaign: Campaign) -> bool:
-    """Return whether a person ended it before a verdict."""
-    return campaign.why == "cancelled"
-
-
-def _describe_standing(campaign: Campaign, names: Mapping[int, str]) -> str:
-    chance = _format_probability(campaign)
-    if campaign.decided_at:
-        # Of a stopped one the chance of the likeliest answer would read as that of a verdict.
-        in_brackets = f" ({chance})" if chance and not _was_stopped(campaign) else ""
-        return f"{_describe_verdict(campaign, names)}{in_brackets}"
-    n_done = campaign.tournament.n_done
-    played = f"{n_done:,} of at most {campaign.max_matches:,} matches played"
-    if not campaign.n_judged:
-        return played
-    if not chance:
-        return f"{played}, {campaign.n_judged:,} results judged"
-    return f"{played}, the likeliest answer is true with {chance}"
-
-
 def _rank_chances(campaign: Campaign) -> list[Chance]:
     """Return the agents that may be the best, the likeliest first."""
     ranked = sorted(enumerate(campaign.chances), key=lambda item: -item[1])[:N_CHANCES]
@@ -235,6 +178,18 @@ def _rank_chances(campaign: Campaign) -> list[Chance]:
     return [
         Chance(agents[position], format_percent(chance), round(100 * chance, 2))
         for position, chance in likely.items()
+    ]
+
+
+def _list_ranks(campaign: Campaign) -> list[Rank]:
+    """Return the likeliest order; nothing for a question that ranks nobody."""
+    return [
+        Rank(
+            ranked.agent,
+            "" if ranked.p_above_next is None else format_percent(ranked.p_above_next),
+            round(100 * (ranked.p_above_next or 0), 2),
+        )
+        for ranked in results.list_ranking(campaign)
     ]
 
 

@@ -71,13 +71,15 @@ class Verdict:
     """The end of a campaign.
 
     statement: with a {} for each subject, in their order. subjects: indices of agents.
-    probability: that the statement is true.
+    probability: that the statement is true. steps: of a ranking, P(a subject is better than the
+    next one) for the first pairs of neighbours; empty for other questions.
     """
 
     statement: str
     subjects: tuple[int, ...]
     probability: float
     why: StopReason
+    steps: tuple[float, ...] = ()
 
     def format_statement(self, names: Sequence[str]) -> str:
         """Return the statement with the names of the agents."""

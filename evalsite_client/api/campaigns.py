@@ -68,6 +68,17 @@ class Chance:
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """An entrant of the likeliest order.
+
+    p_above_next: The probability that it is better than the next one; null for the last.
+    """
+
+    agent: AgentName
+    p_above_next: float | None
+
+
+@dataclass(frozen=True)
 class Spent:
     """What the matches of a campaign have cost so far."""
 
@@ -100,24 +111,33 @@ class CampaignDetail(Campaign):
     parameters: Of the question; agents by name.
     subjects: The agents that the verdict names.
     chances: The likeliest first; at most 200.
+    ranking: Of a question about the order: the likeliest one as judged last, the best first; at
+        most 200.
     warning: What is said of a pairing that suits the field badly, while it runs; else null.
+    budget_warning: Said while it runs and its forecast is over what is left of its budget; else
+        null.
     pairs: Of a sequential test, as it was judged last; else null.
     latest_point: What it said at its latest judgement; null before the first.
     saved: What did not have to be played; empty if nothing.
     why_in_words: Empty while it goes on.
+    shortfall: Of one that ended without an answer: what was not reached, and what to do; else
+        empty.
     """
 
     parameters: Mapping[str, Any]
     subjects: tuple[AgentName, ...]
     chances: tuple[Chance, ...]
+    ranking: tuple[Ranked, ...]
     spent: Spent
     warning: str | None
+    budget_warning: str | None
     pairs: Pairs | None
     forecast: Forecast | None
     forecast_at: datetime | None
     latest_point: CampaignPoint | None
     saved: str
     why_in_words: str
+    shortfall: str
 
 
 @dataclass(frozen=True)
@@ -128,6 +148,7 @@ class Ahead:
     n_known: Matches that are known, so not played again.
     n_known_elsewhere: Of those: on other leaderboards.
     warning: What is said of a pairing that suits the field badly.
+    budget_warning: Said where the forecast is over the budget in mind; else null.
     """
 
     n_agents: int
@@ -135,6 +156,7 @@ class Ahead:
     n_known: int
     n_known_elsewhere: int
     warning: str | None
+    budget_warning: str | None
     forecast: Forecast
 
 
@@ -252,6 +274,7 @@ class Campaigns(Calls):
         *,
         leaderboard: str,
         agents: Sequence[str] | None = None,
+        max_matches: int | None = None,
         pairing: str = "",
         pairing_parameters: Mapping[str, Any] | None = None,
         question: str = "best",
@@ -265,6 +288,7 @@ class Campaigns(Calls):
         """Say what a campaign would take, by what is known; none is started.
 
         agents: None: all of the leaderboard, less those retired or in quarantine.
+        max_matches: The budget in mind: the answer warns where it will probably not suffice.
         pairing: Who meets whom; empty: as suits the question.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
         question: What is asked of the agents.
@@ -280,6 +304,7 @@ class Campaigns(Calls):
             {
                 "leaderboard": leaderboard,
                 "agents": agents,
+                "max_matches": max_matches,
                 "pairing": pairing,
                 "pairing_parameters": pairing_parameters,
                 "question": question,

@@ -28,6 +28,9 @@ class Gate:
     n_known: Matches that were known at its start.
     n_left: Matches to go, as judged last.
     blocks: With 0, 1/2, 1, 3/2 and 2 points of two games.
+    gap: How much better or worse the candidate plays, with its interval; empty before the first
+        block.
+    budget_warning: Said where the forecast is over what is left of the budget.
     saved: What did not have to be played; empty if nothing.
     forecast: Null without one, or once decided.
     """
@@ -47,6 +50,8 @@ class Gate:
     blocks: tuple[int, ...]
     pairs: Pairs | None
     pairs_in_words: tuple[Line, ...]
+    gap: str
+    budget_warning: str | None
     saved: str
     forecast: Forecast | None
     forecast_in_words: tuple[Line, ...]

@@ -2,12 +2,12 @@
 
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail
+from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked
 from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
 from evalsite_client.cli import following
 from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
@@ -30,11 +30,13 @@ from evalsite_client.progress import format_duration
 UNDECIDED = 3
 HOUR_S = 3_600
 BUDGET = 100_000
-ASKED = {option.name for option in CAMPAIGN if option.is_asked}
+ASKED = {option.name for option in CAMPAIGN if option.is_asked} | {"max_matches"}
 """Options of a plan that its forecast takes."""
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""
 ALL = "all"
+TEST = "sprt"
+"""The question whose statement says itself that it is undecided."""
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
 N_CHANCES = 5
 
@@ -139,6 +141,7 @@ def save_campaign(path: Path | bool | None, found: CampaignDetail, status: int) 
         "n_round_robin": found.n_round_robin,
         "spent": found.spent,
         "chances": {one.agent.name: one.p_best for one in found.chances},
+        "ranking": [[one.agent.name, one.p_above_next] for one in found.ranking],
     }
     save_json(path, value)
 
@@ -200,8 +203,10 @@ def describe_progress(found: CampaignDetail) -> str:
         parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in found.chances[:1]]
     elif latest is not None and latest.llr is not None:
         parts.append(f"LLR {latest.llr:+.2f}")
-    elif latest is not None:
+    elif latest is not None and (found.is_answered or not found.is_over):
         parts.append(f"the likeliest answer is true with {latest.probability:.1%}")
+    if found.ranking and not found.is_over:
+        parts.append(describe_ranking(found.ranking[:N_CHANCES]))
     if found.forecast and not found.is_over:
         parts.append(f"about {found.forecast.matches:,.0f} more")
     if found.state == "paused":
@@ -213,9 +218,13 @@ def _describe_verdict(found: CampaignDetail) -> Answer:
     likeliest = found.chances[:N_CHANCES] if found.question in ABOUT_BEST else ()
     chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in likeliest)
     known = {
-        "verdict": found.statement or "none yet",
-        "probability": found.probability,
+        "verdict": _describe_answer(found),
+        # A sequential test without a verdict has a ratio, and a probability of 0.
+        "probability": found.probability or None,
         "why": found.why_in_words,
+        "not reached": found.shortfall,
+        "warning": found.budget_warning,
+        "likeliest order": describe_ranking(found.ranking),
         "P(best)": chances,
         "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
         "saved": found.saved,
@@ -226,6 +235,25 @@ def _describe_verdict(found: CampaignDetail) -> Answer:
         **(_describe_forecast(found.forecast) if found.forecast and not found.is_over else {}),
     }
     return Answer(found, format_pairs(known), 0 if found.is_answered else UNDECIDED)
+
+
+def _describe_answer(found: Campaign) -> str:
+    """Return the verdict; of one that ended without any, what was likeliest."""
+    if not found.is_over:
+        return "none yet"
+    if found.statement in {"", found.why}:
+        return "none"
+    if found.is_answered or found.question == TEST:
+        return found.statement
+    return f"none; most likely: {found.statement}"
+
+
+def describe_ranking(ranking: Sequence[Ranked]) -> str:
+    """Return an order, the best first, each with the probability that it is above the next."""
+    return " > ".join(
+        one.agent.name if one.p_above_next is None else f"{one.agent.name} {one.p_above_next:.1%}"
+        for one in ranking
+    )
 
 
 def _describe_blocks(found: Pairs) -> Mapping[str, object]:
@@ -243,7 +271,7 @@ def _describe_ahead(found: Ahead) -> str:
     known["known matches"] = f"{found.n_known:,}" + (
         f", {found.n_known_elsewhere:,} on other leaderboards" if found.n_known_elsewhere else ""
     )
-    known["warning"] = found.warning
+    known |= {"warning": found.warning, "budget": found.budget_warning}
     return format_pairs({**known, **_describe_forecast(found.forecast)})
 
 
@@ -273,5 +301,6 @@ def _describe_more(more: ForecastMore) -> str:
 
 def _make_row(one: Campaign) -> list[object]:
     known = (one.id, one.tournament, one.leaderboard, one.question, one.shown_state, one.n_done)
-    sure = "" if one.probability is None else f"{one.probability:.1%}"
-    return [*known, one.max_matches, sure, one.statement]
+    is_likely = one.probability is not None and (one.is_answered or not one.is_over)
+    sure = f"{one.probability:.1%}" if is_likely else ""
+    return [*known, one.max_matches, sure, _describe_answer(one) if one.is_over else ""]

@@ -80,6 +80,8 @@ def test_candidate(client: Client, options: Namespace) -> Answer:
         return _tell_standing(before, before, names, options)
     for line in before.forecast_in_words:
         following.write_line(out, f"  {line.label}: {line.says}")
+    if before.budget_warning:
+        following.write_line(out, f"  warning: {before.budget_warning}")
     following.write_line(out, following.wait_for_cluster(client))
     try:
         wait_for_gate(client, before.campaign, following.Lines(client, out))
@@ -113,16 +115,6 @@ def describe_gate(gate: Gate) -> str:
     return f"{said}, about {round_matches(gate.n_left)} more" if gate.n_left else said
 
 
-def describe_gap(gate: Gate) -> str:
-    """Return how much better or worse the candidate plays; empty before the first block."""
-    if gate.pairs is None:
-        return ""
-    elo = gate.pairs.elo
-    if elo.elo < 0:
-        return f"{-elo.elo:z.0f} Elo worse ({-elo.high:z.0f} to {-elo.low:z.0f})"
-    return f"{elo.elo:z.0f} Elo better ({elo.low:z.0f} to {elo.high:z.0f})"
-
-
 def _count_reused(gate: Gate) -> int:
     """Return how many games the test did not have to wait for; more may be known than it took."""
     return min(gate.n_known, gate.n_games)
@@ -144,7 +136,7 @@ def _tell_standing(
         line = line.replace(f"{_count_reused(now)} of them known", f"{n_reused} of them known")
     following.write_line(out, line)
     verdict = now.statement or "there is no verdict yet"
-    following.write_line(out, f"{said}: {'; '.join(filter(None, (describe_gap(now), verdict)))}")
+    following.write_line(out, f"{said}: {'; '.join(filter(None, (now.gap, verdict)))}")
     value = make_values(now, before, names, said, n_reused) | {"at": datetime.now(UTC).isoformat()}
     if isinstance(options.json, Path):
         save_json(options.json, value)
@@ -184,8 +176,8 @@ def write_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) ->
     asked = now.parameters
     yield f"### {said}: {names[0]} against {names[1]}"
     yield ""
-    if gap := describe_gap(now):
-        yield from (f"{names[0]} plays {gap}.", "")
+    if now.gap:
+        yield from (f"{names[0]} plays {now.gap}.", "")
     yield "| test | LLR | bounds | games | known before |"
     yield "|---|---|---|---|---|"
     yield (

@@ -1,6 +1,7 @@
 """`evalsite campaign`: what it says before, meanwhile and at the end, and how it ends."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,11 +87,11 @@ def test_another_question_says_how_likely_its_answer_is(
     works(plays())
     status, out, err = campaign("--question", "rank_all", "--max-matches", 64)
     assert (status, "the likeliest answer is true with" in err) == (3, True)
-    assert "why            out of budget: the likeliest answer so far" in out
+    assert re.search(r"^why +out of budget: the likeliest answer so far", out, re.MULTILINE)
     assert "saved" not in out
     Campaign.objects.update(n_known=12)
     status, out, _ = evalsite("verdict", Campaign.objects.get().pk)
-    assert "saved          12 matches: known at the start\n" in out
+    assert re.search(r"^saved +12 matches: known at the start$", out, re.MULTILINE)
 
 
 def test_a_pairing_that_suits_badly_is_warned_of(
@@ -108,6 +109,15 @@ def test_out_of_budget_is_3(campaign: Evalsite, works: Any) -> None:
     status, out, _ = campaign("--error", 1e-9, "--max-matches", 32, "--question", "rank_all")
     assert status == 3
     assert "as sure as asked for (all matches are played)" in out
+    assert re.search(r"verdict +none; most likely: level:\d+ > level:\d+", out)
+    assert "ask again with a larger budget or a larger margin" in out
+    assert re.search(r"likeliest order +level:\d+ \d+\.\d% > level:\d+", out)
+
+
+def test_a_budget_below_the_forecast_is_warned_of(campaign: Evalsite) -> None:
+    asked = ("--question", "rank_all", "--error", 1e-3, "--forecast")
+    assert "The budget will probably not suffice" in ok(campaign(*asked, "--max-matches", 2))
+    assert "The budget" not in ok(campaign("--forecast", "--max-matches", 1_000_000))
 
 
 def test_cancelled_by_somebody_is_3(campaign: Evalsite, works: Any) -> None:
@@ -117,7 +127,8 @@ def test_cancelled_by_somebody_is_3(campaign: Evalsite, works: Any) -> None:
 
     works(stop)
     status, out, _ = campaign()
-    assert (status, "cancelled" in out) == (3, True)
+    assert (status, "stopped before it was decided" in out) == (3, True)
+    assert "is true with" not in out
 
 
 def test_after_ctrl_c_the_campaign_goes_on_and_what_is_known_is_written(

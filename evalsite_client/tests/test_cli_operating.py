@@ -103,11 +103,13 @@ def test_a_campaign_is_stopped_and_its_verdict_waited_for(evalsite: Evalsite) ->
     assert f"campaign {campaign.pk} stops" in ok(evalsite("stop", campaign.pk))
     campaign.tournament.refresh_from_db()
     assert campaign.tournament.state == Tournament.State.CANCELLED
+    noted = AuditRow.objects.get(target_kind="campaign", target_id=campaign.pk)
+    assert noted.action == "campaign.stop"
     Campaign.objects.filter(pk=campaign.pk).update(
         decided_at=campaign.tournament.created_at, why="cancelled", statement="cancelled"
     )
     status, out, _ = evalsite("verdict", campaign.pk, "--wait")
-    assert (status, "cancelled" in out) == (3, True)
+    assert (status, "stopped before it was decided" in out) == (3, True)
 
 
 def test_alarms_are_listed_and_acknowledged(evalsite: Evalsite) -> None:

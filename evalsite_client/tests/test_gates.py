@@ -1,8 +1,8 @@
 """What a gate says: in a line, as JSON and as markdown; and stopped, where it stands."""
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 from redis import Redis
 
 from evalsite_client import Client
-from evalsite_client.api.shared import Strength
 from evalsite_client.cli import following, gates
 from evalsite_client.errors import UnreachableError
 from evalsite_client.tests.commands import Evalsite
@@ -122,14 +121,15 @@ def test_a_server_that_is_away_is_no_verdict(
     assert evalsite(*command.split())[0] == 2
 
 
-def test_a_gap_is_told_with_its_direction_and_interval(client: Client, broker: Redis) -> None:
-    found = client.gates.get(undecided().pk)
+def test_a_verdict_begins_with_the_gap_and_its_interval(client: Client, broker: Redis) -> None:
+    agents = ("level:5", "level:95")
+    campaign = ended(campaign_of("sprt", agents=agents, parameters=Bounds(0.0, 100.0).parameters))
+    found = client.gates.get(campaign.pk)
+    assert re.fullmatch(r"\d+ Elo worse \(-?\d+ to \d+\)", found.gap)
+    assert f"level:5 plays {found.gap}." in gates.write_markdown(found, agents, "FAIL", 0)
 
-    def describe(elo: float, low: float, high: float) -> str:
-        assert found.pairs is not None
-        pairs = replace(found.pairs, elo=Strength(elo, low, high))
-        return gates.describe_gap(replace(found, pairs=pairs))
 
-    assert describe(-47.2, -65.1, -29.3) == "47 Elo worse (29 to 65)"
-    assert describe(12.0, -3.4, 27.0) == "12 Elo better (-3 to 27)"
-    assert gates.describe_gap(replace(found, pairs=None)) == ""
+def test_a_budget_that_will_not_suffice_is_warned_of(client: Client, broker: Redis) -> None:
+    found = client.gates.get(undecided().pk, with_forecast=True)
+    assert found.budget_warning is not None
+    assert "The budget will probably not suffice" in found.budget_warning

@@ -18,7 +18,7 @@ from matches.admin.offering import ReadOnlyWithActs
 from matches.admin.options import add_options, map_titles
 from matches.admin.parameter_fields import DECLARED
 from matches.admin.plan_forms import PlanAdmin, PlanForm
-from matches.campaigns import forecasting, texts
+from matches.campaigns import endings, forecasting, texts
 from matches.campaigns.starting import start_campaign
 from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard
@@ -172,12 +172,17 @@ class CampaignAdmin(PlanAdmin):
     @admin.display(description="verdict")
     def standing(self, obj: Campaign) -> str:
         """Return the verdict, or that there is none yet."""
-        return obj.statement or f"open: {obj.tournament.shown_state}"
+        if obj.decided_at is None:
+            return f"open: {obj.tournament.shown_state}"
+        return endings.describe_answer(obj)
 
     @admin.display(description="probability")
     def chance(self, obj: Campaign) -> str:
         """Return how sure that is."""
-        return "-" if obj.probability is None else format_percent(obj.probability)
+        is_verdict = obj.decided_at is None or endings.is_answered(obj)
+        if obj.probability is None or not is_verdict:
+            return "-"
+        return format_percent(obj.probability)
 
     @admin.display(description="matches")
     def progress(self, obj: Campaign) -> str:

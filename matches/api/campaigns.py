@@ -19,12 +19,13 @@ from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSeri
 from matches.api.matches import IntegerFilter
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
-from matches.campaigns import forecasting, inputs, results, texts
+from matches.campaigns import endings, forecasting, inputs, results, texts
 from matches.campaigns.inputs import MAX_AGENTS
 from matches.campaigns.starting import start_campaign
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
 from matches.models.choices import question_choices
+from matches.models.tournament import MAX_MATCHES
 from matches.operations import explain
 from matches.operations.explain import Explanation
 from matches.options import Option, options_of
@@ -76,6 +77,16 @@ class ChanceSerializer(serializers.Serializer[Any]):
     p_best = serializers.FloatField()
 
 
+class RankedSerializer(serializers.Serializer[Any]):
+    """An entrant of the likeliest order."""
+
+    agent = AgentNameSerializer()
+    p_above_next = serializers.FloatField(
+        allow_null=True,
+        help_text="The probability that it is better than the next one; null for the last.",
+    )
+
+
 class SpentSerializer(serializers.Serializer[Any]):
     """What the matches of a campaign have cost so far."""
 
@@ -101,9 +112,17 @@ class CampaignDetailSerializer(CampaignSerializer):
     parameters = serializers.SerializerMethodField(help_text="Of the question; agents by name.")
     subjects = serializers.SerializerMethodField(help_text="The agents that the verdict names.")
     chances = serializers.SerializerMethodField(help_text="The likeliest first; at most 200.")
+    ranking = serializers.SerializerMethodField(
+        help_text="Of a question about the order: the likeliest one as judged last, the best "
+        "first; at most 200."
+    )
     spent = serializers.SerializerMethodField()
     warning = serializers.SerializerMethodField(
         help_text="What is said of a pairing that suits the field badly, while it runs; else null."
+    )
+    budget_warning = serializers.SerializerMethodField(
+        help_text="Said while it runs and its forecast is over what is left of its budget; else "
+        "null."
     )
     pairs = serializers.SerializerMethodField(
         help_text="Of a sequential test, as it was judged last; else null."
@@ -116,12 +135,17 @@ class CampaignDetailSerializer(CampaignSerializer):
         help_text="What did not have to be played; empty if nothing."
     )
     why_in_words = serializers.SerializerMethodField(help_text="Empty while it goes on.")
+    shortfall = serializers.SerializerMethodField(
+        help_text="Of one that ended without an answer: what was not reached, and what to do; "
+        "else empty."
+    )
 
     class Meta(CampaignSerializer.Meta):
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
-            *("parameters", "subjects", "chances", "spent", "warning", "pairs", "forecast"),
-            *("forecast_at", "latest_point", "saved", "why_in_words"),
+            *("parameters", "subjects", "chances", "ranking", "spent", "warning"),
+            *("budget_warning", "pairs", "forecast", "forecast_at", "latest_point", "saved"),
+            *("why_in_words", "shortfall"),
         )
 
     def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
@@ -138,6 +162,11 @@ class CampaignDetailSerializer(CampaignSerializer):
         """Return P(best)."""
         return list(ChanceSerializer(results.list_chances(campaign), many=True).data)
 
+    @extend_schema_field(RankedSerializer(many=True))
+    def get_ranking(self, campaign: Campaign) -> list[Any]:
+        """Return the likeliest order."""
+        return list(RankedSerializer(results.list_ranking(campaign), many=True).data)
+
     @extend_schema_field(SpentSerializer)
     def get_spent(self, campaign: Campaign) -> dict[str, Any]:
         """Return what it has cost so far."""
@@ -146,6 +175,10 @@ class CampaignDetailSerializer(CampaignSerializer):
     def get_warning(self, campaign: Campaign) -> str | None:
         """Return it, made once a minute."""
         return pairing_warnings.warn_of_pairing(campaign.tournament)
+
+    def get_budget_warning(self, campaign: Campaign) -> str | None:
+        """Return it by the forecast that is stored."""
+        return texts.warn_of_budget(campaign)
 
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:
@@ -167,6 +200,10 @@ class CampaignDetailSerializer(CampaignSerializer):
         """Return why it ended."""
         return texts.describe_end(campaign)
 
+    def get_shortfall(self, campaign: Campaign) -> str:
+        """Return what was not reached."""
+        return endings.describe_shortfall(campaign)
+
 
 class CampaignQuestionSerializer(PlanSerializer):
     """What is asked of whom: the leaderboard and the agents by name."""
@@ -180,6 +217,18 @@ class CampaignQuestionSerializer(PlanSerializer):
         max_length=MAX_AGENTS,
         default=list,
         help_text="None: all of the leaderboard, less those retired or in quarantine.",
+    )
+
+
+class CampaignForecastSerializer(CampaignQuestionSerializer):
+    """What is asked of whom, and how much it might play."""
+
+    max_matches = serializers.IntegerField(
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_MATCHES,
+        help_text="The budget in mind: the answer warns where it will probably not suffice.",
     )
 
 
@@ -229,12 +278,13 @@ class CampaignView(
             CampaignDetailSerializer(start_campaign(plan, leaderboard=board, agents=agents))
         )
 
-    @extend_schema(request=CampaignQuestionSerializer, responses=AheadSerializer)
+    @extend_schema(request=CampaignForecastSerializer, responses=AheadSerializer)
     @action(detail=False, methods=["post"])
     def forecast(self, request: Request) -> Response:
         """Say what a campaign would take, by what is known; none is started."""
-        values = {**read_body(CampaignQuestionSerializer, request), "max_matches": BUDGET_UNASKED}
-        plan, board, agents = _read_plan(values)
+        values = read_body(CampaignForecastSerializer, request)
+        budget = values.pop("max_matches")
+        plan, board, agents = _read_plan({**values, "max_matches": BUDGET_UNASKED})
         ahead = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=db_now())
         shown = {
             "n_agents": len(agents),
@@ -242,6 +292,9 @@ class CampaignView(
             "n_known": ahead.n_known,
             "n_known_elsewhere": ahead.n_known_elsewhere,
             "warning": ahead.warning,
+            "budget_warning": None
+            if budget is None
+            else texts.warn_of_forecast(ahead.forecast, budget),
             "forecast": ahead.forecast,
         }
         return Response(AheadSerializer(shown).data)

@@ -66,6 +66,9 @@ class AheadSerializer(serializers.Serializer[Any]):
     warning = serializers.CharField(
         allow_null=True, help_text="What is said of a pairing that suits the field badly."
     )
+    budget_warning = serializers.CharField(
+        allow_null=True, help_text="Said where the forecast is over the budget in mind; else null."
+    )
     forecast = ForecastSerializer()
 
 

@@ -13,7 +13,7 @@ from arena.verdicts.sprt import EloModel
 from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.api.forecasts import ForecastSerializer, PairsSerializer
 from matches.api.permissions import list_scopes
-from matches.campaigns import gates, texts
+from matches.campaigns import endings, gates, texts
 from matches.campaigns.gates import Bounds
 from matches.campaigns.results import Pairs
 from matches.campaigns.starting import IS_SPRT
@@ -77,6 +77,13 @@ class GateSerializer(serializers.Serializer[Any]):
     )
     pairs = serializers.SerializerMethodField()
     pairs_in_words = LineSerializer(many=True)
+    gap = serializers.CharField(
+        help_text="How much better or worse the candidate plays, with its interval; empty before "
+        "the first block."
+    )
+    budget_warning = serializers.CharField(
+        allow_null=True, help_text="Said where the forecast is over what is left of the budget."
+    )
     saved = serializers.CharField(help_text="What did not have to be played; empty if nothing.")
     forecast = ForecastSerializer(allow_null=True, help_text="Null without one, or once decided.")
     forecast_in_words = LineSerializer(many=True)
@@ -126,7 +133,8 @@ def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]
     standing = gates.read_standing(campaign, n_reused=0)
     forecast = gates.forecast_left(campaign, now=db_now()) if with_forecast else None
     blocks = compare_blocks(standing.counts)
-    stored = campaign.forecast
+    stored = None if is_over else campaign.forecast
+    n_left = campaign.max_matches - campaign.tournament.n_done
     return {
         "campaign": campaign.pk,
         "tournament": campaign.tournament_id,
@@ -139,12 +147,14 @@ def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]
         "n_known": campaign.n_known,
         "n_known_elsewhere": campaign.n_known_elsewhere,
         "n_not_played_again": campaign.tournament.n_known,
-        "n_left": stored["matches"] if stored and not is_over else None,
+        "n_left": stored["matches"] if stored else None,
         "blocks": standing.counts,
         "pairs": None if blocks is None else Pairs(blocks=standing.counts, **vars(blocks)),
         "pairs_in_words": []
         if blocks is None
         else [one._asdict() for one in texts.describe_blocks(blocks)],
+        "gap": endings.describe_gap(blocks),
+        "budget_warning": None if is_over else texts.warn_of_forecast(forecast or stored, n_left),
         "saved": texts.describe_saved(campaign),
         "forecast": forecast,
         "forecast_in_words": [one._asdict() for one in texts.describe_forecast(forecast)],

@@ -233,6 +233,7 @@ def _store_judgement(
         n_judged=n_results,
         judged_at=now,
         chances=judgement.chances,
+        ranking=_list_ranks(judgement.likely),
         probability=judgement.likely.probability,
         pairs=judgement.pairs,
         **({"forecast": forecast, "forecast_at": now} if forecast else {}),
@@ -248,6 +249,13 @@ def _store_judgement(
             "matches_left": forecast["matches"] if forecast else None,
         },
     )
+
+
+def _list_ranks(verdict: Verdict) -> list[tuple[int, float | None]] | None:
+    """Return positions and P(better than the next) in the order of a ranking; else None."""
+    steps = [round(step, 6) for step in verdict.steps]
+    # A long ranking has no steps for its last ranks.
+    return list(zip(verdict.subjects, [*steps, None], strict=False)) if steps else None
 
 
 def _forecast_rest(

@@ -22,6 +22,13 @@ class Chance(NamedTuple):
     p_best: float
 
 
+class Ranked(NamedTuple):
+    """An entrant of a ranking, and P(it is better than the next one); None for the last."""
+
+    agent: Agent
+    p_above_next: float | None
+
+
 @dataclass(frozen=True)
 class Pairs(PairedResult):
     """What blocks say, and how many brought 0, 1/2, 1, 3/2 and 2 points."""
@@ -50,6 +57,15 @@ def list_chances(campaign: Campaign) -> list[Chance]:
     likely = sorted(zip(campaign.chances, agents, strict=True), key=lambda one: (-one[0], one[1]))
     named = _agents_by_id([agent for _, agent in likely[:SHOWN]])
     return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]
+
+
+def list_ranking(campaign: Campaign) -> list[Ranked]:
+    """Return the likeliest order as judged last, the best first; none for other questions."""
+    if not campaign.ranking:
+        return []
+    agents = entrants_of(campaign.tournament)
+    named = _agents_by_id([agents[position] for position, _ in campaign.ranking])
+    return [Ranked(named[agents[position]], chance) for position, chance in campaign.ranking]
 
 
 def list_subjects(campaign: Campaign) -> list[Agent]:

@@ -129,6 +129,13 @@ def warn_of_forecast(forecast: Mapping[str, Any] | None, n_left: int) -> str | N
     )
 
 
+def warn_of_budget(campaign: Campaign) -> str | None:
+    """Return a warning while one runs whose budget will probably not suffice."""
+    if campaign.decided_at is not None:
+        return None
+    return warn_of_forecast(campaign.forecast, campaign.max_matches - campaign.tournament.n_done)
+
+
 def describe_blocks(result: PairedResult) -> list[LabelledText]:
     """Return what the paired blocks of two agents say."""
     lines = [

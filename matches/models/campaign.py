@@ -55,6 +55,12 @@ class Campaign(models.Model):
     chances = models.JSONField(
         default=list, editable=False, help_text="P(best) of the entrants by position."
     )
+    ranking = models.JSONField(
+        null=True,
+        editable=False,
+        help_text="Of a ranking: entrants by position, the likeliest best first, each with "
+        "P(it is better than the next).",
+    )
     pairs = models.JSONField(
         null=True,
         editable=False,

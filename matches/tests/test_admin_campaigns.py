@@ -163,7 +163,19 @@ def test_stopping_cancels_what_is_open_and_writes_how_it_ended(admin_client: Cli
     assert campaign.tournament.state == Tournament.State.CANCELLED
     noted = AuditRow.objects.get(action="campaign.stop")
     assert noted.reason == "It is known well enough."
+    assert (noted.target_kind, noted.target_id) == ("campaign", campaign.pk)
     assert "it has ended" in admin_client.get(f"{address}?pk={campaign.pk}").content.decode()
+
+
+def test_cancelling_its_tournament_in_the_admin_is_noted_as_stopping_it(
+    admin_client: Client,
+) -> None:
+    campaign = campaign_of(error=0.001)
+    address = "/admin/matches/tournament/ask/cancel/"
+    assert "is cancelled" in _confirm(admin_client, address, campaign.tournament_id)
+    noted = AuditRow.objects.get(action="campaign.stop")
+    assert (noted.target_kind, noted.target_id) == ("campaign", campaign.pk)
+    assert not AuditRow.objects.filter(action="tournament.cancel").exists()
 
 
 def test_one_whose_tournament_is_over_cannot_be_stopped(admin_client: Client) -> None:

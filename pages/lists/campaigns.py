@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from arena.verdicts.base import StopReason
+from matches.campaigns.endings import ANSWERED
 from matches.models import Campaign, Entrant, Tournament
 from matches.models.choices import game_choices, question_choices
 from matches.store.catalog import game_title
@@ -29,7 +30,8 @@ STATES = {
 }
 # Their entrants are read by a condition each; SQLite takes a thousand.
 CAMPAIGNS_A_PIECE = 200
-ANSWERED = (StopReason.DECIDED, StopReason.WITHIN_MARGIN)
+# With what was spent behind it, as in "out_of_budget: matches".
+_OVER_BUDGET = StopReason.OUT_OF_BUDGET.value
 
 COLUMNS = (
     Column("tournament", int),
@@ -117,8 +119,8 @@ def _filter_state(state: str) -> QuerySet[Campaign]:
     if state == "answered":
         return ended.filter(why__in=ANSWERED)
     if state == "budget":
-        return ended.filter(why=StopReason.OUT_OF_BUDGET)
-    return ended.exclude(why__in=[*ANSWERED, StopReason.OUT_OF_BUDGET])
+        return ended.filter(why__startswith=_OVER_BUDGET)
+    return ended.exclude(why__in=ANSWERED).exclude(why__startswith=_OVER_BUDGET)
 
 
 def _make_table(address: ListAddress) -> Table:

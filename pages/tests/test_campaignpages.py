@@ -10,11 +10,13 @@ from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
+from matches.campaigns import results
 from matches.campaigns.starting import start_campaign
 from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.plans import CampaignPlan
 from matches.ratings import standings
+from matches.store.explanation import format_percent
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
@@ -266,14 +268,66 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
     campaign = campaign_of()
     go_on(campaign, 0, boards.by_strength())
     Campaign.objects.filter(pk=campaign.pk).update(
-        decided_at=NOW, why="cancelled", probability=0.6, statement=""
+        decided_at=NOW, why="cancelled", probability=0.6, statement="cancelled"
     )
-    said = _text(client, f"/tournaments/{campaign.tournament_id}/")
+    said = _page(client, campaign)
     assert "true with a probability" not in said
-    assert re.search(
-        r"when it was stopped, the likeliest answer had a probability of 60.%",
-        said.replace("60.0", "60"),
-    )
+    assert "95 %; when it was stopped it was 60 %. What was played counts: ask again" in said
     campaign.refresh_from_db()
     [line] = campaignpages.list_campaigns([campaign])
     assert "%" not in line.says
+
+
+def test_one_out_of_budget_says_what_was_not_reached_and_what_to_do(client: Client) -> None:
+    campaign = ended(campaign_of(error=1e-9, max_matches=32))
+    said = _page(client, campaign)
+    assert "true with a probability" not in said
+    assert re.search(r"Not decided\. Most likely: level:\d+ is the best", said)
+    assert "ask again with a larger budget or a larger margin, and it goes on from there." in said
+    [line] = campaignpages.list_campaigns([campaign])
+    assert line.says.startswith("Not decided. Most likely: ")
+    assert "%" not in line.says
+    assert "No campaign is like that" not in _text(client, "/campaigns/?state=budget")
+    assert "No campaign is like that" in _text(client, "/campaigns/?state=stopped")
+
+
+def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> None:
+    campaign = _running(question="rank_all")
+    ranked = results.list_ranking(campaign)
+    assert [one.p_above_next is None for one in ranked] == [False, False, False, True]
+    said = _page(client, campaign)
+    names = " &gt; ".join(one.agent.name for one in ranked)
+    assert f"Most likely so far: {names}" in said
+    assert "The likeliest order so far" in said
+    first = format_percent(ranked[0].p_above_next or 0).replace("\N{NO-BREAK SPACE}", " ")
+    assert f"{ranked[0].agent.name} {first} {ranked[1].agent.name}" in said
+    part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/").content.decode()
+    assert part.count('data-part="order"') == 1
+    answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
+    assert [row["p_above_next"] for row in answer["ranking"]] == [
+        one.p_above_next for one in ranked
+    ]
+
+
+def test_a_question_about_the_best_shows_no_order(client: Client) -> None:
+    assert "The likeliest order" not in _page(client, _running())
+
+
+def test_a_budget_that_will_not_suffice_is_said_on_the_page_and_by_the_api(client: Client) -> None:
+    campaign = _running(question="rank_all", max_matches=20)
+    assert campaign.decided_at is None
+    answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
+    assert answer["budget_warning"].startswith("The budget will probably not suffice")
+    assert answer["budget_warning"] in _page(client, campaign)
+    enough = {**(campaign.forecast or {}), "matches": 2.0}
+    Campaign.objects.filter(pk=campaign.pk).update(forecast=enough)
+    assert client.get(f"/api/v1/campaigns/{campaign.pk}/").json()["budget_warning"] is None
+
+
+def test_a_failed_test_says_first_how_much_worse_it_is(client: Client) -> None:
+    pair = ("level:5", "level:95")
+    campaign = ended(campaign_of("sprt", agents=pair, parameters={"elo1": 100}))
+    said = _page(client, campaign)
+    assert re.search(r"FAIL: \d+ Elo worse \(-?\d+ to \d+\) level:5 is not better than", said)
+    [line] = campaignpages.list_campaigns([campaign])
+    assert line.says.startswith("FAIL: ")

@@ -13,6 +13,7 @@ from arena.parameters import Parameter
 from arena.verdicts.base import StopReason, Terms, Verdict, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.claims import is_ready
+from arena.verdicts.comparison import compare_neighbours
 
 
 class _RankPairs:
@@ -60,7 +61,8 @@ def _expected_share(belief: Belief, margin: float) -> float:
 def _make_verdict(belief: Belief, share: float, why: StopReason) -> Verdict:
     subjects = tuple(int(agent) for agent in belief.order)
     order = " > ".join(["{}"] * len(subjects))
-    return Verdict(f"{order}, right in {share:.1%} of the pairs", subjects, share, why)
+    statement = f"{order}, right in {share:.1%} of the pairs"
+    return Verdict(statement, subjects, share, why, compare_neighbours(belief, subjects))
 
 
 QUESTION = _RankPairs()

@@ -184,3 +184,17 @@ def test_the_error_is_a_probability_below_one_half(error: float) -> None:
 def test_the_margin_is_finite_and_not_negative(margin: float) -> None:
     with pytest.raises(VerdictError, match="margin must be finite and 0 or more"):
         Terms(0.05, margin)
+
+
+@pytest.mark.parametrize("name", ["rank_all", "rank_pairs"])
+def test_a_ranking_says_how_sure_each_step_is(name: str) -> None:
+    close = belief_of([30.0, 20.0, 25.0, 24.0], 1.0)
+    guess = registry.get(name).guess(close, Terms())
+    assert guess.subjects == (0, 2, 3, 1)
+    above, below = np.array([0, 2, 3]), np.array([2, 3, 1])
+    assert guess.steps == pytest.approx(close.superiority(above, below))
+    assert guess.steps[1] < min(guess.steps[0], guess.steps[2])
+
+
+def test_a_question_that_ranks_nobody_has_no_steps() -> None:
+    assert registry.get("top_k").guess(CLEAR, Terms(parameters={"k": 2})).steps == ()

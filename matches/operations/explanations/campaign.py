@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from matches.campaigns import texts
+from matches.campaigns import endings, texts
 from matches.models import Agent, Campaign
 from matches.operations.explanations.tournament import of_tournament
 from matches.ratings.closed_prefix import find_waiting_results
@@ -25,7 +25,7 @@ def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
         waits_for += [*_list_earlier_results(campaign), *explanation.waits_for]
         return replace(explanation, waits_for=tuple(waits_for))
     since, sure = campaign.decided_at, ""
-    if campaign.probability is not None and campaign.statement != campaign.why:
+    if campaign.probability is not None and endings.is_answered(campaign):
         sure = f" (with {format_percent(campaign.probability)}; {campaign.why})"
     return replace(
         explanation,
@@ -33,7 +33,7 @@ def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
         since=since,
         age_s=age_s(since, now=now),
         summary=f"ended{format_ago(since, now=now)} after {campaign.n_played or 0:,} matches: "
-        f"{campaign.statement[:1_000]}{sure}",
+        f"{endings.describe_answer(campaign)[:1_000]}{sure}",
         waits_for=(),
         next="",
         next_at=None,
@@ -53,7 +53,9 @@ def _list_earlier_results(campaign: Campaign) -> list[str]:
 
 
 def _list_notes(campaign: Campaign) -> list[str]:
-    notes = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
+    notes = [endings.describe_shortfall(campaign)] * (not endings.is_answered(campaign))
+    if saved := texts.describe_saved(campaign):
+        notes.append(f"saved: {saved}")
     if campaign.n_round_robin is None:
         return notes
     needed = texts.round_matches(campaign.n_round_robin)

@@ -1,0 +1,88 @@
+"""How campaigns end, in words: the answer, or what was not reached and what can be done."""
+
+from typing import Final
+
+from arena.verdicts.base import StopReason
+from arena.verdicts.paired_blocks import PairedResult
+from arena.verdicts.sprt import Decision
+from matches.campaigns.sprt import read_test
+from matches.campaigns.starting import IS_SPRT
+from matches.models import Campaign
+from matches.store.explanation import format_percent
+
+ANSWERED: Final = (StopReason.DECIDED.value, StopReason.WITHIN_MARGIN.value)
+"""Why a campaign ended, where it ended with an answer."""
+_GRADES = {Decision.ACCEPT: "PASS", Decision.REJECT: "FAIL", Decision.CONTINUE: "UNDECIDED"}
+_NO_RESULTS = "No match has a result: its matches say why. Mend that, and ask again."
+
+
+def is_answered(campaign: Campaign) -> bool:
+    """Return whether it ended as sure as was asked for."""
+    return campaign.why in ANSWERED
+
+
+def has_statement(campaign: Campaign) -> bool:
+    """Return whether an agent is named: of one that was stopped, the statement repeats why."""
+    return campaign.statement not in {"", campaign.why}
+
+
+def describe_answer(campaign: Campaign) -> str:
+    """Return what one that has ended says: its verdict, or what is likeliest without being sure."""
+    if not has_statement(campaign):
+        return "Not decided"
+    is_verdict = is_answered(campaign) or campaign.probability is None
+    if is_verdict or campaign.question == IS_SPRT:
+        return campaign.statement
+    return f"Not decided. Most likely: {campaign.statement}"
+
+
+def describe_shortfall(campaign: Campaign) -> str:
+    """Return what was asked for and not reached, and what to do; empty with an answer or before."""
+    if campaign.decided_at is None or is_answered(campaign):
+        return ""
+    if campaign.why == "no_results":
+        return _NO_RESULTS
+    return (
+        f"{_describe_reached(campaign)}. What was played counts: ask again"
+        f"{_choose_remedy(campaign)}, and it goes on from there."
+    )
+
+
+def _describe_reached(campaign: Campaign) -> str:
+    if campaign.question == IS_SPRT:
+        return "The likelihood ratio has reached neither bound"
+    asked = f"Asked for was a probability of {format_percent(1 - campaign.error)}"
+    if campaign.probability is None:
+        return f"{asked}, and no result was judged"
+    when = "when it was stopped" if campaign.why == "cancelled" else "reached"
+    return f"{asked}; {when} it was {format_percent(campaign.probability)}"
+
+
+def _choose_remedy(campaign: Campaign) -> str:
+    reason, _, limit = campaign.why.partition(": ")
+    if reason != StopReason.OUT_OF_BUDGET:
+        return ""
+    wider = "bounds further apart" if campaign.question == IS_SPRT else "a larger margin"
+    more = "another pairing" if limit == "pairing" else "a larger budget"
+    return f" with {more} or {wider}"
+
+
+def describe_gap(blocks: PairedResult | None) -> str:
+    """Return how much better or worse the first of two plays; empty before their first block."""
+    if blocks is None:
+        return ""
+    elo = blocks.elo
+    if elo.elo < 0:
+        return f"{-elo.elo:z.0f} Elo worse ({-elo.high:z.0f} to {-elo.low:z.0f})"
+    return f"{elo.elo:z.0f} Elo better ({elo.low:z.0f} to {elo.high:z.0f})"
+
+
+def grade_test(campaign: Campaign, blocks: PairedResult | None) -> str:
+    """Return where a sequential test stands: FAIL: 47 Elo worse (29 to 65)."""
+    gap = describe_gap(blocks)
+    if campaign.decided_at is None:
+        return f"Not decided yet; so far {gap}" if gap else "Not decided yet"
+    grade = _GRADES[Decision.CONTINUE]
+    if campaign.pairs and is_answered(campaign):
+        grade = _GRADES[read_test(campaign.parameters).state(campaign.pairs).decision]
+    return f"{grade}: {gap}" if gap else grade
