@@ -12,17 +12,21 @@ from django.db.models import OuterRef, Subquery
 from arena.ratings.base import Z95
 from matches.models import Leaderboard, Rating, Tournament
 from matches.store.catalog import game_problem, game_title
-from matches.store.explanation import format_since
+from matches.store.explanation import format_percent, format_since
 
 
 class Leader(NamedTuple):
-    """The agent of the highest rating among those that have played; low to high: 95 %."""
+    """The agent of the highest rating among those that have played; low to high: 95 %.
+
+    best: P(it is the best), empty where that is not known yet.
+    """
 
     agent: int
     name: str
     mu: str
     low: str
     high: str
+    best: str
 
 
 class ShownBoard(NamedTuple):
@@ -75,6 +79,12 @@ def _find_leaders(boards: Sequence[Leaderboard]) -> dict[int, Leader]:
     best = Subquery(rated.order_by("-mu", "agent_id").values("pk")[:1])
     chosen = Leaderboard.objects.filter(pk__in=[board.pk for board in boards])
     keys = chosen.order_by().annotate(best=best).values("best")
+    chances = {
+        board.pk: ""
+        if board.leader_p_best is None
+        else format_percent(board.leader_p_best, is_column=True)
+        for board in boards
+    }
     return {
         rating.leaderboard_id: Leader(
             rating.agent_id,
@@ -82,6 +92,7 @@ def _find_leaders(boards: Sequence[Leaderboard]) -> dict[int, Leader]:
             f"{rating.mu:.2f}",
             f"{rating.mu - Z95 * rating.sd:.2f}",
             f"{rating.mu + Z95 * rating.sd:.2f}",
+            chances[rating.leaderboard_id],
         )
         for rating in Rating.objects.filter(pk__in=keys).select_related("agent")
     }

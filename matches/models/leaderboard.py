@@ -65,6 +65,11 @@ class Leaderboard(models.Model):
         null=True, editable=False, help_text="Advantage of the first of two seats, as a rating."
     )
     seat_sd = models.FloatField(null=True, editable=False, help_text="Its doubt.")
+    leader_p_best = models.FloatField(
+        null=True,
+        editable=False,
+        help_text="P(the first rank is the best), by the settled ratings; empty: not known yet.",
+    )
     rated_at = models.DateTimeField(null=True, editable=False)
     fitted_at = models.DateTimeField(
         null=True, editable=False, help_text="When the latest fit of the settled ratings began."

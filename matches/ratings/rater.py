@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.settled import SettledRatings
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
-from matches.ratings import live_ratings
+from matches.ratings import live_ratings, standings
 from matches.ratings.counting import KINDS, Result, Tally, tally_results, teams_of
 from matches.ratings.fitting import fit_ratings
 from matches.ratings.live_ratings import LiveRating, Rules
@@ -139,7 +139,8 @@ def start_over(board: Leaderboard) -> None:
         season_first_sequence=board.next_sequence,
         prefix_sequence=board.next_sequence - 1,
         **dict.fromkeys(("n_counted", "n_settled"), 0),
-        **dict.fromkeys(("spread", "seat_mu", "seat_sd", "rated_at", "fitted_at"), None),
+        **dict.fromkeys(("spread", "seat_mu", "seat_sd", "leader_p_best"), None),
+        **dict.fromkeys(("rated_at", "fitted_at"), None),
         results_hash="",
         n_rerates_asked=F("n_rerates_asked") + 1,
         n_rerates_done=F("n_rerates_done") + 1,
@@ -170,7 +171,12 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
     ratings = list(rated.values_list("pk", "agent_id"))
     # Outside of any transaction: the recorder would wait for as long as the fit takes.
     settled = fit_ratings(board, [agent for _, agent in ratings])
-    return _store_settled(board, [pk for pk, _ in ratings], settled, now=now)
+    if not _store_settled(board, [pk for pk, _ in ratings], settled, now=now):
+        return False
+    # Kept, so that lists of boards need not compute it for each.
+    chance = standings.compute_leader_chance(board_id)
+    Leaderboard.objects.filter(pk=board_id).update(leader_p_best=chance)
+    return True
 
 
 def _closed_prefix(board: Leaderboard) -> int:

@@ -14,7 +14,7 @@ from django.db.models import Case, QuerySet, When
 from arena.ratings.base import MU, Z95
 from matches.models import Leaderboard, Rating, Tournament
 from matches.ratings import snapshots
-from matches.ratings.p_best import compute_chances
+from matches.ratings.p_best import compute_chances, compute_p_best
 from matches.ratings.rank_ranges import Ladder, build_ladder, read_ladder
 from matches.store import selectors
 from matches.store.catalog import policy_title
@@ -201,6 +201,15 @@ def load_field(board_id: int) -> Field:
         snapshots.read_mu_before(board),
         read_ladder(board),
     )
+
+
+def compute_leader_chance(board_id: int) -> float | None:
+    """Return P(the first rank is the best of the first TOP); None before a match counts."""
+    top = list(rank_played(board_id).values_list("mu", "sd")[:TOP])
+    if not top:
+        return None
+    mu, sd = zip(*top, strict=True)
+    return float(compute_p_best(mu, sd)[0])
 
 
 def load_rows(board_id: int, *, start: int = 0) -> list[Row]:

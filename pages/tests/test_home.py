@@ -10,6 +10,7 @@ from redis import Redis
 from matches.ledger.evaluation import Evaluation, start_evaluation
 from matches.models import Rating, Tournament
 from matches.plans import TournamentPlan
+from matches.ratings import standings
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 
@@ -39,6 +40,12 @@ def test_boards_stand_with_leader_interval_matches_and_state(client: Client, bro
     assert best is not None
     assert f"<b>{best.mu:.2f}</b>" in page
     assert f">{best.agent.name}</a>" in page
+    board.refresh_from_db()
+    assert board.leader_p_best == pytest.approx(
+        standings.load_field(board.pk).p_best[best.agent_id]
+    )
+    shown = standings.load_rows(board.pk)[0]["best"]
+    assert f'data-label="P(best)">{shown}</td>' in page
     assert f"leaderboard={board.name}&amp;state=done" in page
     assert "at rest" in page
     assert "Nothing is rated yet" not in page
