@@ -17,7 +17,7 @@ from matches.ledger import planning, recorder_marks, sweep
 from matches.ledger import relay as relaying
 from matches.models import Order, Tournament
 from matches.operations.system import minutes, pushing
-from matches.ratings import rater, rerating, snapshots
+from matches.ratings import rater, rerating, snapshots, tournament_counts
 from matches.store import attempt_counters, disk
 from matches.store.clock import db_now
 from matches.store.failures import Failures
@@ -153,6 +153,7 @@ _DUTIES: Sequence[Callable[..., object]] = (
     _wake_rerater,
     broadcast.push_due,
     attempt_counters.flush_counts,
+    tournament_counts.count_active,
     pushing.push_sample,
     minutes.keep_minute,
     snapshots.take_due,

@@ -1,35 +1,28 @@
 """Tournaments in rounds: the bracket of a knockout, the points of Swiss and group play."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import NamedTuple
 
+from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Meeting
-from arena.pairing.bracket import BracketSlot, KnockoutRules, build_bracket
-from arena.parameters import read_parameters
-from matches.models import Agent, Tournament
+from arena.pairing.base import Field, Meeting
+from arena.pairing.bracket import Bracket, BracketSlot, KnockoutRules, build_bracket
+from arena.pairing.stages import GroupRules, split_stages
+from arena.parameters import Value, read_parameters
+from matches.models import Rating, Tournament
 from matches.ratings import entrants
+from matches.store.bulk import among
 from matches.store.fast_store import get_or_make
+from pages import round_tables
+from pages.contenders import Contender
+from pages.round_tables import Ranked, StageTables
 
 KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
 # Of a knockout of more agents only the last rounds are drawn.
 MOST_DRAWN = 256
-MOST_RANKED = 100
 EVERY_S = 5.0
-# The points of a block that is won: the pairing counts a bye so, and the table must agree with it.
-_BYE = 2.0
 _FINALS = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
-
-
-class Contender(NamedTuple):
-    """An agent of a bracket or table."""
-
-    pk: int
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Side(NamedTuple):
@@ -55,69 +48,143 @@ class Round(NamedTuple):
     places: list[Place]
 
 
-class Ranked(NamedTuple):
-    """An agent of a table of points."""
-
-    rank: int
-    agent: Contender
-    points: str
-    n_blocks: int
-    n_byes: int
-
-
 class InRounds(NamedTuple):
-    """Either a bracket or a table; the other is empty."""
+    """A bracket or the tables of stages, and who stands where; what does not fit is empty.
+
+    n_needed: matches in all that surely reach the end.
+    """
 
     rounds: list[Round]
+    stages: list[StageTables]
     table: list[Ranked]
-    winner: Contender | None
+    is_decided: bool
     n_agents: int
+    n_needed: int
 
 
 def describe_rounds(tournament: Tournament) -> InRounds | None:
     """Return how the rounds stand, None where a tournament has none."""
-    if tournament.pairing not in (KNOCKOUT, SWISS, GROUPS):
+    makers = {KNOCKOUT: _draw_bracket, SWISS: _rank_swiss, GROUPS: _rank_groups}
+    if tournament.pairing not in makers:
         return None
 
     def make() -> InRounds:
         agents = entrants.entrants_of(tournament)
         meetings = entrants.load_meetings(tournament, agents)
-        if tournament.pairing == KNOCKOUT:
-            return _draw_bracket(tournament, agents, meetings)
-        return InRounds([], _rank_by_points(tournament, agents, meetings), None, len(agents))
+        return makers[tournament.pairing](tournament, agents, meetings)
 
     # It grows with what such a tournament plays, so it is made once for all who look.
-    mark = f"{tournament.n_planned} {tournament.n_closed}"
+    mark = f"{tournament.n_planned} {tournament.n_closed} {tournament.n_done}"
     return get_or_make(f"rounds.{tournament.pk}", mark, make, form=InRounds, every_s=EVERY_S)
 
 
 def _draw_bracket(
     tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
 ) -> InRounds:
-    pairing = pairings.get_adaptive(KNOCKOUT)
-    given = read_parameters(KNOCKOUT, pairing.parameters, tournament.pairing_parameters)
+    given = _read_parameters(tournament)
     rules = KnockoutRules(int(given["best_of"]), int(given["tie_breaks"]))
     bracket = build_bracket(tournament.seeding or range(len(agents)), meetings, rules)
     drawn = [slots for slots in bracket.rounds if len(slots) <= MOST_DRAWN // 2]
+    order = _find_last_rounds(bracket)[: round_tables.MOST_RANKED]
+    # Only the agents that are shown are read: a bracket may hold many more.
     sides = {side for slots in drawn for slot in slots for side in (slot.first, slot.second)}
-    positions = [side for side in sides if side is not None]
-    # Only the agents that are drawn are read: a bracket may hold many more.
-    contenders = _read_contenders([agents[position] for position in positions])
-    named = {position: contenders[agents[position]] for position in positions}
+    positions = {side for side in sides if side is not None} | {position for position, *_ in order}
+    named = round_tables.name_positions(sorted(positions), agents)
     rounds = [
-        Round(
-            _FINALS.get(len(slots), f"Round of {2 * len(slots)}"),
-            [_describe_slot(slot, named) for slot in slots],
-        )
+        Round(_name_round(slots), [_describe_slot(slot, named) for slot in slots])
         for slots in drawn
     ]
-    winner = None if bracket.winner is None else named[bracket.winner]
-    return InRounds(rounds, [], winner, len(agents))
+    n_open = sum(slot.winner is None for slots in bracket.rounds for slot in slots)
+    return InRounds(
+        rounds,
+        [],
+        _rank_by_reach(bracket, order, named),
+        bracket.winner is not None,
+        len(agents),
+        tournament.n_planned + 2 * n_open * rules.best_of,
+    )
 
 
-def _read_contenders(agents: Sequence[int]) -> dict[int, Contender]:
-    rows = Agent.objects.in_bulk(agents)
-    return {pk: Contender(pk, str(agent)) for pk, agent in rows.items()}
+def _name_round(slots: Sequence[BracketSlot]) -> str:
+    return _FINALS.get(len(slots), f"Round of {2 * len(slots)}")
+
+
+def _find_last_rounds(bracket: Bracket) -> list[tuple[int, int, bool]]:
+    """Return (position, last round that it reached, whether it is out), the furthest first."""
+    reached = dict[int, tuple[int, bool]]()
+    for number, slots in enumerate(bracket.rounds):
+        for slot in slots:
+            for side in (slot.first, slot.second):
+                if side is not None:
+                    reached[side] = (number, slot.winner not in (None, side))
+    # Sorting keeps the order of equals: the better half of the bracket stands first.
+    return sorted(
+        ((position, number, is_out) for position, (number, is_out) in reached.items()),
+        key=lambda one: (one[0] != bracket.winner, -one[1], one[2]),
+    )
+
+
+def _rank_by_reach(
+    bracket: Bracket, order: Sequence[tuple[int, int, bool]], named: Mapping[int, Contender]
+) -> list[Ranked]:
+    """Return the places of those that are out, and of the winner: as many go on as have a slot."""
+    rows = []
+    for position, number, is_out in order:
+        slots = bracket.rounds[number]
+        rank = len(slots) + 1 if is_out else None
+        if position == bracket.winner:
+            rows.append(Ranked(1, named[position], reached="won"))
+        else:
+            rows.append(Ranked(rank, named[position], reached=_name_round(slots)))
+    return rows
+
+
+def _rank_swiss(
+    tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
+) -> InRounds:
+    least, n_seats = _count_least_blocks(tournament, len(agents))
+    is_closed = all(meeting.points is not None for meeting in meetings)
+    is_decided = is_closed and len(meetings) >= least
+    table = round_tables.rank_by_points(agents, meetings, has_byes=True)
+    return InRounds([], [], table, is_decided, len(agents), least * n_seats)
+
+
+def _rank_groups(
+    tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
+) -> InRounds:
+    given = _read_parameters(tournament)
+    rules = GroupRules(*(int(given[field.name]) for field in fields(GroupRules)))
+    least, n_seats = _count_least_blocks(tournament, len(agents))
+    (final,) = split_stages(Field(len(agents), n_seats), meetings, rules)[-1].groups
+    scores = round_tables.count_points(final.meetings)
+    finalists = {position for meeting in final.meetings for position in meeting.lineup}
+    mu = _read_mu(tournament, agents)
+    # Points of groups of different strength say nothing: who is in no final stands by rating.
+    order = sorted(
+        range(len(agents)),
+        key=lambda one: (one not in finalists, -scores.points[one], -mu.get(agents[one], 0.0)),
+    )[: round_tables.MOST_RANKED]
+    named = round_tables.name_positions(order, agents)
+    table = round_tables.rank_positions(order, named, scores, n_placed=len(finalists))
+    stages = round_tables.build_stages(agents, meetings, rules=rules, n_seats=n_seats)
+    return InRounds([], stages, table, final.is_over, len(agents), least * n_seats)
+
+
+def _read_parameters(tournament: Tournament) -> Mapping[str, Value]:
+    pairing = pairings.get_adaptive(tournament.pairing)
+    return read_parameters(tournament.pairing, pairing.parameters, tournament.pairing_parameters)
+
+
+def _count_least_blocks(tournament: Tournament, n_agents: int) -> tuple[int, int]:
+    """Return the fewest blocks to its end, and the seats of a match."""
+    n_seats = games.get(tournament.leaderboard.game).spec.n_seats
+    pairing = pairings.get_adaptive(tournament.pairing).configured(tournament.pairing_parameters)
+    return pairing.least_blocks(Field(n_agents, n_seats)), n_seats
+
+
+def _read_mu(tournament: Tournament, agents: Sequence[int]) -> dict[int, float]:
+    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
+    return dict(rated.values_list("agent_id", "mu"))
 
 
 def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender]) -> Place:
@@ -138,41 +205,3 @@ def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender]) -> Place:
         is_level = slot.points[0] == slot.points[1]
         words = "level: the better seed goes on" if is_level else "decided"
     return Place((sides[0], sides[1]), words, slot.is_bye)
-
-
-def _rank_by_points(
-    tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
-) -> list[Ranked]:
-    """Return who has how many points, the most first; of equals the one that entered first."""
-    points, n_blocks = Counter[int](), Counter[int]()
-    for meeting in meetings:
-        if meeting.points is not None:
-            points.update(dict(zip(meeting.lineup, meeting.points, strict=True)))
-            n_blocks.update(meeting.lineup)
-    n_byes = _count_byes(meetings, len(agents)) if tournament.pairing == SWISS else Counter[int]()
-    total = [points[position] + _BYE * n_byes[position] for position in range(len(agents))]
-    # Sorting keeps the order of equals, and positions are in the order of entry.
-    order = sorted(range(len(agents)), key=lambda position: -total[position])[:MOST_RANKED]
-    contenders = _read_contenders([agents[position] for position in order])
-    return [
-        Ranked(
-            rank,
-            contenders[agents[position]],
-            f"{total[position]:g}",
-            n_blocks[position],
-            n_byes[position],
-        )
-        for rank, position in enumerate(order, 1)
-    ]
-
-
-def _count_byes(meetings: Sequence[Meeting], n_agents: int) -> Counter[int]:
-    """Return how often each agent was left over in a round that is closed; that counts as a win."""
-    per_round, n_byes = n_agents // 2, Counter[int]()
-    for start in range(0, len(meetings) - per_round + 1, per_round):
-        played = meetings[start : start + per_round]
-        # Nobody is left over before the round is closed: it may still be planned.
-        if all(meeting.points is not None for meeting in played):
-            paired = {agent for meeting in played for agent in meeting.lineup}
-            n_byes.update(set(range(n_agents)) - paired)
-    return n_byes

@@ -16,6 +16,7 @@ from matches.ratings.rank_ranges import RankRange, find_rank_ranges
 from matches.store.catalog import game_title
 from pages.crosstables import Crosstable, build_rows
 from pages.lists.address import BAD_REQUEST, BadAddressError, Chip, find_agents
+from pages.records import count_records
 from pages.run_plots import draw_runs
 from pages.seating import name_record
 
@@ -110,6 +111,6 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
         "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
         "axis": standings.fit_axis(shown.values()),
         "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
-        "crosstable": Crosstable(build_rows(board.pk, ordered), len(agents), has_others=False),
+        "crosstable": Crosstable(build_rows(ordered, count_records(board.pk, pks)), len(agents)),
         "plot": draw_runs(board.pk, runs) if runs else None,
     }

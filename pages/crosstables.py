@@ -1,18 +1,20 @@
-"""Who beat whom among the entrants of a tournament."""
+"""Who beat whom among the entrants of a tournament, or among agents of a leaderboard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from matches.models import Agent, Rating, Tournament
+from matches.models import Agent, Tournament
+from pages.contenders import Contender
 from pages.records import Record, count_records
 
 MAX_ENTRANTS = 30
+Named = Agent | Contender
 
 
 class Cell(NamedTuple):
     """The record of a row against a column, None where they did not meet."""
 
-    opponent: Agent
+    opponent: Named
     number: int
     record: Record | None
     is_self: bool
@@ -22,16 +24,20 @@ class Row(NamedTuple):
     """An entrant and its record against each of the others."""
 
     number: int
-    agent: Agent
+    agent: Named
     cells: list[Cell]
 
 
 class Crosstable(NamedTuple):
-    """The strongest entrants against each other; has_others: others played on the board too."""
+    """Agents against each other.
+
+    has_others: other tournaments played on the board, too; is_own: they are not counted here.
+    """
 
     rows: list[Row]
     n_entrants: int
-    has_others: bool
+    has_others: bool = False
+    is_own: bool = False
 
     @property
     def is_cut(self) -> bool:
@@ -39,25 +45,31 @@ class Crosstable(NamedTuple):
         return self.n_entrants > len(self.rows)
 
 
-def build_crosstable(tournament: Tournament, *, n_entrants: int) -> Crosstable | None:
-    """Return the crosstable, None where none is counted: three queries, bounded by the rows."""
-    if not tournament.is_rated:
-        return None
+def build_crosstable(
+    tournament: Tournament,
+    agents: Sequence[Contender],
+    own: Mapping[tuple[int, int], Record],
+    *,
+    n_entrants: int,
+    is_own: bool,
+) -> Crosstable | None:
+    """Return the crosstable of these entrants, None where none of them met: two queries at most.
+
+    own: what they did in the tournament itself; with is_own False it is all that the leaderboard
+    has counted.
+    """
     board = tournament.leaderboard_id
-    rated = Rating.objects.filter(leaderboard=board, agent__entrant__tournament=tournament)
-    best = rated.order_by("-mu", "agent_id").select_related("agent")[:MAX_ENTRANTS]
-    agents = [rating.agent for rating in best]
-    rows = build_rows(board, agents)
-    if not any(cell.record for row in rows for cell in row.cells):
+    records = own if is_own else count_records(board, [agent.pk for agent in agents])
+    rows = build_rows(agents, records)
+    # By what they did themselves: the way back to it stays where the board has counted nothing.
+    if not (own or any(cell.record for row in rows for cell in row.cells)):
         return None
-    # Pairs are counted per leaderboard: the page says so where other tournaments played on it.
     others = Tournament.objects.filter(leaderboard=board, is_rated=True).exclude(pk=tournament.pk)
-    return Crosstable(rows, n_entrants, others.exists())
+    return Crosstable(rows, n_entrants, has_others=others.exists(), is_own=is_own)
 
 
-def build_rows(board: int, agents: Sequence[Agent]) -> list[Row]:
-    """Return each agent's record against each of the others on a leaderboard: one query."""
-    records = count_records(board, [agent.pk for agent in agents])
+def build_rows(agents: Sequence[Named], records: Mapping[tuple[int, int], Record]) -> list[Row]:
+    """Return each agent's record against each of the others."""
     numbered = list(enumerate(agents, 1))
     return [
         Row(

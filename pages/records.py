@@ -1,7 +1,7 @@
 """What agents did against each other on a leaderboard, from its pair counts."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from django.db.models import F
@@ -59,11 +59,16 @@ def list_opponents(
 
 def count_records(board: int, agents: Collection[int]) -> dict[tuple[int, int], Record]:
     """Return the records of these agents against each other; one query, a row per pair of seats."""
-    records: dict[tuple[int, int], Record] = defaultdict(Record)
     pairs = PairCount.objects.filter(leaderboard=board, first__in=agents, second__in=agents)
     columns = ("first_id", "second_id", "n_first_wins", "n_draws", "n_second_wins")
-    # Counts are kept by who sat first, so most pairs have two rows: they are added here.
-    for first, second, wins, draws, losses in pairs.values_list(*columns):
+    return add_seats(pairs.values_list(*columns))
+
+
+def add_seats(counts: Iterable[tuple[int, int, int, int, int]]) -> dict[tuple[int, int], Record]:
+    """Return the records of both sides of pairs that are counted by who sat first."""
+    records: dict[tuple[int, int], Record] = defaultdict(Record)
+    # Most pairs have two rows: they are added here.
+    for first, second, wins, draws, losses in counts:
         there, back = records[first, second], records[second, first]
         records[first, second] = Record(
             there.wins + wins, there.draws + draws, there.losses + losses

@@ -1,36 +1,40 @@
 """The page of a tournament."""
 
-from django.http import HttpRequest, HttpResponse
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from matches.ledger import pairing_warnings
-from matches.models import Entrant, Tournament
+from matches.models import Tournament
 from matches.operations import explain
 from matches.ratings import standings
 from matches.store import selectors
 from matches.store.catalog import game_title
 from matches.store.clock import db_now
-from pages import brackets, campaignpages, crosstables, paces
+from pages import brackets, campaignpages, crosstables, early_ends, paces, tournament_results
 from pages.paging import cut_page, read_number
-from pages.seating import list_seats
+from pages.seating import list_seats, name_record
 
 MATCHES_A_PAGE = 50
+OWN, OF_BOARD = "own", "board"
+# Which matches the crosstable counts, as the address says it.
+COUNTS: Final = (OWN, OF_BOARD)
 
 
 @require_safe
 def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a tournament: progress, who beat whom, and its matches in planned order by key."""
+    """Show a tournament: who won, progress, who beat whom, its matches in planned order by key."""
     now = db_now()
     tournaments = Tournament.objects.select_related(
-        "leaderboard", "campaign__tournament__leaderboard"
+        "leaderboard", "counted", "campaign__tournament__leaderboard"
     )
     tournament = get_object_or_404(tournaments, pk=pk)
     board = tournament.leaderboard
     after = read_number(request, "after", default=0)
     matches = selectors.list_matches(tournament, after=after, limit=MATCHES_A_PAGE + 1)
     page, last = cut_page(matches, MATCHES_A_PAGE)
-    n_entrants = Entrant.objects.filter(tournament=tournament).count()
     campaign = getattr(tournament, "campaign", None)
     context = {
         "tournament": tournament,
@@ -39,11 +43,8 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "shown": standings.describe_tournament(tournament, now=now),
         "pace": paces.measure_pace(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
-        "crosstable": crosstables.build_crosstable(tournament, n_entrants=n_entrants),
-        "n_entrants": n_entrants,
         # The part of the page that moves while a campaign runs.
         "campaign_html": campaignpages.render_campaign(campaign, now=now) if campaign else "",
-        "rounds": brackets.describe_rounds(tournament),
         # One warning at a time: a budget that cannot suffice comes first.
         "warning": pairing_warnings.warn_of_budget(tournament)
         or pairing_warnings.warn_of_pairing(tournament),
@@ -51,5 +52,31 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
             {"match": match, "seats": list_seats(match, game=board.game)} for match in page
         ],
         "next": last and last.sequence,
+        **_describe_results(request, tournament),
     }
     return render(request, "pages/tournament.html", context)
+
+
+def _describe_results(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+    """Return who won, the standings, the rounds and the crosstable."""
+    counts = request.GET.get("counts", OWN)
+    if counts not in COUNTS:
+        raise Http404(f"counts must be {' or '.join(COUNTS)}, got {counts[:40]!r}")
+    rounds = brackets.describe_rounds(tournament)
+    results = tournament_results.read_results(tournament, rounds)
+    agents = [line.agent for line in results.lines[: crosstables.MAX_ENTRANTS]]
+    return {
+        "rounds": rounds,
+        "results": results,
+        "n_entrants": results.n_entrants,
+        "headline": tournament_results.describe_first(tournament, results, rounds),
+        "notes": early_ends.list_notes(request, tournament, rounds) if rounds else [],
+        "record": name_record(tournament.leaderboard.game),
+        "crosstable": crosstables.build_crosstable(
+            tournament,
+            agents,
+            results.records,
+            n_entrants=results.n_entrants,
+            is_own=counts == OWN or not tournament.is_rated,
+        ),
+    }

@@ -27,6 +27,7 @@ from matches.models import (
     Voiding,
 )
 from matches.models.match import parse_numbers
+from matches.ratings.tournament_counts import forget_counts
 from matches.store import auditing
 from matches.store.auditing import Actor, Target
 from matches.store.bulk import among
@@ -89,6 +90,7 @@ def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: da
     _mark_void(done, actor=actor, reason=why, now=now, was_done=True)
     _move_counters(opened, done, now=now)
     boards = _strike_outcomes(done)
+    forget_counts({row.tournament for row in done})
     voided = Voided(len(opened), len(done), len(rows) - len(opened) - len(done), boards)
     touched = [(_describe_target(row), {"was": row.state}) for row in (*opened, *done)]
     auditing.add_audit_rows("match.void", touched, actor=actor, reason=why, now=now)

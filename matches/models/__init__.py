@@ -14,6 +14,7 @@ from matches.models.rating import PairCount, Rating, RatingSnapshot, TeamCount
 from matches.models.schedule import Schedule, ScheduleRun
 from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
+from matches.models.tournament_counts import EntrantCount, MeetingCount, TournamentCount
 from matches.models.trajectory import TrajectoryPiece
 from matches.models.usage import DayCost, SystemMinute
 from matches.models.worker import NodeKey, RecorderMark, Worker
@@ -28,9 +29,11 @@ __all__ = [
     "Checkpoint",
     "DayCost",
     "Entrant",
+    "EntrantCount",
     "IdempotencyKey",
     "Leaderboard",
     "Match",
+    "MeetingCount",
     "NodeKey",
     "Order",
     "Outcome",
@@ -49,6 +52,7 @@ __all__ = [
     "TeamCount",
     "TokenAccess",
     "Tournament",
+    "TournamentCount",
     "TrajectoryPiece",
     "Uncounted",
     "Voiding",

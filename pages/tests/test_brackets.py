@@ -14,7 +14,7 @@ from matches.operations import explain
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
-from pages import brackets
+from pages import brackets, round_tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,7 +59,7 @@ def test_the_bracket_is_drawn_before_the_first_match() -> None:
     assert [round_.title for round_ in found.rounds] == ["Quarter-finals", "Semi-finals", "Final"]
     assert [place.is_bye for place in found.rounds[0].places].count(True) == 3
     assert found.rounds[2].places[0].says == "waits for who comes here"
-    assert found.winner is None
+    assert not found.is_decided
 
 
 def test_the_bracket_ends_with_who_won(client: Client) -> None:
@@ -67,9 +67,11 @@ def test_the_bracket_ends_with_who_won(client: Client) -> None:
     while _go_on(tournament, 0):
         pass
     found = _found(tournament)
-    assert found.winner is not None
+    assert found.is_decided
     final = found.rounds[-1].places[0]
-    assert [side.agent for side in final.sides if side.is_winner] == [found.winner]
+    assert [side.agent for side in final.sides if side.is_winner] == [found.table[0].agent]
+    places = [(row.rank, row.reached) for row in found.table]
+    assert places[:3] == [(1, "won"), (2, "Final"), (3, "Semi-finals")]
     page = client.get(f"/tournaments/{tournament.pk}/").content.decode()
     assert "Won by" in page
     assert page.count('class="slot') == 7
@@ -95,7 +97,7 @@ def test_swiss_has_a_table_in_which_a_bye_counts_as_a_win(client: Client) -> Non
 
 
 def test_groups_have_a_table_without_byes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brackets, "MOST_RANKED", 3)
+    monkeypatch.setattr(round_tables, "MOST_RANKED", 3)
     tournament = _entered("groups", n_matches=64)
     _go_on(tournament, 0)
     found = _found(tournament)

@@ -10,6 +10,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.models import Attempt, Entrant, Match, Outcome, PairCount, Tournament
+from matches.ratings import tournament_counts
 from matches.tests import factories
 from matches.tests.factories import NOW
 from pages import agentmatches, paces
@@ -73,6 +74,7 @@ def test_no_page_grows_with_the_matches_played(
     # What they read at most is reached by the smaller tournament too.
     monkeypatch.setattr(agentmatches, "N_SEARCHED", 100)
     monkeypatch.setattr(paces, "N_SEEN", 100)
+    monkeypatch.setattr(tournament_counts, "MOST_READ", 100)
     few = {name: _steps(client, page) for name, page in _pages(_played(N_FEW)).items()}
     many = {name: _steps(client, page) for name, page in _pages(_played(N_MANY)).items()}
     grown = {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name]}

@@ -12,10 +12,11 @@ from matches.ledger import planning
 from matches.ledger.tournaments import cancel_tournament, schedule_tournament
 from matches.models import Attempt, Rating, Tournament
 from matches.plans import TournamentPlan
+from matches.ratings import rater
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
-from pages import crosstables, paces
+from pages import crosstables, paces, tournament_results
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +33,19 @@ def _running(n_ended: int = 60) -> Tournament:
     boards.play_some(tournament, n_ended, boards.by_strength(forfeits=0))
     tournament.refresh_from_db()
     return tournament
+
+
+def _tabulate(tournament: Tournament, *, is_own: bool = True) -> crosstables.Crosstable:
+    results = tournament_results.read_results(tournament, None)
+    table = crosstables.build_crosstable(
+        tournament,
+        [line.agent for line in results.lines[: crosstables.MAX_ENTRANTS]],
+        results.records,
+        n_entrants=results.n_entrants,
+        is_own=is_own,
+    )
+    assert table is not None
+    return table
 
 
 def test_the_rest_takes_as_long_as_the_last_minute_says(broker: Redis) -> None:
@@ -75,11 +89,10 @@ def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) ->
 
 def test_both_sides_of_the_crosstable_add_up(broker: Redis) -> None:
     tournament = boards.played_board()
-    table = crosstables.build_crosstable(tournament, n_entrants=7)
-    assert table is not None
+    table = _tabulate(tournament)
     assert (len(table.rows), table.is_cut, table.has_others) == (7, False, False)
     for row in table.rows:
-        rating = Rating.objects.get(agent=row.agent)
+        rating = Rating.objects.get(agent=row.agent.pk)
         met = [cell.record for cell in row.cells if cell.record]
         assert sum(record.wins for record in met) == rating.n_wins
         assert sum(record.n for record in met) == rating.n_matches
@@ -92,25 +105,50 @@ def test_the_strongest_stand_first_and_the_rest_is_cut(
     monkeypatch.setattr(crosstables, "MAX_ENTRANTS", 3)
     tournament = boards.played_board()
     page = _get(client, f"/tournaments/{tournament.pk}/")
-    assert "The 3 strongest of 7 entrants" in page
-    table = crosstables.build_crosstable(tournament, n_entrants=7)
-    assert table is not None
-    best = Rating.objects.order_by("-mu").values_list("agent_id", flat=True)[:3]
-    assert [row.agent.pk for row in table.rows] == list(best)
+    assert "The first 3 of 7 entrants" in page
+    results = tournament_results.read_results(tournament, None)
+    assert [row.agent for row in _tabulate(tournament).rows] == [
+        line.agent for line in results.lines[:3]
+    ]
 
 
-def test_it_says_where_counts_hold_other_tournaments_too(client: Client, broker: Redis) -> None:
+def test_its_own_matches_are_counted_first_and_all_of_the_board_on_demand(
+    client: Client, broker: Redis
+) -> None:
     tournament = boards.played_board()
     address = f"/tournaments/{tournament.pk}/"
     words = "other tournaments played on it too"
-    assert words not in _get(client, address)
+    assert "All matches of the board" not in _get(client, address), "they are the same"
     more = schedule_tournament(
-        TournamentPlan(name="more", n_matches=42),
+        TournamentPlan(name="more", n_matches=42, seed=7),
         leaderboard=tournament.leaderboard,
         agents=list(tournament.agents.all()),
     )
     planning.plan_tournament(more, now=NOW)
-    assert words in _get(client, address)
+    boards.play_some(more, 42, boards.by_strength(2))
+    rater.rate(tournament.leaderboard_id, now=later(5))
+    own, whole = (_count_cells(client, f"{address}?counts={counts}") for counts in ("own", "board"))
+    assert (own, whole) == (2 * 420, 2 * 462)
+    assert _count_cells(client, address) == own
+    assert _count_cells(client, f"/tournaments/{more.pk}/") == 2 * 42
+    assert words not in _get(client, address)
+    page = _get(client, f"{address}?counts=board")
+    assert words in page
+    assert f'href="{address}?counts=own#crosstable"' in page
+
+
+def _count_cells(client: Client, address: str) -> int:
+    """Return how many matches the cells of the crosstable hold, each counted from both sides."""
+    page = _get(client, address)
+    table = page[page.index('<table class="crosstable"') :].partition("</table>")[0]
+    assert table.count('class="cell" href="/compare/') == 7 * 6
+    return sum(int(n) for n in re.findall(r"percent of </span>(\d+)</span>", table))
+
+
+def test_an_unknown_way_to_count_is_named(client: Client, broker: Redis) -> None:
+    tournament = factories.planned()
+    page = _get(client, f"/tournaments/{tournament.pk}/?counts=none", status=404)
+    assert "counts must be own or board" in page
 
 
 def test_there_is_no_crosstable_before_a_match_is_counted(client: Client, broker: Redis) -> None:
@@ -132,7 +170,7 @@ def test_queries_do_not_grow_with_rows(
     few = boards.played_board("few", n_matches=84)
     many = boards.played_board("many", n_matches=840)
     for tournament in (few, many):
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(13):
             _get(client, f"/tournaments/{tournament.pk}/")
 
 

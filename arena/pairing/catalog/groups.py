@@ -5,13 +5,12 @@ order. So agents are shuffled as far as their order is in doubt: neighbours whos
 change groups, those far apart do not.
 """
 
-from itertools import chain, zip_longest
-
 import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Field, Lineup, Standing
 from arena.pairing.catalog.double_round_robin import PAIRING as ROUND_ROBIN
+from arena.pairing.stages import GroupRules, take_in_turn
 from arena.parameters import Parameter
 
 _SEED_LIMIT = 2**32
@@ -41,7 +40,9 @@ class _Groups(Adaptive):
             return []
         n_played = len(standing.meetings)
         for sizes, n_lineups in zip(
-            self._group_sizes(standing.field), self._count_lineups(standing.field), strict=True
+            self.rules().list_sizes(standing.field),
+            self._count_lineups(standing.field),
+            strict=True,
         ):
             if n_played < n_lineups:
                 # A stage that was cut short goes on in new groups.
@@ -60,31 +61,24 @@ class _Groups(Adaptive):
         lineups_by_group: list[list[Lineup]] = []
         for size in sizes:
             group, ranked = ranked[:size], ranked[size:]
-            seed, n_lineups = int(rng.integers(_SEED_LIMIT)), self._lineups_per_group(size, n_seats)
+            n_lineups = self.rules().count_lineups(size, n_seats)
+            seed = int(rng.integers(_SEED_LIMIT))
             places = ROUND_ROBIN.pair(Field(size, n_seats), n_lineups, seed=seed)
             lineups_by_group.append([tuple(group[place] for place in lineup) for lineup in places])
         # So that a stage cut short by the budget is cut short in all groups alike.
-        in_turn = chain.from_iterable(zip_longest(*lineups_by_group))
-        return [lineup for lineup in in_turn if lineup is not None]
-
-    def _group_sizes(self, field: Field) -> list[list[int]]:
-        """Return the sizes of the groups of each stage, best first."""
-        n = field.n_agents
-        least = max(self.number("group_size"), field.n_seats)
-        n_groups = max(1, n // least)
-        groups = [n // n_groups + (place < n % n_groups) for place in range(n_groups)]
-        n_final = min(max(self.number("finalists"), field.n_seats), n)
-        semifinals = [[n_final, n_final]] if 2 * n_final < n else []
-        return [groups] * self.number("stages") + semifinals + [[n_final]]
+        return take_in_turn(lineups_by_group)
 
     def _count_lineups(self, field: Field) -> list[int]:
+        rules = self.rules()
         return [
-            sum(self._lineups_per_group(size, field.n_seats) for size in sizes)
-            for sizes in self._group_sizes(field)
+            sum(rules.count_lineups(size, field.n_seats) for size in sizes)
+            for sizes in rules.list_sizes(field)
         ]
 
-    def _lineups_per_group(self, size: int, n_seats: int) -> int:
-        return self.number("rounds") * (size // n_seats)
+    def rules(self) -> GroupRules:
+        """Return the sizes and lengths that the parameters ask for."""
+        names = ("group_size", "rounds", "stages", "finalists")
+        return GroupRules(*(self.number(name) for name in names))
 
 
 PAIRING = _Groups()

@@ -12,6 +12,7 @@ from matches.ledger import day_costs
 from matches.models import SystemMinute
 from matches.operations.system import pushing
 from matches.operations.system.sample import Point
+from matches.ratings import tournament_counts
 
 MINUTE = timedelta(minutes=1)
 KEPT = timedelta(hours=24)
@@ -35,6 +36,7 @@ def keep_minute(*, now: datetime) -> None:
         SystemMinute.objects.bulk_create([row], ignore_conflicts=True)
         SystemMinute.objects.filter(at__lt=now - KEPT).delete()
     day_costs.book_costs(now=now)
+    tournament_counts.count_missing()
 
 
 def _sum_up(points: Sequence[Point], begun: datetime, *, n_slots: int) -> SystemMinute:

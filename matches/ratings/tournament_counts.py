@@ -1,0 +1,154 @@
+"""What was won in a tournament: its own matches, counted in planned order behind the results.
+
+Pages read the counts and the few outcomes that are not counted yet; so no page grows with what was
+played, and the recorder writes nothing more. What is counted comes from the matches alone: it can
+be forgotten and counted anew at any time, as when a match is struck.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+
+from arena.teams import NO_TEAMS, Teams
+from matches.models import EntrantCount, Match, MeetingCount, Tournament, TournamentCount
+from matches.ratings.counting import Result, Tally, tally_results, teams_of
+from matches.ratings.fitting import PAIR_COUNTERS
+from matches.store.bulk import add_to_rows, among
+from matches.store.catalog import game_problem
+
+# Results that a page adds by itself: some 5 ms. Only where there are more, they are counted ahead.
+MOST_READ = 1_000
+N_LEFT = MOST_READ // 2
+# Of one pass, 50 ms each: the duties of a second wait for it.
+CHUNK, N_TOURNAMENTS = 10_000, 5
+_OPEN = frozenset(state.value for state in Match.OPEN)
+_AGENT_COUNTERS = ("n_wins", "n_draws", "n_losses")
+
+Counts = tuple[int, int, int]
+
+
+class OwnCounts(NamedTuple):
+    """Won, drawn and lost of each agent that has played, and the outcomes that are not stored yet.
+
+    is_whole: no outcome is left out.
+    """
+
+    n_matches: int
+    is_whole: bool
+    agents: Mapping[int, Counts]
+    rest: Tally
+
+
+def count_active(*, now: datetime) -> int:
+    """Count more of the tournaments that control has work for; return how many results."""
+    del now
+    return _count_due(Q(state__in=Tournament.ACTIVE))
+
+
+def count_missing() -> int:
+    """Count more of all tournaments, those that ended while control was away included."""
+    return _count_due(Q())
+
+
+@transaction.atomic
+def forget_counts(tournaments: Collection[int]) -> None:
+    """Have these tournaments counted anew, because outcomes of theirs were struck."""
+    # The row that says how far it is counted goes first: whoever counts now finds it gone.
+    for model in (TournamentCount, EntrantCount, MeetingCount):
+        model._default_manager.filter(tournament__in=tournaments).delete()
+
+
+def read_counts(tournament: Tournament) -> OwnCounts:
+    """Return what was won in a tournament: three queries, a row per agent that has played."""
+    # Read again: it may have gone on since the tournament was read, and the rows with it.
+    stored = TournamentCount.objects.filter(pk=tournament.pk).first() or TournamentCount()
+    after = Match.objects.filter(
+        Match.is_closed(),
+        tournament=tournament,
+        state=Match.State.DONE,
+        sequence__gt=stored.up_to_sequence,
+    )
+    columns = after.order_by("sequence").values_list("lineup", "outcome__ranks")
+    rows = list(columns[: MOST_READ + 1])
+    rest = _tally_rows(rows[:MOST_READ], tournament)
+    agents = {
+        agent: (wins, draws, losses)
+        for agent, wins, draws, losses in EntrantCount.objects.filter(
+            tournament=tournament
+        ).values_list("agent", *_AGENT_COUNTERS)
+    }
+    for agent, (_, wins, draws, losses, _) in rest.agents.items():
+        before = agents.get(agent, (0, 0, 0))
+        agents[agent] = (before[0] + wins, before[1] + draws, before[2] + losses)
+    n_read = min(len(rows), MOST_READ)
+    return OwnCounts(stored.n_matches + n_read, len(rows) <= MOST_READ, agents, rest)
+
+
+def read_meetings(
+    tournament: Tournament, agents: Sequence[int], rest: Tally
+) -> dict[tuple[int, int], Counts]:
+    """Return what these agents won against each other, by who sat first: one query."""
+    chosen = set(agents)
+    met = MeetingCount.objects.filter(
+        tournament=tournament, first__in=among(agents), second__in=among(agents)
+    )
+    total = defaultdict[tuple[int, int], list[int]](lambda: [0] * len(PAIR_COUNTERS))
+    for first, second, *counts in met.values_list("first", "second", *PAIR_COUNTERS):
+        total[first, second] = list(counts)
+    for pair, counts in rest.pairs.items():
+        if pair[0] in chosen and pair[1] in chosen:
+            total[pair] = [there + more for there, more in zip(total[pair], counts, strict=False)]
+    return {pair: (wins, draws, losses) for pair, (wins, draws, losses) in total.items()}
+
+
+def _count_due(of: Q) -> int:
+    counted = Tournament.objects.annotate(n_counted=Coalesce("counted__n_matches", 0))
+    # Fewer than are counted: one was struck just while it was counted.
+    is_due = Q(n_done__gte=F("n_counted") + N_LEFT) | Q(n_done__lt=F("n_counted"))
+    due = counted.filter(of, is_due).select_related("leaderboard").order_by("-pk")
+    return sum(_count_more(tournament) for tournament in due[:N_TOURNAMENTS])
+
+
+@transaction.atomic
+def _count_more(tournament: Tournament) -> int:
+    """Count the next matches up to the first that is open; return how many had an outcome."""
+    stored, _ = TournamentCount.objects.get_or_create(tournament=tournament)
+    if tournament.n_done < stored.n_matches:
+        forget_counts([tournament.pk])
+        return 0
+    planned = Match.objects.filter(tournament=tournament, sequence__gt=stored.up_to_sequence)
+    columns = ("lineup", "outcome__ranks", "state", "sequence")
+    rows = planned.order_by("sequence").values_list(*columns)[:CHUNK]
+    closed = list(takewhile(lambda row: row[2] not in _OPEN, rows))
+    done = [row[:2] for row in closed if row[2] == Match.State.DONE]
+    if not closed:
+        return 0
+    # The conditional UPDATE is the lock: of two that count it at once, one changes the row.
+    unclaimed = TournamentCount.objects.filter(
+        pk=tournament.pk, up_to_sequence=stored.up_to_sequence
+    )
+    if not unclaimed.update(up_to_sequence=closed[-1][3], n_matches=stored.n_matches + len(done)):
+        return 0
+    _store(tournament.pk, _tally_rows(done, tournament))
+    return len(done)
+
+
+def _store(tournament: int, tally: Tally) -> None:
+    entrants = [(tournament, agent, *counts[1:4]) for agent, counts in tally.agents.items()]
+    met = [(tournament, *pair, *counts[:3]) for pair, counts in tally.pairs.items()]
+    add_to_rows(EntrantCount, ("tournament_id", "agent_id"), _AGENT_COUNTERS, entrants)
+    add_to_rows(MeetingCount, ("tournament_id", "first_id", "second_id"), PAIR_COUNTERS, met)
+
+
+def _tally_rows(rows: Sequence[tuple[str, str]], tournament: Tournament) -> Tally:
+    board = tournament.leaderboard
+    # Without its plug-in nobody knows who played together: each counts alone.
+    teams: Teams = NO_TEAMS if game_problem(board.game) else teams_of(board)
+    results = (Result(0, 0, False, lineup, ranks, -1) for lineup, ranks in rows)
+    return tally_results(results, teams=teams)
