@@ -3,6 +3,9 @@
 from math import ceil
 from typing import Any
 
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, UsernameField
+from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,10 +17,22 @@ from matches.store.clock import db_now
 TOO_MANY = 429
 
 
+class SignInForm(AuthenticationForm):
+    """Name and password; a name that no account can have is not looked up and not written down."""
+
+    # Django's own sets the length too late to check it, and PostgreSQL refuses to store a longer
+    # one among the failed logins.
+    username = UsernameField(
+        max_length=User._meta.get_field("username").max_length,
+        widget=forms.TextInput(attrs={"autofocus": True}),
+    )
+
+
 class SignIn(LoginView):
     """The login; who is in already is told so, and what the account may not do."""
 
     template_name = "pages/login.html"
+    authentication_form = SignInForm
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Say whether one can read without an account."""

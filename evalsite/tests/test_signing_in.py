@@ -137,3 +137,10 @@ def test_a_page_leads_to_its_admin_and_back(
         assert (f'href="{admin}"' in client.get(public).content.decode()) == may_manage, public
         if may_manage:
             assert f'href="{public}"' in client.get(admin).content.decode(), admin
+
+
+def test_a_name_longer_than_any_account_has_is_not_written_down(client: Client) -> None:
+    # PostgreSQL refuses it in the list of failed logins, which was an error for everybody to make.
+    answer = client.post("/login/", {"username": "a" * 5_000, "password": "x"})
+    assert "do not fit together" in answer.content.decode()
+    assert not AccessAttempt.objects.exists()

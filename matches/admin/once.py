@@ -32,7 +32,8 @@ def only_once(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpRes
     another form under its name, ConflictError while the first one is under way.
     """
     user: Any = request.user
-    once = request.POST.get(FIELD, "")[:_LONGEST]
+    # PostgreSQL takes no NUL.
+    once = request.POST.get(FIELD, "")[:_LONGEST].replace("\0", "")
     if not once or not user.is_authenticated:
         return view()
     call = Call(user.pk, f"admin:{once}", sha256(request.path.encode()).hexdigest())

@@ -107,6 +107,14 @@ def test_a_refused_form_keeps_who_was_chosen(
     assert sorted(_read(page)[0]) == ["level:10", "level:90"]
 
 
+def test_a_key_that_no_row_can_have_is_left_out(
+    admin_client: Client, form: dict[str, Any], board: Leaderboard
+) -> None:
+    page = admin_client.post(ADD, {**form, "agents": ["9" * 30], "once": "\0"}).content.decode()
+    assert "This field is required" in page
+    assert not Tournament.objects.exists()
+
+
 def test_an_address_brings_agents_and_their_board(admin_client: Client, board: Leaderboard) -> None:
     keys = ",".join(str(_key(name)) for name in ("level:20", "level:80"))
     for model in ("tournament", "campaign"):
