@@ -192,6 +192,9 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     actions: Annotated[str, msgspec.Meta(max_length=100_000)]
     # SHA-256 of the piece that holds the trajectories of this attempt, put before this report.
     trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
+    # Of its moves, packed by arena.move_notes, in base64; empty from a node of before there were
+    # any. Three bytes for each of the most actions that fit above.
+    notes: Annotated[str, msgspec.Meta(max_length=200_000)] = ""
 
 
 class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

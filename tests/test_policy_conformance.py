@@ -117,6 +117,16 @@ class LooksAtTheClass(BrokenKind):
         return [some[place] for some, place in zip(legal, places, strict=True)]
 
 
+class ValuesNoRow(BrokenKind):
+    last_values = (0.5,)
+
+
+class ValuesInWholeNumbers(BrokenKind):
+    def act(self, rows: Sequence[Row]) -> Sequence[int]:
+        self.last_values = [1 for _ in rows]
+        return super().act(rows)
+
+
 BROKEN: tuple[tuple[Check, PolicyKind], ...] = (
     (policy_checks.says_what_it_is, Untitled()),
     (policy_checks.says_what_it_is, DefaultOutOfRange()),
@@ -130,6 +140,8 @@ BROKEN: tuple[tuple[Check, PolicyKind], ...] = (
     (policy_checks.answers_each_row_on_its_own, MindsTheOrder()),
     (policy_checks.plays_a_match_again, Remembers()),
     (policy_checks.cannot_tell_a_struck_state, LooksAtTheClass()),
+    (policy_checks.says_values_of_its_rows_or_none, ValuesNoRow()),
+    (policy_checks.says_values_of_its_rows_or_none, ValuesInWholeNumbers()),
 )
 
 

@@ -7,7 +7,11 @@ only the game is called there, the agent's where it decides.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from arena.fault_injection import inject_into_action
+from arena.move_notes import note_time, note_value, note_values
+from arena.policies.base import Policy, read_last_values
 from arena.policies.network_policy import Decisions, InferenceRequest, NetworkPolicy
 from workers.current_call import CallMemory, Phase
 from workers.failures import (
@@ -19,6 +23,9 @@ from workers.failures import (
 from workers.match_in_play import MatchInPlay
 from workers.order_setup import Setup
 from workers.stepper import MatchStepper, StepRecord
+
+Decision = tuple[object, int, StepRecord | None]
+"""What an agent answered, the value that it said as a note has it, and what the recorder keeps."""
 
 
 class QuestionError(Exception):
@@ -46,13 +53,16 @@ class Decider:
     def advance_match(self, match: MatchInPlay) -> Failure | None:
         """Play one decision of one match; return how the match ended if its agent failed."""
         self._show_call(match.index, match.turn, Phase.POLICY)
+        clock = self._stepper.clock
+        began = clock()
         try:
-            answer = self._decide_struck(match) if match.is_struck else self._decide(match)
+            decision = self._decide_struck(match) if match.is_struck else self._decide(match)
         except Exception as error:  # judged: the agent's fault, the game's or the platform's
             failure = self.judge_error(match, error)
             self._stepper.end_match(match, failure)
             return failure
-        self._stepper.apply_answer(match, *answer)
+        answer, value_note, record = decision
+        self._stepper.apply_answer(match, answer, note_time(clock() - began) + value_note, record)
         return None
 
     def advance_each(
@@ -77,10 +87,12 @@ class Decider:
         is_network = isinstance(self._setup.agents[match.agent].policy, NetworkPolicy)
         return failure_of_network(error) if is_network else failure_of_policy(error)
 
-    def _decide(self, match: MatchInPlay) -> tuple[object, StepRecord | None]:
+    def _decide(self, match: MatchInPlay) -> Decision:
         policy = self._setup.agents[match.agent].policy
         if not isinstance(policy, NetworkPolicy):
-            return _only_one(policy.act([match.decision_row()])), None
+            answer = _only_one(policy.act([match.decision_row()]))
+            values = read_last_values(policy, 1)
+            return answer, note_value(values[0]) if values else 0, None
         self._show_call(match.index, match.turn, Phase.GAME)
         try:
             question = policy.ask([match.decision_row()])
@@ -89,15 +101,15 @@ class Decider:
         self._show_call(match.index, match.turn, Phase.POLICY)
         decisions = policy.decide(question)
         record = record_of(question, decisions, 0) if self._stepper.is_recorded else None
-        return _only_one(decisions.actions), record
+        return _only_one(decisions.actions), note_block(decisions, 1)[0], record
 
-    def _decide_struck(self, match: MatchInPlay) -> tuple[object, StepRecord | None]:
+    def _decide_struck(self, match: MatchInPlay) -> Decision:
         """Return the answer of a seat that a fault strikes, once."""
         fault, plan = match.fault, self._setup.faults
         if fault is None or plan is None:
             return self._decide(match)
         match.fault = None
-        decided: list[tuple[object, StepRecord | None]] = []
+        decided: list[Decision] = []
 
         # Only some faults ask the agent at all, so what it decided comes out by this list.
         def act() -> object:
@@ -105,7 +117,7 @@ class Decider:
             return decided[0][0]
 
         answer = inject_into_action(fault, hang_s=plan.hang_s, sleep=self._sleep, act=act)
-        return answer, decided[0][1] if decided else None
+        return (answer, *decided[0][1:]) if decided else (answer, 0, None)
 
 
 def record_of(question: InferenceRequest, decisions: Decisions, place: int) -> StepRecord:
@@ -117,6 +129,18 @@ def record_of(question: InferenceRequest, decisions: Decisions, place: int) -> S
         evaluation.logits[place],
         float(evaluation.values[place]),
     )
+
+
+def note_block(decisions: Decisions, n_rows: int) -> list[int]:
+    """Return what a network said of each row of a block, as notes have it; 0 for nothing."""
+    values = np.asarray(decisions.evaluation.values, dtype=np.float32)
+    return note_values(values) if values.shape == (n_rows,) else [0] * n_rows
+
+
+def note_last_values(policy: Policy, n_rows: int) -> list[int]:
+    """Return what a policy said of each row that it decided last, as notes have it."""
+    values = read_last_values(policy, n_rows)
+    return [note_value(value) for value in values] if values else [0] * n_rows
 
 
 def _only_one(answers: Any) -> object:

@@ -2,15 +2,20 @@
 
 Where networks answer from afar, the matches form two groups: while one waits for its answers the
 other is stepped. What an agent decides in this player it decides at once.
+
+The time of a move is its share: the seconds for which its agent's call held up this player, divided
+by the matches that it answered. So the times of a match are no longer than what it took, and small
+where many matches share a call; what a network computes while others are stepped is not counted.
 """
 
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
+from arena.move_notes import note_time
 from arena.policies.network_policy import InferenceRequest, NetworkPolicy
 from workers.current_call import CallMemory, Phase
-from workers.decider import Decider, QuestionError, record_of
+from workers.decider import Decider, QuestionError, note_block, note_last_values, record_of
 from workers.match_in_play import MatchInPlay
 from workers.order_setup import Setup
 from workers.stepper import MatchStepper
@@ -24,12 +29,13 @@ _FLOAT_BYTES = 4
 
 
 class PendingQuestion(NamedTuple):
-    """Matches whose network has been asked."""
+    """Matches whose network has been asked; asking_s: how long that took."""
 
     agent: int
     policy: NetworkPolicy
     matches: list[MatchInPlay]
     question: InferenceRequest
+    asking_s: float
 
 
 class Lockstep:
@@ -108,31 +114,38 @@ class Lockstep:
         for start in range(0, len(together), self._max_rows):
             matches = together[start : start + self._max_rows]
             self._show_block(agent, matches, Phase.GAME)
+            began = self._stepper.clock()
             try:
                 question = policy.ask([match.decision_row() for match in matches])
             except Exception as error:  # judged: the game's fault, the agent's or the platform's
                 self._decide_one_by_one(matches, QuestionError(error))
             else:
-                self._pending[group].append(PendingQuestion(agent, policy, matches, question))
+                asking_s = self._stepper.clock() - began
+                asked = PendingQuestion(agent, policy, matches, question, asking_s)
+                self._pending[group].append(asked)
         self._decider.advance_each(struck, self._flush_if_due)
 
     def _play_answers(self, pending: PendingQuestion) -> None:
         self._show_block(pending.agent, pending.matches, Phase.POLICY)
+        began = self._stepper.clock()
         try:
             decisions = pending.policy.decide(pending.question)
             n_actions, n_rows = len(decisions.actions), len(pending.matches)
             if n_actions != n_rows:
                 raise ValueError(f"{n_actions} actions for {n_rows} rows")
+            value_notes = note_block(decisions, n_rows)
         except Exception as error:  # judged: the agent's fault or the platform's
             self._decide_one_by_one(pending.matches, error)
             return
+        time_note = note_time((pending.asking_s + self._stepper.clock() - began) / n_rows)
         is_recorded = self._stepper.is_recorded
         for place, (match, action) in enumerate(
             zip(pending.matches, decisions.actions, strict=True)
         ):
             if not match.is_over:  # else it was given back meanwhile
                 record = record_of(pending.question, decisions, place) if is_recorded else None
-                self._stepper.apply_answer(match, action, record)
+                note = time_note + value_notes[place]
+                self._stepper.apply_answer(match, action, note, record)
                 self._flush_if_due()
 
     def _decide_one_by_one(self, matches: Sequence[MatchInPlay], error: Exception) -> None:
@@ -149,16 +162,20 @@ class Lockstep:
         """Have an agent that runs in this player decide for its matches at once."""
         matches, struck = _split_struck(block)
         answers: list[object] = []
+        value_notes, time_note = list[int](), 0
         if matches:
             self._call_memory.show_block(agent, [match.index for match in matches])
             rows = [match.decision_row() for match in matches]
+            policy, began = self._setup.agents[agent].policy, self._stepper.clock()
             try:
-                answers = list(self._setup.agents[agent].policy.act(rows))
+                answers = list(policy.act(rows))
+                value_notes = note_last_values(policy, len(rows))
             except Exception:  # asked one by one, the guilty row raises again and is charged
                 answers = []
+            time_note = note_time((self._stepper.clock() - began) / len(rows))
         if len(answers) == len(matches):
-            for match, answer in zip(matches, answers, strict=True):
-                self._stepper.apply_answer(match, answer)
+            for match, answer, value_note in zip(matches, answers, value_notes, strict=True):
+                self._stepper.apply_answer(match, answer, time_note + value_note)
                 self._flush_if_due()
             self._decider.advance_each(struck, self._flush_if_due)
         else:

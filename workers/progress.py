@@ -1,9 +1,11 @@
 """Where the matches of one order stand: waiting, suspected, with a player, or ended."""
 
+from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Sequence
 
 from arena.messages import Detail, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from arena.move_notes import pack_notes
 from workers.wire import Assignment, EndedMatch
 
 MAX_ACTIONS_TEXT = 100_000
@@ -15,11 +17,12 @@ _LOST = (Reason.GPU_LOST, Reason.SITE_LOST)
 class MatchProgress:
     """One match of an order as its parent knows it."""
 
-    __slots__ = ("actions", "index", "is_suspect", "lost_at", "n_losses", "row", "spent_s")
+    __slots__ = ("actions", "index", "is_suspect", "lost_at", "n_losses", "notes", "row", "spent_s")
 
     def __init__(self, index: int, row: MatchOrderRow) -> None:
         self.index, self.row = index, row
         self.actions: list[int] = []
+        self.notes: list[int] = []
         # Per seat, and last the game: what its calls have used, for the limit per match.
         self.spent_s = [0.0] * (len(row.seats) + 1)
         self.n_losses = 0
@@ -42,6 +45,7 @@ class MatchProgress:
     def to_result(self, ended: EndedMatch) -> ResultRow:
         """Return the row to report."""
         text = " ".join(map(str, self.actions))
+        is_kept = len(text) <= MAX_ACTIONS_TEXT
         return ResultRow(
             match=self.row.match,
             attempt=self.row.attempt,
@@ -53,8 +57,9 @@ class MatchProgress:
             detail=ended.detail,
             n_steps=len(self.actions),
             duration_ms=round(ended.share_ms, 3),
-            actions=text if len(text) <= MAX_ACTIONS_TEXT else "",
+            actions=text if is_kept else "",
             trajectory=ended.trajectory,
+            notes=b64encode(pack_notes(self.notes)).decode() if is_kept else "",
         )
 
 
@@ -113,7 +118,7 @@ class OrderProgress:
     def _forget_actions(self, matches: Sequence[MatchProgress]) -> None:
         if self.is_recorded:
             for match in matches:
-                match.actions = []
+                match.actions, match.notes = [], []
 
     def forget_waiting(self) -> None:
         """Let nothing wait any more."""

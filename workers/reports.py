@@ -61,7 +61,7 @@ class OrderReports:
         """Keep a result for the next report."""
         self._rows.append(row)
         self._endings[row.ending.value] += 1
-        self._n_text += len(row.actions)
+        self._n_text += len(row.actions) + len(row.notes)
 
     def is_due(self, now: float) -> bool:
         """Return True when it is time for a report, or when one is full."""

@@ -168,8 +168,10 @@ class Scheduler:
         assigned = player.assigned
         try:
             acted = iter(progress.acted)
-            for index, action in zip(acted, acted, strict=True):
-                assigned[index].actions.append(action)
+            for index, action, note in zip(acted, acted, acted, strict=True):
+                match = assigned[index]
+                match.actions.append(action)
+                match.notes.append(note)
             endings = [(assigned[ending.index], ending) for ending in progress.ended]
             # All are checked before any is closed: half a message must not count.
             for match, ending in endings:

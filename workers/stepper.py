@@ -49,7 +49,7 @@ class MatchStepper:
         sleep: Callable[[float], object],
     ) -> None:
         self._setup, self._buffer = setup, buffer
-        self._clock, self._sleep = clock, sleep
+        self.clock, self._sleep = clock, sleep
         self._call_memory, self._show_call = call_memory, call_memory.show_call
         self._n_seats, self._n_actions = setup.spec.n_seats, setup.spec.n_actions
         self._teams = setup.spec.teams
@@ -128,9 +128,12 @@ class MatchStepper:
         return MatchInPlay(assignment, state, fault)
 
     def apply_answer(
-        self, match: MatchInPlay, answer: object, record: StepRecord | None = None
+        self, match: MatchInPlay, answer: object, note: int, record: StepRecord | None = None
     ) -> None:
-        """Apply what a seat answered, if it is an action; record it if somebody does."""
+        """Apply what a seat answered, if it is an action; record it if somebody does.
+
+        note: how long it took, and the value that was said (arena.move_notes).
+        """
         action = read_action(answer)
         if action is None:
             detail = f"an action must be an int, got {describe_value(answer)}"
@@ -156,9 +159,7 @@ class MatchStepper:
         if recorder is not None and record is not None:
             recorder.add_step(match, match.turn, action, **record._asdict())
         match.n_steps += 1
-        acted = self._buffer.acted
-        acted.append(match.index)
-        acted.append(action)
+        self._buffer.acted.extend((match.index, action, note))
         self._find_next_seat(match)
 
     def _find_next_seat(self, match: MatchInPlay) -> None:
@@ -218,7 +219,7 @@ class MatchStepper:
 
     def _add_share(self) -> float:
         """Return the seconds per match in play up to now."""
-        now = self._clock()
+        now = self.clock()
         self._share_s += (now - self._shared_at) / (len(self.in_play) or 1)
         self._shared_at = now
         return self._share_s

@@ -104,7 +104,10 @@ class EndedMatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
-    """What happened since the last such message; `acted` is match, action, match, action ..."""
+    """What happened since the last such message.
+
+    acted: match, action, note, match, action, note ...; a note is one of arena.move_notes.
+    """
 
     acted: list[BigId]
     ended: list[EndedMatch]

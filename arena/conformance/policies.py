@@ -1,6 +1,7 @@
 """What every policy kind must keep to, on every game that it does not refuse."""
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
 from random import Random
 
 from arena.conformance.base import expect_error, require
@@ -9,7 +10,7 @@ from arena.conformance.playthroughs import choose_action, require_same, show_sta
 from arena.errors import ParameterError, UnsupportedGameError
 from arena.fault_injection import Fault, FaultKind, inject_into_state
 from arena.games.base import OVER, Game
-from arena.policies.base import Policy, PolicyKind, Row
+from arena.policies.base import Policy, PolicyKind, Row, read_last_values
 from arena.policies.network_policy import NetworkPolicy
 
 GAME_SEED = 11
@@ -110,6 +111,23 @@ def cannot_tell_a_struck_state(kind: PolicyKind, game: Game) -> None:
             require(is_same, "use the methods of State only, not the class of a state")
 
 
+def says_values_of_its_rows_or_none(kind: PolicyKind, game: Game) -> None:
+    """Check `last_values`, which a policy may leave out: a finite float or None for each row."""
+    for policy in build_supported(kind, game):
+        rows = make_rows(game)
+        policy.act(rows)
+        if not hasattr(policy, "last_values"):
+            return
+        together = read_last_values(policy, len(rows))
+        require(len(together) == len(rows), "last_values must have a value for each row, or None")
+        for value in together:
+            is_sound = value is None or (isinstance(value, float) and isfinite(value))
+            require(is_sound, f"a value must be a finite float or None, is {value!r}")
+        policy.act(rows[:1])
+        is_same = read_last_values(policy, 1) == together[:1]
+        require(is_same, "a value may depend on its row alone: the other rows of the block matter")
+
+
 def make_rows(game: Game) -> list[Row]:
     """Return undecided states of different episodes, after 0, 1 and some random steps."""
     rows = []
@@ -155,4 +173,5 @@ CHECKS: tuple[Callable[[PolicyKind, Game], None], ...] = (
     answers_each_row_on_its_own,
     plays_a_match_again,
     cannot_tell_a_struck_state,
+    says_values_of_its_rows_or_none,
 )

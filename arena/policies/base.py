@@ -41,6 +41,16 @@ class Policy(Protocol):
         """Return one action per row; must not change the states."""
         ...
 
+    # A policy that weighs positions may also have `last_values`: of each row of the last call of
+    # `act` what its seat expects of its return, a float or None. Replays draw it as a curve.
+
+
+def read_last_values(policy: Policy, n_rows: int) -> list[object]:
+    """Return what a policy said of the rows that it decided last; empty if it says nothing."""
+    values: Sequence[object] | None = getattr(policy, "last_values", None)
+    # Asked for every move: most policies say nothing.
+    return [] if values is None or len(values) != n_rows else list(values)
+
 
 class PolicyKind(Protocol):
     """A family of policies with declared parameters; a catalog file offers one as POLICY."""

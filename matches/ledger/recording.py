@@ -25,7 +25,13 @@ from matches import dispatch
 from matches.artifacts import checkpoint_checks
 from matches.ledger import node_presence, order_states, recorder_marks, reuse
 from matches.ledger.attempts import Ended, give_matches_back, write_attempts
-from matches.ledger.result_rows import OpenMatch, SortedRows, read_genuine_rows, sort_rows
+from matches.ledger.result_rows import (
+    OpenMatch,
+    SortedRows,
+    read_genuine_rows,
+    read_notes,
+    sort_rows,
+)
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import join_numbers
@@ -233,7 +239,7 @@ def _close_matches(
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     insert_rows(
         Outcome,
-        (*columns, "trajectory", "recorded_at"),
+        (*columns, "trajectory", "notes", "recorded_at"),
         [
             (
                 match.pk,
@@ -244,6 +250,7 @@ def _close_matches(
                 row.attempt,
                 row.actions.replace(NUL, " "),
                 row.trajectory,
+                read_notes(row),
                 stamp,
             )
             for match, row in closing

@@ -1,6 +1,7 @@
 """Sort the rows of a report by what they do: close a match, give it back, or nothing."""
 
 import logging
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -156,6 +157,16 @@ def _is_valid(row: ResultRow, match: OpenMatch) -> bool:
         log.warning("forfeit of match %s by seat %s refused", row.match, row.seat)
         return False
     return True
+
+
+def read_notes(row: ResultRow) -> bytes | None:
+    """Return the notes of its moves as they are stored; None where they cannot be what it says."""
+    try:
+        notes = b64decode(row.notes, validate=True)
+    except ValueError:
+        return None
+    fits = len(notes) in (row.n_steps, 3 * row.n_steps)
+    return notes if notes and row.actions and fits else None
 
 
 @lru_cache(maxsize=1_024)

@@ -27,6 +27,12 @@ class Outcome(models.Model):
         default="",
         help_text="SHA-256 of the piece that holds its trajectories, if they are kept.",
     )
+    # In no hash, and not compared where a match is played again: on another machine they differ.
+    notes = models.BinaryField(
+        null=True,
+        editable=False,
+        help_text="Time and value of each move (arena.move_notes); a copy has none.",
+    )
     recorded_at = models.DateTimeField()
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Sequence
 
 from arena.messages import Ending, Reason
+from arena.move_notes import MoveNote, pack_notes, unpack_notes
 from workers.current_call import SIZE, CallMemory, Phase
 from workers.wire import Assignment, EndedMatch, Message, Progress
 
@@ -31,9 +32,19 @@ class Told:
     def actions(self) -> dict[int, list[int]]:
         by_match: dict[int, list[int]] = {}
         for news in self.news:
-            for index, action in zip(news.acted[::2], news.acted[1::2], strict=True):
+            for index, action in zip(news.acted[::3], news.acted[1::3], strict=True):
                 by_match.setdefault(index, []).append(action)
         return by_match
+
+    @property
+    def notes(self) -> dict[int, list[MoveNote]]:
+        by_match: dict[int, list[int]] = {}
+        for news in self.news:
+            for index, note in zip(news.acted[::3], news.acted[2::3], strict=True):
+                by_match.setdefault(index, []).append(note)
+        return {
+            index: unpack_notes(pack_notes(notes), len(notes)) for index, notes in by_match.items()
+        }
 
 
 class Lookout(CallMemory):

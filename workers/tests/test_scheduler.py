@@ -4,12 +4,14 @@ import os
 import signal
 import threading
 import time
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 
 import psutil
 import pytest
 
 from arena.messages import AgentOrder, Ending, Limits, Reason, ResultRow, Started
+from arena.move_notes import unpack_notes
 from workers.current_call import Phase
 from workers.message_buffer import FLUSH_S
 from workers.pool import PlayerPool
@@ -53,6 +55,8 @@ def test_every_match_is_played_and_reported_once(pool: PlayerPool) -> None:
     assert posted.results[-1].executing == []
     row = posted.rows[100]
     assert (row.n_steps, len(row.actions.split()), row.token) == (6, 6, "token-0")
+    notes = unpack_notes(b64decode(row.notes), 6)
+    assert all(note.took_s is not None and note.took_s < 10 for note in notes)
 
 
 def test_lockstep_gives_the_same_results_as_one_by_one(pool: PlayerPool) -> None:

@@ -20,15 +20,18 @@ _SOONER = 1e-3
 class AlphaBetaPolicy:
     """Depth-limited minimax with alpha-beta pruning."""
 
-    __slots__ = ("_depth",)
+    __slots__ = ("_depth", "last_values")
 
     def __init__(self, depth: int) -> None:
         """Keep the number of plies to look ahead, 1 or more."""
         self._depth = depth
+        self.last_values: list[float] = []
 
     def act(self, rows: Sequence[Row]) -> list[int]:
         """Return the best action found per row; each row is searched on its own."""
-        return [_search_row(row, self._depth) for row in rows]
+        searched = [_search_row(row, self._depth) for row in rows]
+        self.last_values = [value for _, value in searched]
+        return [action for action, _ in searched]
 
 
 class AlphaBetaKind:
@@ -49,8 +52,11 @@ class AlphaBetaKind:
         return AlphaBetaPolicy(int(accepted(self, game, parameters)[_DEPTH.name]))
 
 
-def _search_row(row: Row, depth: int) -> int:
-    """Return the first best action in a random order: a later equal one cannot exceed alpha."""
+def _search_row(row: Row, depth: int) -> tuple[int, float]:
+    """Return the first best action in a random order, as no later one exceeds alpha, and its value.
+
+    A sooner win is worth a little more than it returns.
+    """
     # Shuffled: among equal actions the first would win every time.
     native = native_of(row.state)
     actions = list(row.state.legal_actions())
@@ -60,7 +66,7 @@ def _search_row(row: Row, depth: int) -> int:
         value = _search_child(native.child(action), row.seat, depth - 1, alpha, inf)
         if value > alpha:
             best, alpha = action, value
-    return best
+    return best, alpha
 
 
 def _search_child(state: NativeState, seat: int, depth: int, alpha: float, beta: float) -> float:

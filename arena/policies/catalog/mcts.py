@@ -14,6 +14,8 @@ from arena.policies.search import search_refusal
 _SIMULATIONS = Parameter("simulations", 100, "rollouts per decision", 1, 100_000)
 _EXPLORATION = Parameter("exploration", 2.0, "the constant c of UCT", 0, 100)
 _MAX_TREE_MIB = 256
+# The first simulation looks at no action.
+_LEAST_FOR_VALUES = 2
 # OpenSpiel takes seeds of 31 bits.
 _ENGINE_SEEDS = 2**31
 
@@ -25,17 +27,20 @@ class MctsPolicy:
     before, and a replayed match would differ.
     """
 
-    __slots__ = ("_exploration", "_simulations")
+    __slots__ = ("_exploration", "_simulations", "last_values")
 
     def __init__(self, simulations: int, exploration: float) -> None:
         """Keep how much and how widely to search."""
         self._simulations, self._exploration = simulations, exploration
+        self.last_values: list[float | None] = []
 
     def act(self, rows: Sequence[Row]) -> list[int]:
         """Return the action that was tried most per row; each row is searched on its own."""
-        return [self._search_row(row) for row in rows]
+        searched = [self._search_row(row) for row in rows]
+        self.last_values = [value for _, value in searched]
+        return [action for action, _ in searched]
 
-    def _search_row(self, row: Row) -> int:
+    def _search_row(self, row: Row) -> tuple[int, float | None]:
         """Search with fresh generators, so that the row alone decides what it answers."""
         native, seed = native_of(row.state), row.seed() % _ENGINE_SEEDS
         searcher: Any = pyspiel.MCTSBot(
@@ -48,7 +53,13 @@ class MctsPolicy:
             seed,
             False,  # verbose
         )
-        return int(searcher.step(native))
+        if self._simulations < _LEAST_FOR_VALUES:
+            return int(searcher.step(native)), None
+        best = searcher.mcts_search(native).best_child()
+        # An outcome is one that the search has proved; else the mean of the rollouts counts.
+        outcome = best.outcome
+        value = outcome[row.seat] if outcome else best.total_reward / max(1, best.explore_count)
+        return int(best.action), float(value)
 
 
 class MctsKind:

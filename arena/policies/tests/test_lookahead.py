@@ -12,6 +12,7 @@ from arena.games import registry as games
 from arena.games.base import Game
 from arena.games.openspiel import NativeState, native_of
 from arena.policies import registry
+from arena.policies.base import read_last_values
 from arena.policies.catalog import alphabeta
 from arena.policies.tests.positions import DOTS, build, random_row, row_after, score
 
@@ -98,8 +99,10 @@ def check_against_minimax(game: Game, seed: int, n_steps: int, depth: int) -> No
             action: minimax(native.child(action), row.seat, depth - 1)
             for action in row.state.legal_actions()
         }
-        (action,) = build(f"alphabeta:{depth}", game).act([row])
+        policy = build(f"alphabeta:{depth}", game)
+        (action,) = policy.act([row])
         assert values[action] == max(values.values())
+        assert read_last_values(policy, 1) == [values[action]]
 
 
 @given(SEEDS, st.integers(0, 8), st.integers(0, 4))
@@ -116,6 +119,21 @@ def test_the_pruned_value_is_the_value(seed: int, n_steps: int, depth: int) -> N
 def test_equal_actions_are_all_played(policy: str) -> None:
     rows = [row_after(FOUR, [], seed) for seed in range(80)]
     assert set(build(policy, FOUR).act(rows)) == set(range(7))
+
+
+def test_mcts_says_what_it_has_proved_and_else_the_mean_of_its_rollouts() -> None:
+    policy = build("mcts:500", TICTACTOE)
+    for actions, proved in (([0, 3, 1, 6], 1.0), ([0, 1, 4], -1.0), ([0, 4, 8, 6, 2, 1, 7, 5], 0)):
+        policy.act([row_after(TICTACTOE, actions)])
+        assert read_last_values(policy, 1) == [proved], actions
+    policy = build("mcts:5", TICTACTOE)
+    policy.act([row_after(TICTACTOE, [0])])
+    (mean,) = read_last_values(policy, 1)
+    assert isinstance(mean, float)
+    assert -1 <= mean <= 1
+    one_rollout = build("mcts:1", TICTACTOE)
+    one_rollout.act([row_after(TICTACTOE, [0])])
+    assert read_last_values(one_rollout, 1) == [None]
 
 
 def test_mcts_explores_as_it_is_told() -> None:
