@@ -10,6 +10,7 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
 from arena.games.base import OVER
+from arena.move_notes import NOTHING, MoveNote
 from arena.pairing.base import rotate_seats
 from matches.models import Attempt, Match
 from matches.models.match import join_numbers, parse_numbers
@@ -18,7 +19,7 @@ from matches.store.catalog import game_title
 from matches.store.clock import db_now
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
-from pages.replays import Recorded, Replay
+from pages.replays import Move, Recorded, Replay
 from pages.seating import list_seats, weigh_result
 
 FRAMES_KEPT_S = 600
@@ -33,6 +34,9 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     worth = weigh_result(match)
     attempts = list(match.attempts.all())
     played = [each for each in attempts if each.n_steps and each.ending == Attempt.Ending.DONE]
+    step = show_step(
+        match, read_optional_number(request, "step"), read_optional_number(request, "seat")
+    )
     context = {
         "match": match,
         "board": board,
@@ -42,13 +46,13 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
             for seat in list_seats(match, game=board.game)
         ],
         "attempts": attempts,
-        # Nodes report the time of an attempt, not of each move: that would be a number a move.
-        "ms_a_move": next((each.duration_ms / each.n_steps for each in played), None),
+        # Of a match of before the time of each move was kept.
+        "ms_a_move": None
+        if step.get("times")
+        else next((each.duration_ms / each.n_steps for each in played), None),
         "explanation": None if has_outcome(match) else explain.of_match(match, now=db_now()),
         **find_neighbours(match),
-        **show_step(
-            match, read_optional_number(request, "step"), read_optional_number(request, "seat")
-        ),
+        **step,
     }
     return render(request, "pages/match.html", context)
 
@@ -59,7 +63,7 @@ def send_frames(request: HttpRequest, pk: int) -> HttpResponse:
     del request
     match = find_match(pk)
     replay = replay_moves(match)
-    sitters = name_sitters(match)
+    sitters, notes = name_sitters(match), values.read_match_notes(match)
     numbers: dict[str, int] = {}
     frames = [replay.frames[step] for step in range(replay.last_step + 1)]
     numbered = [
@@ -75,7 +79,7 @@ def send_frames(request: HttpRequest, pk: int) -> HttpResponse:
             "ground": numbered[0][0][:n_ground] if numbered else [],
             "frames": [
                 {
-                    "said": tell_step(match, replay, step, sitters),
+                    "said": tell_step(match, replay, step, sitters, notes),
                     "views": [
                         [view.box, view.words, shapes[n_ground:]]
                         for view, shapes in zip(frame.views, numbered[step], strict=True)
@@ -112,7 +116,8 @@ def send_file(request: HttpRequest, pk: int, form: str) -> HttpResponse:
         reason=match.outcome.reason,
     )
     write, kind = notation.WRITERS[form]
-    answer = HttpResponse(write(replay, heading), content_type=f"{kind}; charset=utf-8")
+    text = write(replay, heading, values.read_match_notes(match))
+    answer = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="match-{pk}.{form}"'
     return answer
 
@@ -191,33 +196,48 @@ def show_position(match: Match, replay: Replay, step: int, seat: int | None) -> 
         viewers = f"seats 0 to {n_viewers - 1}" if n_viewers else "one view for all"
         raise Http404(f"match {match.pk} has no view of seat {seat}: it has {viewers}")
     view = views[0 if seat is None else seat + 1]
-    sitters, expected = name_sitters(match), values.read_match_values(match)
+    sitters, notes = name_sitters(match), values.read_match_notes(match)
     return {
         "step": step,
         "view": view,
         "drawn": drawings.draw_svg(view.shapes),
         "seat": seat,
         "viewers": range(n_viewers),
-        "said": tell_step(match, replay, step, sitters),
+        "said": tell_step(match, replay, step, sitters, notes),
         "sides": [
             {"sitter": sitters[n], "name": side.name, "icon": drawings.draw_icon(side)}
             for n, side in enumerate(replay.sides)
         ],
-        "moves": [(move, expected.get(move.number)) for move in replay.moves],
-        "curve": values.draw_curve(expected, replay.moves),
+        "moves": [list_move(move, notes) for move in replay.moves],
+        "curve": values.draw_curve(notes, replay.moves),
+        "times": values.draw_times(notes, replay.moves),
         "previous_step": step - 1 if step else None,
         "next_step": step + 1 if step < replay.last_step else None,
         "forms": notation.list_forms(replay.game),
     }
 
 
-def tell_step(match: Match, replay: Replay, step: int, sitters: Mapping[int, str]) -> str:
+def list_move(move: Move, notes: Mapping[int, MoveNote]) -> dict[str, Any]:
+    """Return a move as the list of moves shows it."""
+    note = notes.get(move.number, NOTHING)
+    took = "" if note.took_s is None else values.format_brief(note.took_s)
+    return {"move": move, "value": note.value, "took": took}
+
+
+def tell_step(
+    match: Match,
+    replay: Replay,
+    step: int,
+    sitters: Mapping[int, str],
+    notes: Mapping[int, MoveNote],
+) -> str:
     """Return what happened at a step, and whose turn it is then, in words."""
     frame = replay.frames[step]
     told = "After the opening." if replay.opening else "At the start."
     if step:
         move = replay.moves[step - 1]
-        told = f"{sitters[move.seat]} played {move.name}."
+        known = values.tell_note(notes.get(step, NOTHING))
+        told = f"{sitters[move.seat]} played {move.name}{known}."
     if step == replay.last_step and match.outcome.is_forfeit:
         guilty = sitters[match.outcome.guilty_seat]
         return f"{told} Then {guilty} lost by forfeit: {match.outcome.reason}."

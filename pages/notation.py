@@ -5,10 +5,11 @@ under the GPL, and sgfmill writes Go alone.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
+from arena.move_notes import NOTHING, MoveNote
 from pages.replays import Move, Replay
 
 PGN_WIDTH: Final = 79
@@ -30,8 +31,15 @@ class Heading(NamedTuple):
     reason: str
 
 
-def write_pgn(replay: Replay, heading: Heading) -> str:
-    """Return a game of chess in Portable Game Notation; seat 1 is white."""
+Notes = Mapping[int, MoveNote]
+"""What is known of each move of a replay beside its action, by its number."""
+
+
+def write_pgn(replay: Replay, heading: Heading, notes: Notes) -> str:
+    """Return a game of chess in Portable Game Notation; seat 1 is white.
+
+    The time of a move follows it as `[%emt 0:00:01.250]`, as chess programs read it.
+    """
     black, white = heading.ranks
     result = "1/2-1/2" if white == black else "1-0" if white < black else "0-1"
     tags = {
@@ -49,13 +57,23 @@ def write_pgn(replay: Replay, heading: Heading) -> str:
     for n, move in enumerate((*replay.opening, *replay.moves)):
         words += [f"{n // 2 + 1}."] if n % 2 == 0 else []
         words.append(move.name)
+        took_s = notes.get(move.number, NOTHING).took_s
+        words += [] if took_s is None else ["{[%emt", f"{format_clock(took_s)}]}}"]
         if n + 1 == len(replay.opening):
             words.append("{the opening, drawn from the game seed}")
     return "\n".join((*lines, "", *wrap(" ".join((*words, result)), PGN_WIDTH), ""))
 
 
-def write_sgf(replay: Replay, heading: Heading) -> str:
+def format_clock(seconds: float) -> str:
+    """Return hours, minutes and seconds with thousandths."""
+    # Rounded first: 59.9996 seconds are a minute.
+    minutes, rest_ms = divmod(round(1000 * seconds), 60_000)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest_ms / 1000:06.3f}"
+
+
+def write_sgf(replay: Replay, heading: Heading, notes: Notes) -> str:
     """Return a game of go, othello or hex in Smart Game Format; seat 0 is black, or red."""
+    del notes  # the format has the time that is left, not the time that was taken
     number, size, point = _SGF[replay.game]
     black, white = heading.ranks
     properties = {
@@ -79,14 +97,20 @@ def write_sgf(replay: Replay, heading: Heading) -> str:
     return f"(;{root}\n{nodes})\n"
 
 
-def write_json(replay: Replay, heading: Heading) -> str:
-    """Return any match: who played, every move with its name, and how it ended."""
+def write_json(replay: Replay, heading: Heading, notes: Notes) -> str:
+    """Return any match: who played, every move with its name, and how it ended.
+
+    took_s: seconds, to within 5 %; value: what the seat expected of its return; null: not known.
+    """
     document: dict[str, Any] = {
         "game": replay.game,
         "parameters": dict(replay.parameters),
         **heading._asdict(),
         "opening": [_list_move(move) for move in replay.opening],
-        "moves": [_list_move(move) for move in replay.moves],
+        "moves": [
+            {**_list_move(move), **_list_note(notes.get(move.number, NOTHING))}
+            for move in replay.moves
+        ],
         "returns": list(replay.returns),
         "problem": replay.problem,
     }
@@ -95,6 +119,13 @@ def write_json(replay: Replay, heading: Heading) -> str:
 
 def _list_move(move: Move) -> dict[str, Any]:
     return {"seat": move.seat, "action": move.action, "name": move.name}
+
+
+def _list_note(note: MoveNote) -> dict[str, Any]:
+    return {
+        "took_s": note.took_s and float(f"{note.took_s:.3g}"),
+        "value": None if note.value is None else round(note.value, 4),
+    }
 
 
 def _escape(text: str, special: str) -> str:
@@ -118,7 +149,7 @@ _SGF: Final[dict[str, tuple[str, str, Callable[[Move], str]]]] = {
     "othello": ("2", "8", _othello_point),
     "hex": ("11", "", lambda move: move.name),
 }
-WRITERS: Final[dict[str, tuple[Callable[[Replay, Heading], str], str]]] = {
+WRITERS: Final[dict[str, tuple[Callable[[Replay, Heading, Notes], str], str]]] = {
     "pgn": (write_pgn, "application/x-chess-pgn"),
     "sgf": (write_sgf, "application/x-go-sgf"),
     "json": (write_json, "application/json"),

@@ -1,17 +1,26 @@
-"""What networks expected of a match, move by move: read from its trajectory, drawn as a curve."""
+"""How long each move of a match took and what its agent expected then, listed and drawn.
+
+Nodes report both with the outcome. What networks expected stands in the trajectory, too, where one
+is kept: for matches of before it was reported.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NamedTuple, cast
 
+from arena.move_notes import MoveNote, unpack_notes
 from arena.trajectories import TrajectoryError, read_values
 from matches.artifacts.trajectories import STORAGE
 from matches.models import Match, TrajectoryPiece
 from matches.store import blobs
+from matches.store.explanation import format_span
 from pages import charts
 from pages.charts import Scale, Tick
 from pages.replays import Move
 
 HEIGHT = 150
+BARS_HEIGHT = 90
+_BARS_TOP = 20
+_IN_SPANS_FROM_S = 120
 
 
 class Line(NamedTuple):
@@ -31,7 +40,43 @@ class Curve(NamedTuple):
     last: int
 
 
-def read_match_values(match: Match) -> dict[int, float]:
+class SeatTime(NamedTuple):
+    """How long a seat took in all, for how many moves, and which of them was the slowest."""
+
+    seat: int
+    total: str
+    n_moves: int
+    slowest: str
+    slowest_number: int
+
+
+class Bars(NamedTuple):
+    """The time of each move as bars, a path for each seat; across: moves."""
+
+    height: int
+    seats: list[SeatTime]
+    paths: list[tuple[int, str]]
+    longest: str
+    last: int
+
+
+def read_match_notes(match: Match) -> dict[int, MoveNote]:
+    """Return time and value of each move of a match that has an outcome, by number of the move.
+
+    A match that was not played, because the same game was over before, has those of that game.
+    """
+    outcome, first = match.outcome, getattr(match.same_as, "outcome", None)
+    packed = outcome.notes
+    if packed is None and first is not None and first.actions == outcome.actions:
+        packed = first.notes
+    notes = dict(enumerate(unpack_notes(bytes(packed or b""), len(outcome.actions.split())), 1))
+    if any(note.value is not None for note in notes.values()):
+        return notes
+    values = _read_stored_values(match)
+    return {n: note._replace(value=values.get(n)) for n, note in notes.items()}
+
+
+def _read_stored_values(match: Match) -> dict[int, float]:
     """Return what the mover's network expected of its return, by number of the move.
 
     Empty where no trajectory is kept, or none of its seats asked a network.
@@ -53,8 +98,9 @@ def read_match_values(match: Match) -> dict[int, float]:
         return {}
 
 
-def draw_curve(values: Mapping[int, float], moves: Sequence[Move]) -> Curve | None:
+def draw_curve(notes: Mapping[int, MoveNote], moves: Sequence[Move]) -> Curve | None:
     """Return the curve of each seat, None where nothing was said."""
+    values = {n: note.value for n, note in notes.items() if note.value is not None}
     valued = [move for move in moves if move.number in values]
     if not valued:
         return None
@@ -66,6 +112,49 @@ def draw_curve(values: Mapping[int, float], moves: Sequence[Move]) -> Curve | No
         points = [(100 * n / len(moves), scale.place(values[n])) for n in own]
         lines.append(Line(seat, charts.join_points(points), len(own)))
     levels = [
-        Tick(scale.place(value), f"{value:+g}" if value else "0") for value in (most, 0, -most)
+        Tick(scale.place(value), f"{value:+.3g}" if value else "0") for value in (most, 0, -most)
     ]
     return Curve(HEIGHT, lines, levels, len(moves))
+
+
+def draw_times(notes: Mapping[int, MoveNote], moves: Sequence[Move]) -> Bars | None:
+    """Return the time of each move as bars, None where no time is known."""
+    times = {n: note.took_s for n, note in notes.items() if note.took_s is not None}
+    timed = [move for move in moves if move.number in times]
+    if not timed:
+        return None
+    longest = max(times[move.number] for move in timed)
+    scale = Scale(0, longest, height=BARS_HEIGHT, top=_BARS_TOP, bottom=0)
+    seats, paths = [], []
+    for seat in sorted({move.seat for move in timed}):
+        own = {move.number: times[move.number] for move in timed if move.seat == seat}
+        slowest = max(own, key=own.__getitem__)
+        total, most = format_brief(sum(own.values())), format_brief(own[slowest])
+        seats.append(SeatTime(seat, total, len(own), most, slowest))
+        bars = [_draw_bar(n, scale.place(took_s), len(moves)) for n, took_s in own.items()]
+        paths.append((seat, "".join(bars)))
+    return Bars(BARS_HEIGHT, seats, paths, format_brief(longest), len(moves))
+
+
+def _draw_bar(number: int, top: float, n_moves: int) -> str:
+    """Return a bar left of where the cursor stands after its move; none is too low to be seen."""
+    width = 100 / n_moves
+    left, top = width * (number - 1), min(top, BARS_HEIGHT - 1)
+    return f"M{left:.2f} {BARS_HEIGHT}V{top:g}h{0.8 * width:.2f}V{BARS_HEIGHT}z"
+
+
+def format_brief(seconds: float) -> str:
+    """Return a length of time that may be short, with two figures: 40 µs, 12 ms, 1.3 s."""
+    if seconds >= _IN_SPANS_FROM_S:
+        return format_span(seconds)
+    for size, unit in ((1, "s"), (1e-3, "ms")):
+        # Rounded first, so that 0.996 s is 1 s.
+        if (rounded := float(f"{seconds:.2g}")) >= size:
+            return f"{rounded / size:.3g} {unit}"
+    return f"{max(1, round(seconds * 1e6))} µs"
+
+
+def tell_note(note: MoveNote) -> str:
+    """Return what is known of a move as the end of a sentence that names it; often nothing."""
+    took = "" if note.took_s is None else f" in {format_brief(note.took_s)}"
+    return took if note.value is None else f"{took}, expecting {note.value:+.2f}"

@@ -14,6 +14,7 @@ from redis import Redis
 from arena.games import registry as games
 from arena.games.base import OVER, Game
 from arena.messages import Serving, serving_key
+from arena.move_notes import note_time, note_value, pack_notes
 from matches.models import (
     Agent,
     Attempt,
@@ -155,7 +156,14 @@ def give_moves(match: Match, game: str) -> None:
     """Let a random game that is long enough to walk through, where one is, be what was played."""
     drawn = (_random_moves(games.get(game), match.game_seed, Random(n)) for n in range(20))
     moves = max(drawn, key=lambda played: min(len(played), SHORTEST))
-    Outcome.objects.filter(match=match).update(actions=" ".join(map(str, moves)))
+    rng = Random(match.game_seed)
+    notes = [
+        note_time(rng.lognormvariate(-4, 1)) + (note_value(sin(n / 3)) if n % 2 else 0)
+        for n in range(len(moves))
+    ]
+    Outcome.objects.filter(match=match).update(
+        actions=" ".join(map(str, moves)), notes=pack_notes(notes)
+    )
 
 
 def _random_moves(rules: Game, game_seed: int, rng: Random) -> Sequence[int]:

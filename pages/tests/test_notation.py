@@ -24,7 +24,7 @@ def _replay(game: str, *, most: int = 60) -> Replay:
 
 def test_pgn_has_every_move_with_its_number_and_the_winner() -> None:
     replay = _replay("chess")
-    tags, _, moves = notation.write_pgn(replay, HEADING).partition("\n\n")
+    tags, _, moves = notation.write_pgn(replay, HEADING, {}).partition("\n\n")
     assert '[Event "A \\"cup\\" of \\\\ tea ]"]' in tags
     assert '[White "south"]' in tags
     assert '[Result "1-0"]' in tags
@@ -36,7 +36,7 @@ def test_pgn_has_every_move_with_its_number_and_the_winner() -> None:
 
 @pytest.mark.parametrize(("ranks", "result"), [([0, 0], "1/2-1/2"), ([0, 1], "0-1")])
 def test_pgn_says_who_won_from_the_ranks(ranks: list[int], result: str) -> None:
-    text = notation.write_pgn(_replay("chess"), HEADING._replace(ranks=ranks))
+    text = notation.write_pgn(_replay("chess"), HEADING._replace(ranks=ranks), {})
     assert text.endswith(f" {result}\n")
 
 
@@ -45,7 +45,7 @@ def test_pgn_says_who_won_from_the_ranks(ranks: list[int], result: str) -> None:
 )
 def test_sgf_has_a_node_for_every_move(game: str, kind: str) -> None:
     replay = _replay(game)
-    text = notation.write_sgf(replay, HEADING)
+    text = notation.write_sgf(replay, HEADING, {})
     assert text.startswith("(;FF[4]")
     assert kind in text
     assert 'EV[A "cup" of \\\\ tea \\]]' in text
@@ -59,7 +59,7 @@ def test_points_of_go_count_from_the_upper_left_and_leave_out_no_letter() -> Non
     # A9 is the upper left; J stands ninth, since boards leave out I; 81 passes.
     replay = replays.replay_match(Recorded("go_9x9", {}, 0, 1, "72 8 81"), steps=())
     assert [move.name for move in replay.moves] == ["A9", "J1", "pass"]
-    assert notation.write_sgf(replay, HEADING).endswith(";B[aa];W[ii];B[])\n")
+    assert notation.write_sgf(replay, HEADING, {}).endswith(";B[aa];W[ii];B[])\n")
 
 
 def test_every_game_can_be_had_as_json() -> None:
@@ -67,4 +67,4 @@ def test_every_game_can_be_had_as_json() -> None:
         assert notation.list_forms(name)[-1] == "json"
         form = notation.list_forms(name)[0]
         write, _ = notation.WRITERS[form]
-        assert write(_replay(name, most=8), HEADING)
+        assert write(_replay(name, most=8), HEADING, {})

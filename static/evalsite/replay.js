@@ -36,8 +36,10 @@ function draw() {
   find(".words").textContent = words;
   status.textContent = `Step ${step} of ${last}`;
   slider.value = step;
-  find(".value-curve .cursor")?.setAttribute("x1", `${(100 * step) / last}%`);
-  find(".value-curve .cursor")?.setAttribute("x2", `${(100 * step) / last}%`);
+  for (const cursor of section.querySelectorAll(".value-curve .cursor")) {
+    cursor.setAttribute("x1", `${(100 * step) / last}%`);
+    cursor.setAttribute("x2", `${(100 * step) / last}%`);
+  }
 }
 
 function markMove() {
