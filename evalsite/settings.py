@@ -75,7 +75,7 @@ MIDDLEWARE = [
     "evalsite.metrics.time_requests",  # first: it times all of them
     "evalsite.policy.send_policy",  # before what may answer by itself
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "evalsite.statics.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -228,7 +228,7 @@ class ExportsShards(GenericAPIView[Tournament]):
             if unchanged is not None and unchanged.status_code == HTTPStatus.NOT_MODIFIED:
                 return unchanged
             file = File(path.open("rb"))
-            answer = blobs.stream_file(file, made.sha256, content_type=PARQUET)
+            answer = blobs.stream_file(request._request, file, made.sha256, content_type=PARQUET)
         del answer.headers["Cache-Control"]  # not for everybody, and not for ever
         answer["Evalsite-Matches"] = made.matches
         answer["Evalsite-Rows"] = made.rows

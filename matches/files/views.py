@@ -29,7 +29,7 @@ def serve_checkpoint(request: HttpRequest, sha256: str) -> HttpResponseBase:
     if file is None:
         reason = f"there is no file of checkpoint {sha256}: it may be refused"
         return _answer_text(HTTPStatus.NOT_FOUND, reason)
-    return blobs.stream_file(file, sha256, content_type="application/octet-stream")
+    return blobs.stream_file(request, file, sha256, content_type="application/octet-stream")
 
 
 # Players are no browsers and have no session: the signed link is what lets them in.
@@ -49,7 +49,7 @@ def serve_piece(request: HttpRequest, order: str, sha256: str) -> HttpResponseBa
     if file is None:
         reason = f"there is no piece {sha256}: its time may be over"
         return _answer_text(HTTPStatus.NOT_FOUND, reason)
-    return blobs.stream_file(file, sha256, content_type="application/vnd.apache.parquet")
+    return blobs.stream_file(request, file, sha256, content_type="application/vnd.apache.parquet")
 
 
 def _store_piece(request: HttpRequest, order: str, sha256: str) -> HttpResponse:

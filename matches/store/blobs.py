@@ -1,16 +1,15 @@
 """Files named by the hash of their content, in the storages of the settings, and their uploads."""
 
-import asyncio
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 from django.core.files import File
 from django.core.files.storage import storages
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 
 from arena.checkpoints import MAX_BYTES
+from matches.store.streaming import stream_pieces
 
 CHECKPOINTS = "checkpoints"
 FOREVER = "public, max-age=31536000, immutable"
@@ -54,21 +53,21 @@ def delete_file(name: str, *, storage: str = CHECKPOINTS) -> None:
     storages[storage].delete(name)
 
 
-def stream_file(file: "File[bytes]", sha256: str, *, content_type: str) -> StreamingHttpResponse:
+def stream_file(
+    request: HttpRequest, file: "File[bytes]", sha256: str, *, content_type: str
+) -> StreamingHttpResponse:
     """Return the answer that sends a file of that hash and then closes it."""
-
-    async def read_pieces() -> AsyncIterator[bytes]:
-        with file:
-            while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
-                yield piece
-
     headers = {
         "Cache-Control": FOREVER,
         "Content-Length": str(file.size),
         "ETag": f'"{sha256}"',
     }
     # Not FileResponse: under ASGI, Django reads a file that is no asynchronous iterator whole.
-    return StreamingHttpResponse(read_pieces(), content_type=content_type, headers=headers)
+    pieces = stream_pieces(request, iter(lambda: file.read(PIECE_BYTES), b""))
+    answer = StreamingHttpResponse(pieces, content_type=content_type, headers=headers)
+    # As FileResponse does: also where the client is gone before the last piece.
+    answer._resource_closers.append(file.close)  # type: ignore[attr-defined]  # not in the stubs
+    return answer
 
 
 class BoundedUpload(TemporaryFileUploadHandler):

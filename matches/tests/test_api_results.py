@@ -1,14 +1,12 @@
 """What has come out, through the API: ratings, history, comparisons, outcomes, trajectories."""
 
 import json
-from collections.abc import AsyncIterator
 from hashlib import sha256
 from math import hypot
 from statistics import NormalDist
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.db.models import F
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
@@ -345,7 +343,7 @@ def test_pieces_of_trajectories_are_listed_with_links_that_fetch_them(
     (piece,) = _pages(reader, f"trajectories/?tournament={tournament.pk}")
     assert (piece["sha256"], piece["n_bytes"]) == (name, 4)
     fetched: Any = client.get(piece["href"])
-    assert b"".join(async_to_sync(_collected)(fetched.streaming_content)) == content
+    assert b"".join(fetched.streaming_content) == content
     manifest = _get(reader, f"trajectories/manifest/?tournament={tournament.pk}")
     assert (manifest["n_pieces"], manifest["n_bytes"], manifest["game"]) == (1, 4, "skill_game")
     assert "action" in {column["name"] for column in manifest["schema"]}
@@ -385,7 +383,3 @@ def test_no_list_of_results_asks_more_of_the_database_for_more_rows(
     }.items():
         with django_assert_max_num_queries(n + 1):  # and one that finds the token
             _get(reader, address)
-
-
-async def _collected(pieces: AsyncIterator[bytes]) -> list[bytes]:
-    return [piece async for piece in pieces]

@@ -1,12 +1,10 @@
 """The files of checkpoints under signed links: whole, a piece at a time, to who has a link."""
 
 import hashlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 
@@ -37,15 +35,11 @@ def test_the_file_comes_in_pieces_and_may_be_kept_for_ever(
     monkeypatch.setattr(blobs, "PIECE_BYTES", 64)
     sha256 = str(added(tmp_path).checkpoint_id)
     response: Any = client.get(_link(sha256))
-    pieces = async_to_sync(_collected)(response.streaming_content)
+    pieces = list(response.streaming_content)
     assert hashlib.sha256(b"".join(pieces)).hexdigest() == sha256
     assert response["Content-Length"] == str(sum(map(len, pieces)))
     assert max(map(len, pieces)) == 64
     assert "immutable" in response["Cache-Control"]
-
-
-async def _collected(pieces: AsyncIterator[bytes]) -> list[bytes]:
-    return [piece async for piece in pieces]
 
 
 def test_without_a_good_link_nothing_is_answered(client: Client, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.test import Client
 from msgspec.structs import replace
 from redis import Redis
@@ -69,10 +68,7 @@ def _get_shard(client: Client, tournament: int, number: int, **headers: str) -> 
 
 
 def _read(response: Any) -> bytes:
-    async def read_all() -> bytes:
-        return b"".join([piece async for piece in response.streaming_content])
-
-    return async_to_sync(read_all)()
+    return b"".join(response.streaming_content)
 
 
 def test_a_check_says_what_lacks_and_leaves_nothing(submitter: Client) -> None:

@@ -1,13 +1,11 @@
 """Pieces of trajectories: put under the link of their order, named by outcomes, deleted in time."""
 
-from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from asgiref.sync import async_to_sync
 from django.test import Client
 from redis import Redis
 
@@ -158,7 +156,7 @@ def test_a_piece_is_fetched_by_a_link_of_its_own(order: MatchOrder) -> None:
     link = signing.sign_link("GET", signing.piece_path(order.order, NAME), now=db_now())
     response: Any = Client().get(link)
     assert response.status_code == 200
-    assert b"".join(async_to_sync(_collected)(response.streaming_content)) == PIECE
+    assert b"".join(response.streaming_content) == PIECE
     gone = signing.sign_link("GET", signing.piece_path(order.order, "0" * 64), now=db_now())
     assert Client().get(gone).status_code == 404
 
@@ -244,7 +242,3 @@ def test_pieces_go_when_their_days_are_over(order: MatchOrder, tournament: Tourn
 def test_pieces_without_days_stay(order: MatchOrder) -> None:
     _put(order)
     assert trajectories.delete_expired_pieces(now=make.later(10**9)) == 0
-
-
-async def _collected(pieces: AsyncIterator[bytes]) -> list[bytes]:
-    return [piece async for piece in pieces]

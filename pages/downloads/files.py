@@ -5,7 +5,7 @@ from whoever registers an agent. Parquet has no formulas.
 """
 
 import csv
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from io import BytesIO, StringIO
 from itertools import chain, islice
@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from asgiref.sync import sync_to_async
-from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
+
+from matches.store.streaming import stream_pieces
 
 MAX_ROWS: Final = 100_000
 """What a file holds at most; pages say so beside the link."""
@@ -69,8 +69,7 @@ def send_table(request: HttpRequest, table: Table, form: str) -> StreamingHttpRe
     # Begun before the answer is: what cannot be listed is an error page, not a broken file.
     begun = chain([next(pieces)], pieces)
     headers = {"Content-Disposition": f'attachment; filename="{table.name}.{form}"'}
-    is_async = isinstance(request, ASGIRequest)
-    content = _send_later(begun) if is_async else begun
+    content = stream_pieces(request, begun, reads_database=True)
     return StreamingHttpResponse(content, content_type=TYPES[form], headers=headers)
 
 
@@ -143,13 +142,3 @@ def _take_text(text: StringIO) -> bytes:
     text.seek(0)
     text.truncate()
     return written
-
-
-async def _send_later(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the pieces, each made in the thread of the database."""
-
-    def make_piece() -> bytes | None:
-        return next(pieces, None)
-
-    while (piece := await sync_to_async(make_piece)()) is not None:
-        yield piece
