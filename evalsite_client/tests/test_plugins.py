@@ -154,3 +154,21 @@ def test_json_has_every_check(check: Check) -> None:
     assert status == 0
     assert '"name": "can be loaded"' in printed
     assert "checks passed" not in printed
+
+
+ROCK = """
+from pettingzoo.classic import rps_v2
+from arena.games.pettingzoo import PettingZooGame
+GAME = PettingZooGame("rock", rps_v2.env, title="Rock, paper, scissors", opening_plies=2,
+                      max_steps=300, has_hidden_information=True)
+"""
+
+
+def test_an_environment_of_pettingzoo_is_a_few_lines(check: Check) -> None:
+    Path("rock.py").write_text(ROCK)
+    status, printed = check("rock.py")
+    assert status == 0, printed
+    Path("rock.py").write_text(ROCK.replace("has_hidden_information=True", "has_chance=True"))
+    status, printed = check("rock.py")
+    assert status == 1
+    assert "FAIL  declares what it is: opening_plies must be 0 with chance, is 2" in printed
