@@ -103,7 +103,9 @@ class UploadForm(ModelFormWithAllErrors):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Ask for nothing that a sealed file says, and for no file that was sent before."""
         super().__init__(*args, **kwargs)
-        self.fields["game"].required = False
+        game: Any = self.fields["game"]
+        game.required, game.initial = False, ""
+        game.choices = [("", "As the sealed file says"), *(one for one in game.choices if one[0])]
         self.kept_file = find_kept(self.data.get("kept", ""), user_id=self.user_id)
         if self.kept_file:
             self.fields["file"].required = False

@@ -1,5 +1,5 @@
-// Of the parameters of all choices, shows those of the chosen one. Without this script all are shown,
-// each under the name of what it belongs to.
+// Forms of the admin. Of the parameters of all choices, shows those of the chosen one: without this
+// script all are shown, each under the name of what it belongs to.
 
 function show(box) {
   const owner = document.querySelector(`[name="${box.dataset.owner}"]`);
@@ -20,3 +20,22 @@ function show(box) {
 }
 
 document.querySelectorAll(".ev-parameters").forEach(show);
+
+// Django's searchable choices leave the label to the select that they hide.
+function nameSearchableChoice(select) {
+  const label = document.querySelector(`label[for="${select.id}"]`);
+  const shown = select.parentElement.querySelector(".select2-selection");
+  if (!label || !shown) return;
+  label.id ||= `label_${select.id}`;
+  const value = shown.querySelector(".select2-selection__rendered");
+  shown.setAttribute("aria-labelledby", `${label.id} ${value.id}`);
+  value.setAttribute("aria-labelledby", label.id);
+}
+
+// They are made later than this script runs, some of them twice.
+function nameAll() {
+  document.querySelectorAll("select.select2-hidden-accessible").forEach(nameSearchableChoice);
+}
+
+new MutationObserver(nameAll).observe(document.body, { childList: true, subtree: true });
+nameAll();
