@@ -15,7 +15,9 @@ SIGMA = 25 / 3
 BETA = 25 / 6
 # How often two equal agents draw.
 DRAW_PROBABILITY = 0.10
-# Half of a 95 % interval, in standard deviations of a normal distribution.
+# How sure shown intervals are: in words, and as half their width in standard deviations
+# of a normal distribution. Pages write the first beside what they compute by the second.
+INTERVAL = "95 %"
 Z95 = 1.959964
 
 # A result compares at least two agents.

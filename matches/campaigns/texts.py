@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from arena.ratings.base import INTERVAL
 from arena.verdicts.base import StopReason
 from arena.verdicts.paired_blocks import PairedResult
 from arena.verdicts.sprt import EloEstimate
@@ -213,7 +214,8 @@ def format_core_time(seconds: float) -> str:
 
 
 def _format_elo(result: EloEstimate) -> str:
-    return f"{result.elo:+.1f} (95{_SPACE}% interval: {result.low:+.1f} to {result.high:+.1f})"
+    share = INTERVAL.replace(" ", _SPACE)
+    return f"{result.elo:+.1f} ({share} interval: {result.low:+.1f} to {result.high:+.1f})"
 
 
 def _format_matches(n_matches: int) -> str:

@@ -1,9 +1,13 @@
 """Constants and lineups."""
 
+from statistics import NormalDist
+
 import pytest
 
 from arena.ratings.base import (
     DEFAULT,
+    INTERVAL,
+    Z95,
     Constants,
     RatingError,
     SelfPlayError,
@@ -48,3 +52,8 @@ def test_a_lineup_from_outside_of_the_field_is_refused() -> None:
     check_lineup((0, 4), (0, 1), 5)
     with pytest.raises(UnknownAgentError, match=r"agent 5 .* 0\.\.4"):
         check_lineup((0, 5), (0, 1), 5)
+
+
+def test_the_interval_holds_as_much_as_its_text_says() -> None:
+    held = NormalDist().cdf(Z95) - NormalDist().cdf(-Z95)
+    assert f"{100 * held:.0f} %" == INTERVAL
