@@ -2,14 +2,18 @@
 
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked
-from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
+from evalsite_client.api.campaigns import CampaignDetail
 from evalsite_client.cli import following
+from evalsite_client.cli.campaign_texts import (
+    describe_ahead,
+    describe_progress,
+    describe_verdict,
+    make_row,
+)
 from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
 from evalsite_client.cli.options import (
     add_command,
@@ -20,25 +24,17 @@ from evalsite_client.cli.options import (
     take_rows,
 )
 from evalsite_client.cli.saving import save_json
-from evalsite_client.cli.show import Answer, format_pairs, format_table
+from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.errors import ClientError, InputError
 from evalsite_client.options import CAMPAIGN
-from evalsite_client.progress import format_duration
 
-UNDECIDED = 3
-HOUR_S = 3_600
 BUDGET = 100_000
 ASKED = {option.name for option in CAMPAIGN if option.is_asked} | {"max_matches"}
 """Options of a plan that its forecast takes."""
-ABOUT_BEST = ("best", "top_k")
-"""Questions to which P(best) says something."""
 ALL = "all"
-TEST = "sprt"
-"""The question whose statement says itself that it is undecided."""
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
-N_CHANCES = 5
 
 
 def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -92,56 +88,56 @@ def ask_question(client: Client, options: Namespace) -> Answer:
         if isinstance(options.json, Path):
             save_json(options.json, made)
         return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
-    asked = {name: value for name, value in plan.items() if name in ASKED}
-    ahead = client.campaigns.forecast(**field, **asked)
+    questions = {name: value for name, value in plan.items() if name in ASKED}
+    ahead = client.campaigns.forecast(**field, **questions)
     if options.forecast:
         if isinstance(options.json, Path):
             save_json(options.json, ahead)
-        return Answer(ahead, _describe_ahead(ahead))
+        return Answer(ahead, describe_ahead(ahead))
     out = following.find_stream(options)
-    following.write_line(out, _describe_ahead(ahead))
+    following.write_line(out, describe_ahead(ahead))
     following.write_line(out, following.wait_for_cluster(client))
     made = client.campaigns.start(**field, **plan)
     following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
     try:
-        found = _follow_campaign(client, made, is_shown=True)
+        campaign = _follow_campaign(client, made, is_shown=True)
     except KeyboardInterrupt:
         # While the server is away: what was known at the start.
         with suppress(ClientError):
             made = client.campaigns.get(made.id)
         save_campaign(options.json, made, INTERRUPTED)
         raise
-    answer = _describe_verdict(found)
-    save_campaign(options.json, found, answer.status)
+    answer = describe_verdict(campaign)
+    save_campaign(options.json, campaign, answer.status)
     return answer
 
 
-def save_campaign(path: Path | bool | None, found: CampaignDetail, status: int) -> None:
+def save_campaign(path: Path | bool | None, campaign: CampaignDetail, status: int) -> None:
     """Write a campaign for programs into the file that was named, if one was."""
     if not isinstance(path, Path):
         return
     value = {
-        "campaign": found.id,
-        "tournament": found.tournament,
-        "leaderboard": found.leaderboard,
-        "question": found.question,
-        "error": found.error,
-        "margin": found.margin,
-        "parameters": found.parameters,
+        "campaign": campaign.id,
+        "tournament": campaign.tournament,
+        "leaderboard": campaign.leaderboard,
+        "question": campaign.question,
+        "error": campaign.error,
+        "margin": campaign.margin,
+        "parameters": campaign.parameters,
         "exit_code": status,
-        "statement": found.statement,
-        "subjects": [agent.name for agent in found.subjects],
-        "probability": found.probability,
-        "why": found.why,
-        "decided_at": found.decided_at,
-        "n_played": found.n_played,
-        "n_known": found.n_known,
-        "n_known_elsewhere": found.n_known_elsewhere,
-        "n_reused": found.n_reused,
-        "n_round_robin": found.n_round_robin,
-        "spent": found.spent,
-        "chances": {one.agent.name: one.p_best for one in found.chances},
-        "ranking": [[one.agent.name, one.p_above_next] for one in found.ranking],
+        "statement": campaign.statement,
+        "subjects": [agent.name for agent in campaign.subjects],
+        "probability": campaign.probability,
+        "why": campaign.why,
+        "decided_at": campaign.decided_at,
+        "n_played": campaign.n_played,
+        "n_known": campaign.n_known,
+        "n_known_elsewhere": campaign.n_known_elsewhere,
+        "n_reused": campaign.n_reused,
+        "n_round_robin": campaign.n_round_robin,
+        "spent": campaign.spent,
+        "chances": {one.agent.name: one.p_best for one in campaign.chances},
+        "ranking": [[one.agent.name, one.p_above_next] for one in campaign.ranking],
     }
     save_json(path, value)
 
@@ -154,24 +150,24 @@ def show_campaigns(client: Client, options: Namespace) -> Answer:
         decided=False if options.open else None,
         page_size=page_size(options),
     )
-    found = take_rows(campaigns, options)
-    return Answer(found, format_table(HEAD, [_make_row(one) for one in found]))
+    shown = take_rows(campaigns, options)
+    return Answer(shown, format_table(HEAD, [make_row(one) for one in shown]))
 
 
 def show_verdict(client: Client, options: Namespace) -> Answer:
     """Show a campaign; the exit status is 3 unless its question is answered."""
-    found = client.campaigns.get(options.campaign)
-    if options.wait and not found.is_over:
-        found = _follow_campaign(client, found, is_shown=not options.json)
-    return _describe_verdict(found)
+    campaign = client.campaigns.get(options.campaign)
+    if options.wait and not campaign.is_over:
+        campaign = _follow_campaign(client, campaign, is_shown=not options.json)
+    return describe_verdict(campaign)
 
 
 def stop_campaign(client: Client, options: Namespace) -> Answer:
     """End a campaign without a verdict: cancel the matches of its tournament that are open."""
-    found = client.campaigns.get(options.campaign)
-    client.tournaments.cancel(found.tournament)
+    campaign = client.campaigns.get(options.campaign)
+    client.tournaments.cancel(campaign.tournament)
     return Answer(
-        client.campaigns.get(found.id), f"campaign {found.id} stops: what was played counts"
+        client.campaigns.get(campaign.id), f"campaign {campaign.id} stops: what was played counts"
     )
 
 
@@ -193,114 +189,3 @@ def _follow_campaign(client: Client, made: CampaignDetail, *, is_shown: bool) ->
     if is_shown:
         lines.end(describe_progress(ended))
     return ended
-
-
-def describe_progress(found: CampaignDetail) -> str:
-    """Return how far a campaign is, in one line."""
-    parts = [f"{found.n_done:,} of at most {found.max_matches:,} matches"]
-    latest = found.latest_point
-    if found.question in ABOUT_BEST:
-        parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in found.chances[:1]]
-    elif latest is not None and latest.llr is not None:
-        parts.append(f"LLR {latest.llr:+.2f}")
-    elif latest is not None and (found.is_answered or not found.is_over):
-        parts.append(f"the likeliest answer is true with {latest.probability:.1%}")
-    if found.ranking and not found.is_over:
-        parts.append(describe_ranking(found.ranking[:N_CHANCES]))
-    if found.forecast and not found.is_over:
-        parts.append(f"about {found.forecast.matches:,.0f} more")
-    if found.state == "paused":
-        parts.append("paused")
-    return ", ".join(parts)
-
-
-def _describe_verdict(found: CampaignDetail) -> Answer:
-    likeliest = found.chances[:N_CHANCES] if found.question in ABOUT_BEST else ()
-    chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in likeliest)
-    known = {
-        "verdict": _describe_answer(found),
-        # A sequential test without a verdict has a ratio, and a probability of 0.
-        "probability": found.probability or None,
-        "why": found.why_in_words,
-        "not reached": found.shortfall,
-        "warning": found.budget_warning,
-        "likeliest order": describe_ranking(found.ranking),
-        "P(best)": chances,
-        "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
-        "saved": found.saved,
-        **(_describe_blocks(found.pairs) if found.pairs else {}),
-        "a round robin": found.n_round_robin and f"about {found.n_round_robin:,.0f} matches",
-        "core time": f"{found.spent.core_s:,.1f} s",
-        "money": found.spent.money or None,
-        **(_describe_forecast(found.forecast) if found.forecast and not found.is_over else {}),
-    }
-    return Answer(found, format_pairs(known), 0 if found.is_answered else UNDECIDED)
-
-
-def _describe_answer(found: Campaign) -> str:
-    """Return the verdict; of one that ended without any, what was likeliest."""
-    if not found.is_over:
-        return "none yet"
-    if found.statement in {"", found.why}:
-        return "none"
-    if found.is_answered or found.question == TEST:
-        return found.statement
-    return f"none; most likely: {found.statement}"
-
-
-def describe_ranking(ranking: Sequence[Ranked]) -> str:
-    """Return an order, the best first, each with the probability that it is above the next."""
-    return " > ".join(
-        one.agent.name if one.p_above_next is None else f"{one.agent.name} {one.p_above_next:.1%}"
-        for one in ranking
-    )
-
-
-def _describe_blocks(found: Pairs) -> Mapping[str, object]:
-    """Return what the paired blocks of a test say."""
-    elo = found.elo
-    return {
-        "blocks 0..2": " ".join(map(str, found.blocks)),
-        "score": f"{found.score:.2%}, drawn blocks {found.split:.1%}",
-        "Elo": f"{elo.elo:+.1f} ({elo.low:+.1f} to {elo.high:+.1f}), P(better) {found.los:.1%}",
-    }
-
-
-def _describe_ahead(found: Ahead) -> str:
-    known: dict[str, object] = {"agents": found.n_agents, "margin": found.margin or None}
-    known["known matches"] = f"{found.n_known:,}" + (
-        f", {found.n_known_elsewhere:,} on other leaderboards" if found.n_known_elsewhere else ""
-    )
-    known |= {"warning": found.warning, "budget": found.budget_warning}
-    return format_pairs({**known, **_describe_forecast(found.forecast)})
-
-
-def _describe_forecast(found: Forecast) -> Mapping[str, object]:
-    if not found.matches:
-        return {"to the verdict": "nothing more: what is known decides it"}
-    cost = found.cost
-    return {
-        "to the verdict": f"about {found.matches:,.0f} ({found.low:,.0f} to {found.high:,.0f})",
-        "by round robin": found.round_robin and f"about {found.round_robin:,.0f} matches",
-        "ends accepted": None if found.accepted is None else f"{found.accepted:.1%} of cases",
-        "cores": None if cost.core_s is None else f"{cost.core_s / HOUR_S:,.3g} h",
-        "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
-        "on the clock": None if cost.wall_s is None else format_duration(cost.wall_s),
-        "costs": cost.money or None,
-        f"{found.more.n_matches} more": _describe_more(found.more),
-    }
-
-
-def _describe_more(more: ForecastMore) -> str:
-    """Return what some more matches would change."""
-    ends = f"verdict in {more.verdict:.1%} of cases"
-    if more.now is None or more.then is None:
-        return f"LLR {more.llr_now:+.2f} -> {more.llr_then:+.2f}, {ends}"
-    return f"P {more.now:.1%} -> {more.then:.1%}, {ends}"
-
-
-def _make_row(one: Campaign) -> list[object]:
-    known = (one.id, one.tournament, one.leaderboard, one.question, one.shown_state, one.n_done)
-    is_likely = one.probability is not None and (one.is_answered or not one.is_over)
-    sure = f"{one.probability:.1%}" if is_likely else ""
-    return [*known, one.max_matches, sure, _describe_answer(one) if one.is_over else ""]

@@ -90,7 +90,7 @@ def test_candidate(client: Client, options: Namespace) -> Answer:
         # While the server is away: where it stood at the start.
         with suppress(ClientError):
             now = client.gates.get(before.campaign, with_forecast=True)
-        answer = _tell_standing(now, before, names, options, said="INTERRUPTED")
+        answer = _tell_standing(now, before, names, options, grade="INTERRUPTED")
         why = "interrupted: the test goes on, and the same call follows it again"
         return Answer(answer.value, "", INTERRUPTED, why)
     now = client.gates.get(before.campaign, with_forecast=True)
@@ -108,11 +108,11 @@ def wait_for_gate(client: Client, campaign: int, lines: following.Lines) -> None
 
 def describe_gate(gate: Gate) -> str:
     """Return where the test stands."""
-    said = (
+    line = (
         f"LLR {gate.llr:+.2f} ({gate.lower:+.2f}, {gate.upper:+.2f}), {gate.n_games} games in "
         f"blocks {list(gate.blocks)}, {_count_reused(gate)} of them known before"
     )
-    return f"{said}, about {round_matches(gate.n_left)} more" if gate.n_left else said
+    return f"{line}, about {round_matches(gate.n_left)} more" if gate.n_left else line
 
 
 def _count_reused(gate: Gate) -> int:
@@ -126,30 +126,30 @@ def _tell_standing(
     names: Sequence[str],
     options: Namespace,
     *,
-    said: str = "",
+    grade: str = "",
 ) -> Answer:
     """Print where the test stands and write the files that were asked for."""
-    out, said = following.find_stream(options), said or WORDS[now.decision]
+    out, grade = following.find_stream(options), grade or WORDS[now.decision]
     n_reused = now.n_games if before.is_over else _count_reused(now)
     line = describe_gate(now)
     if before.is_over:
         line = line.replace(f"{_count_reused(now)} of them known", f"{n_reused} of them known")
     following.write_line(out, line)
     verdict = now.statement or "there is no verdict yet"
-    following.write_line(out, f"{said}: {'; '.join(filter(None, (now.gap, verdict)))}")
-    value = make_values(now, before, names, said, n_reused) | {"at": datetime.now(UTC).isoformat()}
+    following.write_line(out, f"{grade}: {'; '.join(filter(None, (now.gap, verdict)))}")
+    value = make_values(now, before, names, grade, n_reused) | {"at": datetime.now(UTC).isoformat()}
     if isinstance(options.json, Path):
         save_json(options.json, value)
-    save_text(options.markdown, "\n".join(write_markdown(now, names, said, n_reused)))
-    return Answer(value, "", EXIT[said])
+    save_text(options.markdown, "\n".join(write_markdown(now, names, grade, n_reused)))
+    return Answer(value, "", EXIT[grade])
 
 
 def make_values(
-    now: Gate, before: Gate, names: Sequence[str], said: str, n_reused: int
+    now: Gate, before: Gate, names: Sequence[str], grade: str, n_reused: int
 ) -> dict[str, Any]:
-    """Return all of it. names: of candidate and baseline. said: PASS, FAIL or UNDECIDED."""
+    """Return all of it. names: of candidate and baseline. grade: PASS, FAIL or UNDECIDED."""
     return {
-        "result": said.lower(),
+        "result": grade.lower(),
         "candidate": names[0],
         "baseline": names[1],
         "llr": now.llr,
@@ -171,10 +171,10 @@ def make_values(
     }
 
 
-def write_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) -> Iterator[str]:
+def write_markdown(now: Gate, names: Sequence[str], grade: str, n_reused: int) -> Iterator[str]:
     """Yield a summary: the test, its blocks, what they say and, while undecided, what is left."""
     asked = now.parameters
-    yield f"### {said}: {names[0]} against {names[1]}"
+    yield f"### {grade}: {names[0]} against {names[1]}"
     yield ""
     if now.gap:
         yield from (f"{names[0]} plays {now.gap}.", "")

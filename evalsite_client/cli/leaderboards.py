@@ -141,8 +141,8 @@ def _describe_place(board: Leaderboard) -> str:
 
 def show_board(client: Client, options: Namespace) -> Answer:
     """Show the ratings of a leaderboard, the best first; low to high is the 95 % interval."""
-    found = client.leaderboards.ratings(options.leaderboard, page_size=page_size(options))
-    ratings = take_rows(found, options)
+    rows = client.leaderboards.ratings(options.leaderboard, page_size=page_size(options))
+    ratings = take_rows(rows, options)
     return Answer(ratings, format_table(RATING_HEAD, [_make_row(rating) for rating in ratings]))
 
 
@@ -156,26 +156,30 @@ def compare_agents(client: Client, options: Namespace) -> Answer:
     )
     if first_id == second_id:
         raise InputError("B", f"{options.second!r} is the same agent as A: name another")
-    found = client.leaderboards.compare(name, first_id, second_id)
+    comparison = client.leaderboards.compare(name, first_id, second_id)
     ratings = tuple(client.leaderboards.rating(name, one) for one in (first_id, second_id))
-    return Answer({"comparison": found, "ratings": ratings}, _describe_comparison(found, ratings))
+    return Answer(
+        {"comparison": comparison, "ratings": ratings}, _describe_comparison(comparison, ratings)
+    )
 
 
-def _describe_comparison(found: Comparison, ratings: tuple[Rating, ...]) -> str:
-    met, next_one = found.head_to_head, found.expected
+def _describe_comparison(comparison: Comparison, ratings: tuple[Rating, ...]) -> str:
+    met, next_one = comparison.head_to_head, comparison.expected
     share = f"{next_one.win:.0%} / {next_one.draw:.0%} / {next_one.loss:.0%}"
-    certainty = f"{found.certainty:.1%}" if found.certainty < ALMOST else "more than 99.9%"
-    verdict = f"{found.leader.name} is the better one with {certainty}"
-    known = {
-        f"P({found.first.name} > {found.second.name})": f"{found.p_above:.4f}",
+    certainty = (
+        f"{comparison.certainty:.1%}" if comparison.certainty < ALMOST else "more than 99.9%"
+    )
+    verdict = f"{comparison.leader.name} is the better one with {certainty}"
+    rows = {
+        f"P({comparison.first.name} > {comparison.second.name})": f"{comparison.p_above:.4f}",
         "head to head (W-D-L)": format_counts((met.n_wins, met.n_draws, met.n_losses)),
         "next match (win / draw / loss)": share,
     }
     table = format_table(RATING_HEAD, [_make_row(one) for one in ratings])
-    return f"{verdict}\n{format_pairs(known)}\n\n{table}"
+    return f"{verdict}\n{format_pairs(rows)}\n\n{table}"
 
 
 def _make_row(one: Rating) -> list[object]:
     counts = format_counts((one.n_wins, one.n_draws, one.n_losses))
-    known = (one.rank, one.agent.id, one.agent.name, one.mu, one.low, one.high)
-    return [*known, one.live_mu, one.n_matches, counts, one.n_forfeits]
+    cells = (one.rank, one.agent.id, one.agent.name, one.mu, one.low, one.high)
+    return [*cells, one.live_mu, one.n_matches, counts, one.n_forfeits]

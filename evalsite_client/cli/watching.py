@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from evalsite_client.api.shared import Alarm
 from evalsite_client.api.watches import WatchedStep, WatchVerdict
 from evalsite_client.cli import following
-from evalsite_client.cli.campaigns import describe_progress
+from evalsite_client.cli.campaign_texts import describe_progress
 from evalsite_client.cli.checkpoints import wait_checked
 from evalsite_client.cli.folders import WRITTEN, Files, find_files
 from evalsite_client.cli.show import Answer
@@ -213,6 +213,9 @@ def make_alarm_values(alarm: Alarm, *, game: str, tournament: int) -> dict[str, 
     """Return what a webhook gets."""
     return {
         "event": "regression",
+        # By this name chats take a message as it is.
+        "text": f"REGRESSION: {alarm.agent.name} is worse than {alarm.ancestor.name} by more than "
+        f"{alarm.margin:g} with a probability of {alarm.probability:.1%}",
         "agent": alarm.agent.name,
         "ancestor": alarm.ancestor.name,
         "game": game,

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from evalsite_client import Client
+from evalsite_client.cli.watching import make_alarm_values
 from evalsite_client.tests.commands import Evalsite, as_json, ok
 from matches.models import Agent, AuditRow, Campaign, Match, Schedule, Season, Tournament, Worker
 from matches.tests import boards, factories
@@ -119,6 +121,17 @@ def test_alarms_are_listed_and_acknowledged(evalsite: Evalsite) -> None:
     assert said == f"alarm {alarm.pk} was acknowledged by ada\n"
     assert ok(evalsite("alarms", "--open")) == "none\n"
     assert "ada" in ok(evalsite("alarms", "-l", alarm.campaign.tournament.leaderboard.name))
+
+
+def test_an_alarm_is_posted_with_a_sentence_for_people(evalsite: Evalsite) -> None:
+    campaign = an_alarm().campaign
+    with Client() as client:
+        (alarm,) = client.alarms.list()
+    posted = make_alarm_values(alarm, game="skill_game", tournament=campaign.tournament_id)
+    worse, better = alarm.agent.name, alarm.ancestor.name
+    sentence = f"REGRESSION: {worse} is worse than {better} by more than 1 with a probability of"
+    assert posted["text"] == f"{sentence} 97.0%"
+    assert (posted["event"], posted["agent"]) == ("regression", worse)
 
 
 REFUSED = [

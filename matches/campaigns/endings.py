@@ -54,8 +54,10 @@ def _describe_reached(campaign: Campaign) -> str:
     asked = f"Asked for was a probability of {format_percent(1 - campaign.error)}"
     if campaign.probability is None:
         return f"{asked}, and no result was judged"
-    when = "when it was stopped" if campaign.why == "cancelled" else "reached"
-    return f"{asked}; {when} it was {format_percent(campaign.probability)}"
+    likely = format_percent(campaign.probability)
+    if campaign.why == "cancelled":
+        return f"{asked}; it was {likely} when it was stopped"
+    return f"{asked}; {likely} was reached"
 
 
 def _choose_remedy(campaign: Campaign) -> str:

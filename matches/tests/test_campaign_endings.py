@@ -38,10 +38,10 @@ def test_one_that_runs_has_no_shortfall() -> None:
 @pytest.mark.parametrize(
     ("why", "remedy"),
     [
-        ("out_of_budget: matches", "reached it was 83 %. What was played counts: ask again with a "
+        ("out_of_budget: matches", "83 % was reached. What was played counts: ask again with a "
          "larger budget or a larger margin, and it goes on from there."),
         ("out_of_budget: pairing", "ask again with another pairing or a larger margin, and"),
-        ("cancelled", "when it was stopped it was 83 %. What was played counts: ask again, and"),
+        ("cancelled", "it was 83 % when it was stopped. What was played counts: ask again, and"),
     ],
 )  # fmt: skip
 def test_without_an_answer_it_says_what_was_not_reached_and_what_to_do(

@@ -272,7 +272,7 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
     )
     said = _page(client, campaign)
     assert "true with a probability" not in said
-    assert "95 %; when it was stopped it was 60 %. What was played counts: ask again" in said
+    assert "95 %; it was 60 % when it was stopped. What was played counts: ask again" in said
     campaign.refresh_from_db()
     [line] = campaignpages.list_campaigns([campaign])
     assert "%" not in line.says

@@ -1,0 +1,134 @@
+"""Campaigns in words and tables on the terminal: verdict, forecast, likeliest order."""
+
+from collections.abc import Mapping, Sequence
+
+from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked
+from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
+from evalsite_client.cli.show import Answer, format_pairs
+from evalsite_client.progress import format_duration
+
+UNDECIDED = 3
+HOUR_S = 3_600
+N_CHANCES = 5
+ABOUT_BEST = ("best", "top_k")
+"""Questions to which P(best) says something."""
+TEST = "sprt"
+"""The question whose statement says itself that it is undecided."""
+
+
+def describe_progress(campaign: CampaignDetail) -> str:
+    """Return how far a campaign is, in one line."""
+    parts = [f"{campaign.n_done:,} of at most {campaign.max_matches:,} matches"]
+    latest = campaign.latest_point
+    if campaign.question in ABOUT_BEST:
+        parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in campaign.chances[:1]]
+    elif latest is not None and latest.llr is not None:
+        parts.append(f"LLR {latest.llr:+.2f}")
+    elif latest is not None and (campaign.is_answered or not campaign.is_over):
+        parts.append(f"the likeliest answer is true with {latest.probability:.1%}")
+    if campaign.ranking and not campaign.is_over:
+        parts.append(describe_ranking(campaign.ranking[:N_CHANCES]))
+    if campaign.forecast and not campaign.is_over:
+        parts.append(f"about {campaign.forecast.matches:,.0f} more")
+    if campaign.state == "paused":
+        parts.append("paused")
+    return ", ".join(parts)
+
+
+def describe_verdict(campaign: CampaignDetail) -> Answer:
+    """Return where a campaign stands; the status is UNDECIDED unless its question is answered."""
+    likeliest = campaign.chances[:N_CHANCES] if campaign.question in ABOUT_BEST else ()
+    chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in likeliest)
+    rows = {
+        "verdict": _describe_answer(campaign),
+        # A sequential test without a verdict has a ratio, and a probability of 0.
+        "probability": campaign.probability or None,
+        "why": campaign.why_in_words,
+        "not reached": campaign.shortfall,
+        "warning": campaign.budget_warning,
+        "likeliest order": describe_ranking(campaign.ranking),
+        "P(best)": chances,
+        "matches": f"{campaign.n_done:,} of at most {campaign.max_matches:,}",
+        "saved": campaign.saved,
+        **(_describe_blocks(campaign.pairs) if campaign.pairs else {}),
+        "a round robin": campaign.n_round_robin and f"about {campaign.n_round_robin:,.0f} matches",
+        "core time": f"{campaign.spent.core_s:,.1f} s",
+        "money": campaign.spent.money or None,
+        **(
+            _describe_forecast(campaign.forecast)
+            if campaign.forecast and not campaign.is_over
+            else {}
+        ),
+    }
+    return Answer(campaign, format_pairs(rows), 0 if campaign.is_answered else UNDECIDED)
+
+
+def _describe_answer(campaign: Campaign) -> str:
+    """Return the verdict; of one that ended without any, what was likeliest."""
+    if not campaign.is_over:
+        return "none yet"
+    if campaign.statement in {"", campaign.why}:
+        return "none"
+    if campaign.is_answered or campaign.question == TEST:
+        return campaign.statement
+    return f"none; most likely: {campaign.statement}"
+
+
+def describe_ranking(ranking: Sequence[Ranked]) -> str:
+    """Return an order, the best first, each with the probability that it is above the next."""
+    return " > ".join(
+        one.agent.name if one.p_above_next is None else f"{one.agent.name} {one.p_above_next:.1%}"
+        for one in ranking
+    )
+
+
+def _describe_blocks(pairs: Pairs) -> Mapping[str, object]:
+    """Return what the paired blocks of a test say."""
+    elo = pairs.elo
+    return {
+        "blocks 0..2": " ".join(map(str, pairs.blocks)),
+        "score": f"{pairs.score:.2%}, drawn blocks {pairs.split:.1%}",
+        "Elo": f"{elo.elo:+.1f} ({elo.low:+.1f} to {elo.high:+.1f}), P(better) {pairs.los:.1%}",
+    }
+
+
+def describe_ahead(ahead: Ahead) -> str:
+    """Return what a campaign would start from and take."""
+    rows: dict[str, object] = {"agents": ahead.n_agents, "margin": ahead.margin or None}
+    rows["known matches"] = f"{ahead.n_known:,}" + (
+        f", {ahead.n_known_elsewhere:,} on other leaderboards" if ahead.n_known_elsewhere else ""
+    )
+    rows |= {"warning": ahead.warning, "budget": ahead.budget_warning}
+    return format_pairs({**rows, **_describe_forecast(ahead.forecast)})
+
+
+def _describe_forecast(forecast: Forecast) -> Mapping[str, object]:
+    if not forecast.matches:
+        return {"to the verdict": "nothing more: what is known decides it"}
+    cost, span = forecast.cost, f"{forecast.low:,.0f} to {forecast.high:,.0f}"
+    return {
+        "to the verdict": f"about {forecast.matches:,.0f} ({span})",
+        "by round robin": forecast.round_robin and f"about {forecast.round_robin:,.0f} matches",
+        "ends accepted": None if forecast.accepted is None else f"{forecast.accepted:.1%} of cases",
+        "cores": None if cost.core_s is None else f"{cost.core_s / HOUR_S:,.3g} h",
+        "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
+        "on the clock": None if cost.wall_s is None else format_duration(cost.wall_s),
+        "costs": cost.money or None,
+        f"{forecast.more.n_matches} more": _describe_more(forecast.more),
+    }
+
+
+def _describe_more(more: ForecastMore) -> str:
+    """Return what some more matches would change."""
+    ends = f"verdict in {more.verdict:.1%} of cases"
+    if more.now is None or more.then is None:
+        return f"LLR {more.llr_now:+.2f} -> {more.llr_then:+.2f}, {ends}"
+    return f"P {more.now:.1%} -> {more.then:.1%}, {ends}"
+
+
+def make_row(one: Campaign) -> list[object]:
+    """Return a campaign as a row of the list: how sure only where that is of an answer."""
+    cells = (one.id, one.tournament, one.leaderboard, one.question, one.shown_state, one.n_done)
+    is_likely = one.probability is not None and (one.is_answered or not one.is_over)
+    sure = f"{one.probability:.1%}" if is_likely else ""
+    return [*cells, one.max_matches, sure, _describe_answer(one) if one.is_over else ""]
