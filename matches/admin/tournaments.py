@@ -18,7 +18,8 @@ from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns.texts import LabelledText
 from matches.errors import BadInputError
 from matches.ledger.known_ahead import count_known_ahead
-from matches.ledger.tournaments import check_agents, schedule_tournament
+from matches.ledger.pairing_warnings import warn_of_plan
+from matches.ledger.tournaments import check_agents, check_field, schedule_tournament
 from matches.models import Agent, Tournament
 from matches.operations import explain
 from matches.options import options_of
@@ -57,6 +58,9 @@ class ScheduleForm(PlanForm):
                     list(cleaned["agents"]),
                     is_rated=bool(cleaned.get("is_rated")),
                 )
+                # Once all is valid: what the database would refuse is said at its field.
+                if not self.errors:
+                    check_field(self.read_plan(), cleaned["leaderboard"], len(cleaned["agents"]))
             except BadInputError as error:
                 self.add_error(error.field, str(error))
         return cleaned
@@ -65,13 +69,15 @@ class ScheduleForm(PlanForm):
         """Return matches, time and cost."""
         plan, board = self.read_plan(), self.cleaned_data["leaderboard"]
         agents = list(self.cleaned_data["agents"])
-        return describe_estimate(
+        estimate = describe_estimate(
             plan.n_matches,
             leaderboard=board,
             agents=agents,
             n_known=count_known_ahead(plan, leaderboard=board, agents=agents),
             now=db_now(),
         )
+        warning = warn_of_plan(plan, leaderboard=board, n_agents=len(agents))
+        return [*estimate, *([LabelledText("Warning", warning)] if warning else [])]
 
     def read_plan(self) -> TournamentPlan:
         """Return the plan that was entered."""

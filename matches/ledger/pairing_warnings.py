@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, Standing
+from arena.pairing.base import AdaptivePairing, Field, Standing
 from matches.ledger import adaptive_pairing
 from matches.models import Leaderboard, Tournament
+from matches.plans import TournamentPlan
 from matches.ratings import entrants
 from matches.ratings.evidence import gather_all_evidence
 from matches.ratings.fitting import fit_ratings, load_sides
@@ -36,27 +37,51 @@ def warn_of_pairing(tournament: Tournament) -> str | None:
 
 def warn_of_budget(tournament: Tournament) -> str | None:
     """Return a warning when its matches are too few for its pairing, or were when it is done."""
-    if tournament.pairing not in pairings.adaptive_names():
+    is_adaptive = tournament.pairing in pairings.adaptive_names()
+    if not is_adaptive or tournament.state == Tournament.State.CANCELLED:
         return None
-    pairing = adaptive_pairing.configure_pairing(tournament)
-    spec = games.get(tournament.leaderboard.game).spec
     agents = entrants.entrants_of(tournament)
-    least = pairing.least_blocks(Field(len(agents), spec.n_seats, spec.team_size)) * spec.n_seats
-    if not least or tournament.state == Tournament.State.CANCELLED:
-        return None
     if tournament.state != Tournament.State.DONE:
-        if tournament.n_matches >= least:
-            return None
-        return (
-            f"{tournament.n_matches:,} matches end it before {pairing.goal}: {pairing.title} of "
-            f"{len(agents):,} agents needs {least:,} at least, so extend it"
+        warning = warn_of_length(
+            adaptive_pairing.configure_pairing(tournament),
+            tournament.n_matches,
+            leaderboard=tournament.leaderboard,
+            n_agents=len(agents),
         )
-    if len(agents) > MOST_AGENTS or pairing.is_over(
-        entrants.load_standing(tournament, agents, needs_meetings=True)
-    ):
+        return f"{warning}, so extend it" if warning else None
+    pairing = adaptive_pairing.configure_pairing(tournament)
+    if not pairing.goal or len(agents) > MOST_AGENTS:
+        return None
+    if pairing.is_over(entrants.load_standing(tournament, agents, needs_meetings=True)):
         return None
     budget = f"its budget of {tournament.n_matches:,} matches"
     return f"it was stopped by {budget} before {pairing.goal}: extend it"
+
+
+def warn_of_plan(plan: TournamentPlan, *, leaderboard: Leaderboard, n_agents: int) -> str | None:
+    """Return the warning of a plan whose matches may be too few, before it starts."""
+    if plan.pairing not in pairings.adaptive_names():
+        return None
+    pairing = pairings.get_adaptive(plan.pairing).configured(plan.pairing_parameters)
+    return warn_of_length(pairing, plan.n_matches, leaderboard=leaderboard, n_agents=n_agents)
+
+
+def warn_of_length(
+    pairing: AdaptivePairing, n_matches: int, *, leaderboard: Leaderboard, n_agents: int
+) -> str | None:
+    """Return a warning where so many matches cannot, or need not, bring a pairing to its goal."""
+    spec = games.get(leaderboard.game).spec
+    field = Field(n_agents, spec.n_seats, spec.team_size)
+    least = pairing.least_blocks(field) * spec.n_seats
+    # Not of the protocol: only where the length of meetings depends on who wins.
+    most_blocks = getattr(pairing, "most_blocks", pairing.least_blocks)
+    most = most_blocks(field) * spec.n_seats
+    if n_matches >= most:
+        return None
+    may = "end" if n_matches < least else "may end"
+    needs = f"{pairing.title} of {n_agents:,} agents needs {least:,} at least"
+    full = f" and {most:,} where every meeting goes its full length" if most > least else ""
+    return f"{n_matches:,} matches {may} it before {pairing.goal}: {needs}{full}"
 
 
 def warn_before_start(

@@ -32,6 +32,10 @@ class _Knockout(AdaptiveCouples):
         # Every slot but the byes of the first round has one winner, and all but one agent lose.
         return (field.n_agents - 1) * (self.number("best_of") // 2 + 1)
 
+    def most_blocks(self, field: Field) -> int:
+        """Return the blocks that suffice where every meeting has its full length: no tie-breaks."""
+        return (field.n_agents - 1) * self.number("best_of")
+
     def is_over(self, standing: Standing) -> bool:
         return self.bracket(standing).winner is not None
 
