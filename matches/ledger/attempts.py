@@ -15,6 +15,7 @@ from matches.store.bulk import among, insert_rows
 from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 
 Ending = Attempt.Ending
+_MS = 1_000
 
 
 class Ended(NamedTuple):
@@ -69,7 +70,9 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
     for reason, match_ids in by_reason.items():
         _move_matches(match_ids, Match.State.VOID, void_reason=reason)
     Tournament.objects.filter(pk=tournament_id).update(
-        n_retried=F("n_retried") + len(again), n_void=F("n_void") + len(spent)
+        n_retried=F("n_retried") + len(again),
+        n_void=F("n_void") + len(spent),
+        lost_s=F("lost_s") + sum(attempt.duration_ms for attempt in ended) / _MS,
     )
     return len(spent)
 

@@ -18,7 +18,8 @@ def book_costs(*, now: datetime) -> int:
 
     By what is missing and not by what is new, so that a pass that was lost costs nothing.
     """
-    to_book = Tournament.objects.filter(played_s__gt=F("booked_s")).order_by("pk")[:N_BOOKED]
+    spent_s = F("played_s") + F("lost_s")
+    to_book = Tournament.objects.filter(booked_s__lt=spent_s).order_by("pk")[:N_BOOKED]
     # A tournament at a time: the recorder waits for no more than one short transaction.
     for tournament in to_book:
         _book_tournament(tournament, now=now)
@@ -28,7 +29,9 @@ def book_costs(*, now: datetime) -> int:
 @transaction.atomic
 def _book_tournament(tournament: Tournament, *, now: datetime) -> None:
     unbooked = Tournament.objects.filter(pk=tournament.pk, booked_s=tournament.booked_s)
-    if not unbooked.update(booked_s=tournament.played_s):
+    # Attempts that brought nothing cost as much as others.
+    spent_s = tournament.played_s + tournament.lost_s
+    if not unbooked.update(booked_s=spent_s):
         return  # another control has just booked it
     n_played = tournament.n_done - tournament.n_known
     booked = tournament.day_costs.aggregate(n=Sum("n_matches"), gpu_s=Sum("gpu_s"))
@@ -36,7 +39,7 @@ def _book_tournament(tournament: Tournament, *, now: datetime) -> None:
     cost, _ = DayCost.objects.get_or_create(tournament=tournament, day=_find_day(tournament, now))
     DayCost.objects.filter(pk=cost.pk).update(
         n_matches=F("n_matches") + n_new,
-        core_s=F("core_s") + tournament.played_s - tournament.booked_s,
+        core_s=F("core_s") + spent_s - tournament.booked_s,
         gpu_s=F("gpu_s") + measure_gpu_s(tournament) * n_new,
     )
 

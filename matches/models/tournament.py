@@ -172,8 +172,17 @@ class Tournament(Limited):
     played_s = models.FloatField(
         default=0, db_default=0, editable=False, help_text="Length of all its matches together."
     )
+    lost_s = models.FloatField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Length of all attempts without an outcome together, as far as nodes said it.",
+    )
     booked_s = models.FloatField(
-        default=0, db_default=0, editable=False, help_text="Of those, entered in the costs by day."
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Of both, what is entered in the costs by day.",
     )
     mean_match_s = models.FloatField(
         null=True, editable=False, help_text="Measured length of a match; sizes the orders."
@@ -187,6 +196,12 @@ class Tournament(Limited):
                 fields=("state",),
                 condition=models.Q(state__in=("scheduled", "planning", "running")),
                 name="tournament_active",
+            ),
+            # Query: those that wait for somebody to resume them, which control looks at, too.
+            models.Index(
+                fields=("state",),
+                condition=models.Q(state="paused"),
+                name="tournament_paused",
             ),
             # Query: the tournaments that play the same blocks.
             models.Index(fields=("seed",), name="tournament_of_seed"),

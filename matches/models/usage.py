@@ -22,7 +22,7 @@ class SystemMinute(models.Model):
 
 
 class DayCost(models.Model):
-    """What a tournament's matches cost on one day (UTC): measured core-seconds, GPU-seconds."""
+    """What a tournament cost on one day (UTC): core-seconds, GPU-seconds; failed attempts too."""
 
     tournament = models.ForeignKey(
         Tournament, on_delete=models.CASCADE, db_index=False, related_name="day_costs"

@@ -6,6 +6,7 @@ import pytest
 from django.db.models import Sum
 from redis import Redis
 
+from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.ledger import day_costs, recording
 from matches.models import DayCost, SystemMinute, Tournament
 from matches.operations.system import minutes, pushing
@@ -46,6 +47,30 @@ def test_what_ended_while_control_was_away_is_entered_on_the_day_of_its_end() ->
     Tournament.objects.filter(pk=tournament.pk).update(finished_at=NOW)
     day_costs.book_costs(now=later(5 * DAY_S))
     assert DayCost.objects.get().day.isoformat() == "2026-01-01"
+
+
+def test_attempts_that_failed_cost_as_much_as_others() -> None:
+    make.alive()
+    tournament = make.planned(6)
+    order = make.ordered(tournament, 6)
+    make.start(order)
+    n_failed = 0
+
+    def fail_first(row: MatchOrderRow) -> ResultRow:
+        nonlocal n_failed
+        n_failed += 1
+        if n_failed <= 2:
+            return make.result(row, ending=Ending.FAILED, reason=Reason.CRASH, duration_ms=500)
+        return make.first_wins(row)
+
+    recording.record_report(make.finished(order, fail_first), now=NOW)
+    day_costs.book_costs(now=NOW)
+    tournament.refresh_from_db()
+    assert tournament.lost_s == pytest.approx(1.0)
+    cost = DayCost.objects.get()
+    assert cost.core_s == pytest.approx(tournament.played_s + 1.0)
+    assert cost.n_matches == 4
+    assert day_costs.book_costs(now=later(60)) == 0, "nothing new"
 
 
 def test_two_controls_at_once_enter_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
