@@ -18,12 +18,14 @@ from matches.ratings import standings
 from matches.store.clock import db_now
 from matches.store.explanation import format_span
 from pages import board_list, campaignpages
+from pages.mending import list_acts
 
 log = logging.getLogger(__name__)
 
 N_BOARDS = 12
 N_CAMPAIGNS = 4
 N_TOURNAMENTS = 6
+N_PAUSED = 3
 N_ENDED = 4
 
 
@@ -46,17 +48,22 @@ def show_home(request: HttpRequest) -> HttpResponse:
     # A campaign is shown by its own row, which says more.
     plain = Tournament.objects.filter(campaign=None).select_related("leaderboard").order_by("-pk")
     running = plain.filter(state__in=Tournament.ACTIVE)[:N_TOURNAMENTS]
+    paused = plain.filter(state=Tournament.State.PAUSED)[:N_PAUSED]
     ended = plain.filter(state__in=Tournament.OVER)[:N_ENDED]
     campaigns = campaignpages.list_newest()
+    cluster = describe_cluster(now=now)
     context = {
         "boards": boards,
         "example": boards[0].board.name if boards else "",
         "has_unlisted": Leaderboard.objects.filter(is_listed=False, is_rated=True).exists(),
         "campaigns": [item for item in campaigns if item.is_open][:N_CAMPAIGNS],
         "answered": [item for item in campaigns if not item.is_open][:N_CAMPAIGNS],
-        "running": [_describe_tournament(tournament, now=now) for tournament in running],
+        "running": [
+            _describe_tournament(tournament, now=now) for tournament in (*running, *paused)
+        ],
         "ended": [_describe_tournament(tournament, now=now) for tournament in ended],
-        "cluster": describe_cluster(now=now),
+        "cluster": cluster,
+        "acts": list_acts(request, now=now) if cluster.trouble else [],
         "alarms": campaignpages.list_open_alarms(),
     }
     return render(request, "pages/home.html", context)
@@ -72,7 +79,8 @@ def describe_cluster(*, now: datetime) -> Cluster:
     pace = sample.point.matches_per_s
     trouble = format_state(state)["trouble"]
     if not trouble and n_waiting and not sample.counts.n_slots:
-        trouble = "no play node is alive, so nothing can play: start the system with ./run"
+        no_node = "no play node is alive, so nothing can play: start the system with ./run"
+        trouble = sample.standstill or no_node
     remaining = ""
     if n_waiting:
         remaining = f"about {format_span(n_waiting / pace)}" if pace else "not known"

@@ -18,6 +18,7 @@ from matches.operations import explain
 from matches.operations.system import pushing
 from matches.operations.system.display import format_state
 from matches.store.clock import db_now
+from pages.mending import list_acts
 from pages.system_costs import PRICES_HINT, list_cost_tables
 from pages.system_history import draw_day
 
@@ -40,6 +41,7 @@ def show_overview(request: HttpRequest) -> HttpResponse:
     context = {
         "shown": shown,
         "tables": tables,
+        "acts": list_acts(request, now=now),
         "history": draw_day(now=now),
         "costs": [_label_cells(table) for table in list_cost_tables(now=now)],
         "prices_hint": "" if any(settings.WORKER_PRICES.values()) else PRICES_HINT,

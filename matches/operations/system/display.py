@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from arena import plugins
 from arena.messages import Serving, play_queue
-from matches.operations.system.sample import Node, Queue, Sample, SystemState
+from matches.operations.system.sample import Node, Queue, Sample, SystemState, UnderWay
+from matches.operations.system.standstill import PAUSED
 from matches.operations.system.waiting import MAX_LISTED, MISSING
 from matches.store.explanation import format_count, format_span
 
@@ -169,10 +170,17 @@ def _format_short(value: float) -> str:
     return f"{value:,.0f}" if value >= ROUND or value == int(value) else f"{value:.1f}"
 
 
+def _choose_tone(tournament: UnderWay) -> str:
+    # Somebody has paused it, so nothing is wrong.
+    if tournament.state == PAUSED:
+        return ""
+    return "bad" if tournament.waits_for.startswith(MISSING) else "good"
+
+
 def _list_tournaments(sample: Sample) -> Table:
     rows: list[TableRow] = [
         {
-            "tone": "bad" if tournament.waits_for.startswith(MISSING) else "good",
+            "tone": _choose_tone(tournament),
             "tournament": tournament.pk,
             "cells": [
                 tournament.name,
@@ -184,7 +192,7 @@ def _list_tournaments(sample: Sample) -> Table:
         }
         for tournament in sample.tournaments
     ]
-    cut = f", the newest {MAX_LISTED} only" if len(rows) == MAX_LISTED else ""
+    cut = f", the newest {MAX_LISTED} only" if len(rows) >= MAX_LISTED else ""
     return {
         "name": "tournaments",
         "caption": f"Tournaments under way{cut}",

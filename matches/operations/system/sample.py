@@ -103,7 +103,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class UnderWay(msgspec.Struct, frozen=True):
-    """A tournament that control has work for, and what it waits for; empty: it goes on."""
+    """A tournament that is not over, and what it waits for; empty: it goes on."""
 
     pk: int
     name: str

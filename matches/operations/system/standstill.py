@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from matches.models import Tournament
 from matches.operations.system.sample import Node, UnderWay
 from matches.store.explanation import format_count
 
 MAX_NAMED = 3
+PAUSED = Tournament.State.PAUSED.value
 
 
 def describe_standstill(
@@ -17,7 +19,8 @@ def describe_standstill(
     play = [node for node in nodes if node.kind == "play"]
     if any(node.is_free for node in play):
         return ""
-    n_waiting = sum(1 for tournament in tournaments if tournament.waits_for)
+    # A paused one waits for no node.
+    n_waiting = sum(1 for one in tournaments if one.waits_for and one.state != PAUSED)
     waiting = ""
     if n_waiting:
         verb = "waits" if n_waiting == 1 else "wait"

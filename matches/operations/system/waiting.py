@@ -1,6 +1,6 @@
 """What each tournament under way waits for: a node that can play it, or those that are before it.
 
-At most four queries however many tournaments there are: control looks every second.
+At most five queries however many tournaments there are: control looks every second.
 """
 
 from collections import defaultdict
@@ -20,6 +20,7 @@ from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import format_count
 
 MAX_LISTED = 20
+MAX_PAUSED = 5
 MAX_NAMED = 3
 MISSING = "waits for "
 """How a wait begins that ends only when somebody does something; the others end by themselves."""
@@ -40,7 +41,9 @@ def list_under_way(
     workers: those seen lately, also the lost ones.
     """
     active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
-    tournaments = list(active.annotate(**_PENDING)[:MAX_LISTED])
+    paused = Tournament.objects.filter(state=Tournament.State.PAUSED).order_by("-pk")
+    # Two queries: many that are paused must not hide what is under way.
+    tournaments = [*active.annotate(**_PENDING)[:MAX_LISTED], *paused[:MAX_PAUSED]]
     alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
     there = Presence(alive, Marked(0, now), now)
@@ -106,6 +109,8 @@ def _describe_wait(
     names: Mapping[int, str],
     checking: Collection[int],
 ) -> str:
+    if tournament.state == Tournament.State.PAUSED:
+        return f"{MISSING}somebody to resume it"
     if is_held(tournament):
         return f"{MISSING}code that is not here ({tournament.problem})"
     if tournament.pk in checking:
