@@ -74,7 +74,8 @@ def describe_rounds(tournament: Tournament) -> InRounds | None:
         return makers[tournament.pairing](tournament, agents, meetings)
 
     # It grows with what such a tournament plays, so it is made once for all who look.
-    mark = f"{tournament.n_planned} {tournament.n_closed} {tournament.n_done}"
+    is_over = tournament.state in Tournament.OVER
+    mark = f"{tournament.n_planned} {tournament.n_closed} {tournament.n_done} {is_over}"
     return get_or_make(f"rounds.{tournament.pk}", mark, make, form=InRounds, every_s=EVERY_S)
 
 
@@ -90,8 +91,9 @@ def _draw_bracket(
     sides = {side for slots in drawn for slot in slots for side in (slot.first, slot.second)}
     positions = {side for side in sides if side is not None} | {position for position, *_ in order}
     named = round_tables.name_positions(sorted(positions), agents)
+    is_over = tournament.state in Tournament.OVER
     rounds = [
-        Round(_name_round(slots), [_describe_slot(slot, named) for slot in slots])
+        Round(_name_round(slots), [_describe_slot(slot, named, is_over=is_over) for slot in slots])
         for slots in drawn
     ]
     n_open = sum(slot.winner is None for slots in bracket.rounds for slot in slots)
@@ -187,7 +189,7 @@ def _read_mu(tournament: Tournament, agents: Sequence[int]) -> dict[int, float]:
     return dict(rated.values_list("agent_id", "mu"))
 
 
-def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender]) -> Place:
+def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender], *, is_over: bool) -> Place:
     sides = []
     for position, points in zip((slot.first, slot.second), slot.points, strict=True):
         agent = None if position is None else named[position]
@@ -197,6 +199,8 @@ def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender]) -> Place:
         sides.append(Side(agent, f"{points:g}" if is_played else "", is_winner))
     if slot.is_bye:
         words = "bye"
+    elif slot.winner is None and is_over:
+        words = "not decided" if slot.first is not None and slot.second is not None else ""
     elif slot.first is None or slot.second is None:
         words = "waits for who comes here"
     elif slot.winner is None:

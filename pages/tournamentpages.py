@@ -45,9 +45,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "explanation": explain.of_tournament(tournament, now=now),
         # The part of the page that moves while a campaign runs.
         "campaign_html": campaignpages.render_campaign(campaign, now=now) if campaign else "",
-        # One warning at a time: a budget that cannot suffice comes first.
-        "warning": pairing_warnings.warn_of_budget(tournament)
-        or pairing_warnings.warn_of_pairing(tournament),
+        "warning": _warn(tournament),
         "matches": [
             {"match": match, "seats": list_seats(match, game=board.game)} for match in page
         ],
@@ -55,6 +53,16 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         **_describe_results(request, tournament),
     }
     return render(request, "pages/tournament.html", context)
+
+
+def _warn(tournament: Tournament) -> str | None:
+    """Return one warning at a time: a budget that cannot suffice comes first."""
+    # Of one that is over its rounds say what it was stopped by.
+    if tournament.state in Tournament.OVER:
+        return None
+    return pairing_warnings.warn_of_budget(tournament) or pairing_warnings.warn_of_pairing(
+        tournament
+    )
 
 
 def _describe_results(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:

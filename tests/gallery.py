@@ -15,6 +15,7 @@ from arena.games import registry as games
 from arena.games.base import OVER, Game
 from arena.messages import Serving, serving_key
 from arena.move_notes import note_time, note_value, pack_notes
+from matches.ledger import planning
 from matches.models import (
     Agent,
     Attempt,
@@ -31,7 +32,7 @@ from matches.models import (
     Worker,
 )
 from matches.operations.system import pushing
-from matches.ratings import seasons, snapshots
+from matches.ratings import rater, seasons, snapshots
 from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.auditing import Actor
 from matches.store.clock import PLAYING_LEASE, db_now
@@ -106,13 +107,34 @@ def _pages_of_what_waits() -> dict[str, str]:
     waiting = Match.objects.filter(tournament=running).latest("pk")
     paused = factories.planned(12, board="paused")
     Tournament.objects.filter(pk=paused.pk).update(state=Tournament.State.PAUSED)
-    return {
+    return _pages_in_rounds() | {
         "board-unrated": "/leaderboards/slow/",
         "tournament-running": f"/tournaments/{running.pk}/",
         "tournament-paused": f"/tournaments/{paused.pk}/",
         "match-pending": f"/matches/{waiting.pk}/",
         "agent-quarantined": f"/agents/{held.pk}/",
     }
+
+
+def _pages_in_rounds() -> dict[str, str]:
+    """Play a knockout that its budget stops, and groups with their final."""
+    agents = [f"level:{level}" for level in range(5, 95, 10)]
+    small = {"group_size": 4, "rounds": 2, "stages": 1, "finalists": 3}
+    plans = {"knockout": {}, "groups": small, "swiss": {}}
+    pages = {}
+    for pairing, parameters in plans.items():
+        cup = factories.scheduled(
+            200, agents=agents, board=pairing, pairing=pairing, pairing_parameters=parameters
+        )
+        for step in range(2 if pairing == "knockout" else 9):
+            planning.plan_scheduled(now=NOW)
+            if Match.objects.filter(Match.is_open(), tournament=cup).exists():
+                boards.play_some(cup, 200, boards.by_strength(step, forfeits=0))
+                rater.rate(cup.leaderboard_id, now=NOW)
+        pages[f"tournament-{pairing}"] = f"/tournaments/{cup.pk}/"
+    stopped = Tournament.objects.filter(pairing="knockout")
+    stopped.update(n_matches=F("n_planned"), state=Tournament.State.DONE, finished_at=NOW)
+    return pages
 
 
 def _pages_of_the_system(broker: Redis) -> dict[str, str]:
