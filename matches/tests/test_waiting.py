@@ -78,6 +78,28 @@ def test_a_tournament_says_behind_whom_it_waits() -> None:
     assert set(_waits(_look()).values()) == {""}
 
 
+def test_what_was_sent_and_is_not_begun_waits_behind_what_plays() -> None:
+    make.alive(slots=2)
+    first, second = _plan("nightly"), _plan("spring", seed=1)
+    playing, queued = make.ordered(first, 5), make.ordered(second, 12)
+    assert set(_waits(_look()).values()) == {""}, "the node may begin either"
+    make.start(playing)
+    assert _waits(_look()) == {"nightly": "", "spring": "waits behind nightly on 2 slots"}
+    make.start(queued)
+    assert set(_waits(_look()).values()) == {""}
+
+
+def test_tournaments_of_one_name_are_told_apart_by_their_numbers() -> None:
+    make.alive(slots=2)
+    first, second = _plan("a"), _plan("b", seed=1)
+    Tournament.objects.update(name="evaluate")
+    make.start(make.ordered(first, 5))
+    assert _waits(_look()) == {
+        f"evaluate ({first.pk})": "",
+        f"evaluate ({second.pk})": f"waits behind evaluate ({first.pk}) on 2 slots",
+    }
+
+
 def test_a_tournament_whose_matches_nobody_can_play_says_what_is_missing() -> None:
     make.alive()
     tournament = _plan("networks")

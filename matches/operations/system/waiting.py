@@ -3,7 +3,7 @@
 At most five queries however many tournaments there are: control looks every second.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from arena.messages import play_queue
 from matches.ledger.code_versions import is_held
 from matches.ledger.recorder_marks import Marked
-from matches.models import Agent, Checkpoint, Entrant, Match, Tournament, Worker
+from matches.models import Agent, Checkpoint, Entrant, Match, Order, Tournament, Worker
 from matches.operations.explanations.presence import Presence
 from matches.operations.system.sample import UnderWay
 from matches.store.clock import ALIVE_WITHIN
@@ -27,9 +27,10 @@ MISSING = "waits for "
 
 
 class _Held(NamedTuple):
-    """What open orders hold: queues by tournament, matches by tournament."""
+    """What open orders hold: queues by tournament, those it plays from, and its matches."""
 
     queues: Mapping[int, set[str]]
+    playing: Mapping[int, set[str]]
     n_matches: Mapping[int, int]
 
 
@@ -53,7 +54,7 @@ def list_under_way(
     return [
         UnderWay(
             pk=tournament.pk,
-            name=tournament.name,
+            name=names[tournament.pk],
             state=tournament.shown_state,
             n_closed=tournament.n_closed,
             n_matches=tournament.n_matches,
@@ -76,11 +77,14 @@ _PENDING = {
 
 def _read_held(orders: Iterable[tuple[Any, ...]]) -> _Held:
     queues: defaultdict[int, set[str]] = defaultdict(set)
+    playing: defaultdict[int, set[str]] = defaultdict(set)
     n_sent: defaultdict[int, int] = defaultdict(int)
-    for queue, _, n_matches, tournament, *_ in orders:
+    for queue, state, n_matches, tournament, *_ in orders:
         queues[tournament].add(queue)
+        if state == Order.State.PLAYING.value:
+            playing[tournament].add(queue)
         n_sent[tournament] += n_matches
-    return _Held(queues, n_sent)
+    return _Held(queues, playing, n_sent)
 
 
 def _list_checking(tournaments: Sequence[Tournament]) -> set[int]:
@@ -94,12 +98,16 @@ def _list_checking(tournaments: Sequence[Tournament]) -> set[int]:
 
 
 def _read_names(tournaments: Sequence[Tournament], held: _Held) -> dict[int, str]:
-    """Return the names of all that hold a queue: they may be older than those listed."""
+    """Return the names of all that hold a queue, which may be older than those listed.
+
+    Names that several have get their numbers: `evaluate` calls all of its tournaments alike.
+    """
     names = {tournament.pk: tournament.name for tournament in tournaments}
     others = [pk for pk in held.queues if pk not in names]
     if others:
         names |= dict(Tournament.objects.filter(pk__in=others).values_list("pk", "name"))
-    return names
+    n_called = Counter(names.values())
+    return {pk: f"{name} ({pk})" if n_called[name] > 1 else name for pk, name in names.items()}
 
 
 def _describe_wait(
@@ -122,23 +130,28 @@ def _describe_wait(
     if pending and all(missing_by_needs):
         texts = dict.fromkeys(text for missing in missing_by_needs for text in missing)
         return f"{MISSING}{'; '.join(texts)}"
-    if not pending or tournament.pk in held.queues:
-        return ""
-    return _describe_queue(pending, there, held, names)
+    if own := held.queues.get(tournament.pk):
+        # Sent, and not begun: what others play from the same queues is before it.
+        waits = tournament.pk not in held.playing
+        return _describe_queue(own, there, held.playing, names) if waits else ""
+    able = {worker for needs in pending for worker in there.list_able(needs.capability)}
+    queues = {play_queue(worker.node) for worker in able}
+    return _describe_queue(queues, there, held.queues, names) if pending else ""
 
 
 def _describe_queue(
-    pending: Sequence[Match.Needs], there: Presence, held: _Held, names: Mapping[int, str]
+    queues: Collection[str],
+    there: Presence,
+    taken_by: Mapping[int, set[str]],
+    names: Mapping[int, str],
 ) -> str:
-    """Return who is before it, where all nodes that could play it have their orders of others."""
-    able = {worker for needs in pending for worker in there.list_able(needs.capability)}
-    queues = {play_queue(worker.node) for worker in able}
-    before = {pk: len(taken & queues) for pk, taken in held.queues.items() if taken & queues}
-    if not set().union(*(held.queues[pk] for pk in before)) >= queues:
+    """Return who is before it, where others have taken every queue that it could be played from."""
+    before = {pk: len(taken & {*queues}) for pk, taken in taken_by.items() if taken & {*queues}}
+    if not set().union(*(taken_by[pk] for pk in before)) >= {*queues}:
         return ""  # a node has nothing: the next order goes to it within a second
     widest = sorted(before, key=lambda pk: (-before[pk], pk))
     named = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
     if len(widest) > MAX_NAMED:
         named.append(f"{len(widest) - MAX_NAMED:,} more")
-    n_slots = sum(worker.slots for worker in able)
+    n_slots = sum(worker.slots for worker in there.workers if play_queue(worker.node) in queues)
     return f"waits behind {', '.join(named)} on {format_count(n_slots, 'slot')}"
