@@ -15,7 +15,7 @@ from matches.models.choices import Placement
 N_DAYS, N_COUNTED_DAYS = 14, 30
 N_BOARDS, N_AGENTS = 10, 10
 HOUR_S = 3600
-FINE = 0.1
+FINE, LEAST = 0.1, 0.001
 PRICES_HINT = (
     "Set EVALSITE_PRICE_CPU and EVALSITE_PRICE_GPU (of an hour) to see what it cost in money."
 )
@@ -37,10 +37,11 @@ def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
     boards = _sum_by(recent, "tournament__leaderboard")
     dearest = sorted(boards, key=lambda pk: -_price(boards[pk]))[:N_BOARDS]
     costly = {pk: boards[pk] for pk in dearest}
-    names = dict(Leaderboard.objects.filter(pk__in=costly).values_list("pk", "name"))
+    named = Leaderboard.objects.only("name", "title").in_bulk(costly)
     day_rows = [_make_row(f"{day}", "", days[day]) for day in sorted(days, reverse=True)[:N_DAYS]]
     board_rows = [
-        _make_row(names[pk], reverse("board", args=[names[pk]]), costly[pk]) for pk in dearest
+        _make_row(str(named[pk]), reverse("board", args=[named[pk].name]), costly[pk])
+        for pk in dearest
     ]
     newest = f"the last {N_COUNTED_DAYS} days"
     return [
@@ -125,7 +126,9 @@ def _make_row(name: str, href: str, cost: _Cost) -> dict[str, Any]:
 
 def _format_hours(seconds: float) -> str:
     hours = seconds / HOUR_S
-    return f"{hours:,.2f}" if hours >= FINE or not hours else f"{hours:.2g}"
+    if 0 < hours < LEAST:
+        return f"< {LEAST}"
+    return f"{hours:,.2f}" if hours >= FINE or not hours else f"{hours:.3f}"
 
 
 def _has_prices() -> bool:

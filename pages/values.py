@@ -147,14 +147,16 @@ def format_brief(seconds: float) -> str:
     """Return a length of time that may be short, with two figures: 40 µs, 12 ms, 1.3 s."""
     if seconds >= _IN_SPANS_FROM_S:
         return format_span(seconds)
+    # Rounded first, so that 0.996 s is 1 s.
+    rounded = float(f"{seconds:.2g}")
     for size, unit in ((1, "s"), (1e-3, "ms")):
-        # Rounded first, so that 0.996 s is 1 s.
-        if (rounded := float(f"{seconds:.2g}")) >= size:
+        if rounded >= size:
             return f"{rounded / size:.3g} {unit}"
-    return f"{max(1, round(seconds * 1e6))} µs"
+    return f"{max(1, round(rounded * 1e6))} µs"
 
 
 def tell_note(note: MoveNote) -> str:
     """Return what is known of a move as the end of a sentence that names it; often nothing."""
     took = "" if note.took_s is None else f" in {format_brief(note.took_s)}"
-    return took if note.value is None else f"{took}, expecting {note.value:+.2f}"
+    # Not -0.00, which a search says where it sees no end of the game.
+    return took if note.value is None else f"{took}, expecting {round(note.value, 2) + 0.0:+.2f}"

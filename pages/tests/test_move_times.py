@@ -122,6 +122,7 @@ def test_a_clock_never_shows_sixty(seconds: float, clock: str) -> None:
     [
         (1e-7, "1 µs"),
         (42e-6, "42 µs"),
+        (525e-6, "520 µs"),
         (0.00123, "1.2 ms"),
         (0.01234, "12 ms"),
         (0.996, "1 s"),

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 from redis import Redis
@@ -84,10 +85,12 @@ def test_costs_are_said_by_day_board_and_agent(
     DayCost.objects.update(day=now.date())
     page = client.get("/system/").content.decode()
     assert "EVALSITE_PRICE_CPU" in page
+    assert "&lt; 0.001" in page, "not 2.3e-05 of an hour"
+    DayCost.objects.update(core_s=F("core_s") * 100_000)
     assert f'<a href="/leaderboards/{board}/">{board}</a>' in page
     tables = {table["name"]: table for table in list_cost_tables(now=now)}
     assert [row["cells"][:2] for row in tables["cost-days"]["rows"]] == [[f"{now.date()}", "6"]]
-    core = sum(Tournament.objects.values_list("played_s", flat=True)) / 3600
+    core = 100_000 * sum(Tournament.objects.values_list("played_s", flat=True)) / 3600
     assert float(tables["cost-boards"]["rows"][0]["cells"][2]) == pytest.approx(core, rel=0.05)
     agents = tables["cost-agents"]["rows"]
     assert len(agents) == 3
