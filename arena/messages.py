@@ -171,6 +171,8 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     game_version: Text = ""
     # Where pieces of trajectories are put; empty when none are stored.
     trajectories: Link = ""
+    # False: a match that is interrupted starts again (GameSpec.is_replayable).
+    is_replayable: bool = True
     # Where its start and its results are reported.
     reports: ReportsQueue = REPORTS_QUEUE
 

@@ -99,6 +99,10 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
 
 def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None) -> Replay:
     game = games.get(recorded.game).configured(recorded.parameters)
+    if not game.spec.is_replayable:
+        made = recorded.actions.replace(" ", ", ")[:MAX_WORDS] or "none"
+        why = "this game cannot be played again from its seed and moves, which were"
+        return empty._replace(problem=f"{why}: {made}")
     plies = recorded.opening_plies
     plies = game.spec.opening_plies if plies is None else plies
     state = game.start(recorded.game_seed, opening_plies=plies)

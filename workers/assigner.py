@@ -77,5 +77,5 @@ class Assigner:
         if len(donor.assigned) * (self._pace.match_s or STEAL_S) >= STEAL_S:
             donor.is_releasing = True
             # A match whose trajectory is kept would have to start again elsewhere.
-            is_begun_too = self.is_batched and not self._progress.is_recorded
+            is_begun_too = self.is_batched and not self._progress.starts_again
             donor.send_command(Release(len(donor.assigned) // 2, is_begun_too=is_begun_too))

@@ -86,8 +86,9 @@ class OrderProgress:
 
     def __init__(self, order: MatchOrder) -> None:
         self.order = order
-        # Trajectories are told whole: a match that changes its player starts again.
-        self.is_recorded = bool(order.trajectories)
+        # A match that changes its player starts again: trajectories are told whole, and some games
+        # cannot be gone on with from their actions.
+        self.starts_again = bool(order.trajectories) or not order.is_replayable
         self.open = {index: MatchProgress(index, row) for index, row in enumerate(order.matches)}
         self.waiting: deque[MatchProgress] = deque(self.open.values())
         # Each was executing when its player was lost: it goes on alone until it has moved.
@@ -116,7 +117,7 @@ class OrderProgress:
         self.suspects.append(match)
 
     def _forget_actions(self, matches: Sequence[MatchProgress]) -> None:
-        if self.is_recorded:
+        if self.starts_again:
             for match in matches:
                 match.actions, match.notes = [], []
 

@@ -18,9 +18,11 @@ def list_game_checks(name: str, on_games: Sequence[str]) -> list[NamedCheck]:
     """Return all checks of a game. Raises UnknownNameError, CatalogError."""
     del on_games
     game = all_games.get(name)
+    is_replayable = game.spec.is_replayable
+    checks = [check for check in games.CHECKS if is_replayable or check not in games.REPLAYED]
     return [
         name_check(game.spec.id, name),
-        *bind_checks(games.CHECKS, game),
+        *bind_checks(checks, game),
         ("plays at a speed", partial(games.measure_speed, game)),
     ]
 

@@ -43,7 +43,7 @@ def declares_what_it_is(game: Game) -> None:
         f"observation_dtype must be {dtype!r}, is {spec.observation_dtype!r}",
     )
     plies = spec.opening_plies
-    if spec.has_chance:
+    if spec.has_chance or not spec.is_replayable:
         require(plies == 0, f"opening_plies must be 0 with chance, is {plies}")
     else:
         require(
@@ -106,7 +106,7 @@ def replays_from_seed_and_actions(game: Game) -> None:
         played = play_to_the_end(game, seed, opening_plies=plies)
         for again in (game, game.configured(game.parameters)):
             state = replay(again, seed, played.actions, opening_plies=plies)
-            change = "a replay differs: draw all chance from the game seed"
+            change = "a replay differs: draw all chance from the game seed (or is_replayable=False)"
             require(list(state.opening) == list(played.opening), f"{change}: opening")
             require_same(show_state(game, state), show_state(game, played), change)
             require(list(state.returns()) == list(played.returns()), f"{change}: returns")
@@ -215,6 +215,15 @@ def refuses_impossible_openings(game: Game) -> None:
         with expect_error(ParameterError, change, name="opening_plies"):
             game.start(1, opening_plies=plies)
 
+
+# What only a game keeps to that can be played again from its seed and actions.
+REPLAYED = frozenset((
+    replays_from_seed_and_actions,
+    is_not_changed_by_looking,
+    opens_by_the_seed_alone,
+    starts_without_an_opening,
+    chance_follows_the_seed,
+))  # fmt: skip
 
 CHECKS: tuple[Callable[[Game], None], ...] = (
     declares_what_it_is,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena import teams as sides
-from arena.errors import InvalidReturnsError
+from arena.errors import InvalidReturnsError, UnsupportedGameError
 from arena.parameters import Parameter, Value
 from arena.teams import NO_TEAMS, Teams
 
@@ -41,10 +41,21 @@ class GameSpec:
     engine: str = ""
     # The team of each seat, from 0; empty: each for itself. Team mates share their returns.
     teams: Teams = NO_TEAMS
+    # Whether game seed and actions give the same episode again. Where they do not, a match that is
+    # interrupted starts again, none is known before it is played, and pages show its moves alone.
+    is_replayable: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse teams that are not alike. Raises UnsupportedGameError."""
+        """Refuse teams that are not alike, and openings that nobody could draw again.
+
+        Raises UnsupportedGameError.
+        """
         sides.check_teams(self.id, self.teams, self.n_seats)
+        if self.opening_plies and not self.is_replayable:
+            raise UnsupportedGameError(
+                f"{self.id}: opening_plies must be 0 where is_replayable is False, "
+                f"is {self.opening_plies}"
+            )
 
     @property
     def team_size(self) -> int:

@@ -127,6 +127,7 @@ class PettingZooGame:
         has_chance: bool = False,
         has_hidden_information: bool = False,
         is_zero_sum: bool = False,
+        is_replayable: bool = True,
         n_bins: int = 0,
         look: Look = PLAIN,
     ) -> None:
@@ -134,8 +135,9 @@ class PettingZooGame:
 
         make: returns a new environment, such as `connect_four_v3.env`. max_steps: decisions of all
         agents together. opening_plies: 1 or more without chance. has_hidden_information: True where
-        agents act at the same time. n_bins: of each number of a continuous action. Raises
-        UnsupportedGameError for spaces that cannot be numbered or differ by agent.
+        agents act at the same time. is_replayable: False where the seed does not settle all of an
+        episode. n_bins: of each number of a continuous action. Raises UnsupportedGameError for
+        spaces that cannot be numbered or differ by agent.
         """
         self._make, self.look = make, look
         env = self._new_env()
@@ -159,6 +161,7 @@ class PettingZooGame:
             opening_plies=opening_plies,
             max_steps=max_steps,
             is_zero_sum=is_zero_sum,
+            is_replayable=is_replayable,
         )
 
     def configured(self, parameters: Mapping[str, object]) -> "PettingZooGame":

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from runpy import run_module
@@ -16,7 +17,8 @@ from arena.conformance.base import ConformanceError, expect_error, require, run_
 from arena.conformance.families import FAMILIES
 from arena.conformance.networks import Linear
 from arena.conformance.reporting import main, report_checks
-from arena.errors import IllegalActionError, ParameterError
+from arena.errors import IllegalActionError, ParameterError, UnsupportedGameError
+from arena.games import registry
 from arena.games import registry as games
 from arena.games.base import Game
 from arena.policies import registry as kinds
@@ -163,3 +165,18 @@ def test_the_module_is_what_the_command_starts(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SystemExit) as ended:
         run_module("arena.conformance", run_name="__main__")
     assert ended.value.code == 2, "it needs --lines"
+
+
+def test_of_a_game_that_cannot_be_replayed_no_replay_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Loose(Undrawn):
+        spec = replace(games.get("tic_tac_toe").spec, opening_plies=0, is_replayable=False)
+
+    loose = Loose()
+    monkeypatch.setattr(registry, "get", lambda name: loose)
+    named = dict(FAMILIES["game"]("loose", ()))
+    assert "replays from seed and actions" not in named
+    assert named["declares what it is"]() is None
+    with pytest.raises(UnsupportedGameError, match="opening_plies must be 0 where is_replayable"):
+        replace(loose.spec, opening_plies=2)

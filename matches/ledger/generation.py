@@ -66,9 +66,14 @@ def start_generation(generation: Generation) -> Tournament:
     board = _find_or_open_board(
         agents[0].game, generation.game_parameters, generation.opening_plies
     )
+    game = check_game(board.game, board.game_parameters)
+    # Not started either: such a game may be a server, or somebody's account.
+    if not game.spec.is_replayable:
+        reason = f"{board.game} cannot be replayed, so the same seed would give other files"
+        raise BadInputError("game", reason)
     # Tried once here: what is refused would fail on every node.
     try:
-        check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
+        game.start(0, opening_plies=board.plies)
     except ArenaError as error:
         raise BadInputError("opening_plies", str(error)) from error
     return schedule_tournament(generation.plan, leaderboard=board, agents=agents)

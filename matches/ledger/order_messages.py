@@ -38,6 +38,7 @@ def build_order_message(
 ) -> MatchOrder:
     """Return the order as it is sent: everything that a node needs to play the matches."""
     board = tournament.leaderboard
+    spec = games.get(board.game).spec
     lineups = {lineup: parse_numbers(lineup) for lineup in {match.lineup for match in matches}}
     agent_ids = sorted({agent for lineup in lineups.values() for agent in lineup})
     index = {agent: position for position, agent in enumerate(agent_ids)}
@@ -52,7 +53,7 @@ def build_order_message(
         order=order.uuid.hex,
         token=order_token(secret, order.uuid.hex),
         game=board.game,
-        rules_version=games.get(board.game).spec.rules_version,
+        rules_version=spec.rules_version,
         game_version=board.game_version,
         game_parameters=board.game_parameters,
         opening_plies=board.plies,
@@ -70,6 +71,7 @@ def build_order_message(
         ],
         faults=None if tournament.faults is None else parse_faults(tournament.faults),
         trajectories=trajectories,
+        is_replayable=spec.is_replayable,
         # One recorder writes all of a tournament: two would wait for each other at its row.
         reports=reports_queue(shard_of(tournament.pk, settings.EVALSITE_RECORDERS)),
     )

@@ -58,10 +58,14 @@ class Known(NamedTuple):
 
 
 def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
-    """Return the tournaments that may play the same matches, the oldest first; most have none."""
-    if not tournament.is_rated or tournament.faults is not None:
-        return []
+    """Return the tournaments that may play the same matches, the oldest first; most have none.
+
+    Of a game that cannot be replayed no match is the same as another one.
+    """
     board = tournament.leaderboard
+    spec = games.get(board.game).spec
+    if not tournament.is_rated or tournament.faults is not None or not spec.is_replayable:
+        return []
     alike = Tournament.objects.filter(
         Q(leaderboard=board) | Q(leaderboard__in=find_listed_boards(board)),
         seed=tournament.seed,
@@ -75,8 +79,7 @@ def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
     twins = alike.select_related("leaderboard").order_by("pk")
     near = [twin.pk for twin in twins if are_alike(board, twin.leaderboard)]
     met = Entrant.objects.filter(tournament__in=near, agent__in=among(agents))
-    n_needed = games.get(board.game).spec.n_seats
-    shared = met.values("tournament").annotate(n=Count("pk")).filter(n__gte=n_needed)
+    shared = met.values("tournament").annotate(n=Count("pk")).filter(n__gte=spec.n_seats)
     return list(shared.order_by("tournament").values_list("tournament", flat=True)[:MOST_TWINS])
 
 

@@ -157,7 +157,7 @@ def test_begun_matches_move_to_idle_players_unless_their_trajectories_would_be_l
     trajectories: str,
 ) -> None:
     assigner, progress, seats = set_up(8, 2, 0.05)
-    assigner.is_batched, progress.is_recorded = True, bool(trajectories)
+    assigner.is_batched, progress.starts_again = True, bool(trajectories)
     busy, _ = seats.players
     busy.assigned = {match.index: match for match in progress.take_waiting(8)}
     assigner.assign_matches()

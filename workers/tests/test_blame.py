@@ -2,6 +2,8 @@
 
 from typing import cast
 
+import msgspec
+
 from arena.messages import Ending, Limits, Reason
 from workers.blame import (
     MAX_LOSSES,
@@ -244,7 +246,7 @@ def test_matches_that_were_never_answered_are_interrupted() -> None:
 
 def test_a_recorded_match_starts_again_when_its_player_is_lost() -> None:
     case = Case()
-    case.progress.is_recorded = True
+    case.progress.starts_again = True
     for index in (0, 1):
         case.progress.open[index].actions.append(3)
     case.attribution.blame_death(case.assign(0, 1), at(1, Phase.POLICY))
@@ -265,3 +267,12 @@ def test_a_match_whose_player_stands_still_again_and_again_fails() -> None:
         case.attribution.blame_stall(case.assign(0, 1, 2), at(1, Phase.POLICY))
     assert (case.ended[1].reason, case.ended[1].seat) == (Reason.TIMEOUT, -1)
     assert case.waiting == [0, 2, 3, 4, 5]
+
+
+def test_a_match_of_a_game_that_cannot_be_replayed_starts_again() -> None:
+    order = msgspec.structs.replace(make_order(1), is_replayable=False)
+    progress = OrderProgress(order)
+    (match,) = progress.take_waiting(1)
+    match.actions.append(3)
+    progress.put_back([match])
+    assert progress.take_waiting(1)[0].actions == []
