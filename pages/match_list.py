@@ -11,7 +11,14 @@ from django.views.decorators.http import require_safe
 from arena.messages import Reason
 from matches.models import Agent, Attempt, Match
 from matches.models.choices import game_choices
-from matches.store.match_search import MAX_AGENTS, OPEN, RESULTS, MatchQuery, find_matches
+from matches.store.match_search import (
+    COUNTED,
+    MAX_AGENTS,
+    OPEN,
+    RESULTS,
+    MatchQuery,
+    find_matches,
+)
 from pages.downloads.files import Column, Line, Table
 from pages.lists.address import BadAddressError, Chip, ListAddress, find_agents
 from pages.lists.showing import show_list
@@ -23,7 +30,7 @@ MATCHES_A_LOOK, MAX_LOOKS = 500, 400
 VOID_REASONS = ("operator",)
 NAMES = (
     *("game", "state", "agent", "result", "reason", "seat", "ending"),
-    *("from", "to", "tournament", "leaderboard", "node"),
+    *("from", "to", "tournament", "leaderboard", "node", "counted"),
 )
 COLUMNS = (
     Column("id", int),
@@ -122,6 +129,7 @@ def read_query(address: ListAddress) -> tuple[MatchQuery, list[Agent]]:
         tournament=address.read_tournament(),
         leaderboard=address.read_leaderboard(),
         node=address.read_text("node"),
+        counted=address.read_one_of("counted", [COUNTED]),
     )
     if query.result in ("won", "lost") and not agents:
         raise BadAddressError(f"result={query.result} is that of an agent: name one, too")
@@ -150,6 +158,7 @@ def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
         "result": [(name, name) for name in RESULTS],
         "ending": [(name, str(label).lower()) for name, label in Attempt.Ending.choices],
         "reason": [(name, name) for name in (*filter(None, Reason), *VOID_REASONS)],
+        "counted": [(COUNTED, "in the ratings")],
     }
     choices = {name: address.offer(name, offered) for name, offered in options.items()}
     form = address.describe_form(choices, often=OFTEN)

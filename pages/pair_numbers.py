@@ -99,13 +99,14 @@ def group_by_seat(board: Leaderboard, first: int, second: int) -> list[RecordRow
     columns = ("first_id", "n_first_wins", "n_draws", "n_second_wins")
     rows = {row[0]: row[1:] for row in counts.values_list(*columns)}
     earlier, later = Record(*rows.get(first, ())), Record(*rows.get(second, ())[::-1])
-    is_for_two = _count_seats(board) == len(both)
+    is_for_two = count_seats(board) == len(both)
     words = ("sits first", "sits second") if is_for_two else ("sits before", "sits after")
     shown = zip(words, (earlier, later), strict=True)
     return [RecordRow(label, record) for label, record in shown if record.n]
 
 
-def _count_seats(board: Leaderboard) -> int:
+def count_seats(board: Leaderboard) -> int:
+    """Return the seats of the board's game, 0 where its file cannot be used."""
     try:
         return games.get(board.game).spec.n_seats
     except ArenaError:

@@ -46,6 +46,7 @@ def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
         "boards": boards,
         "board": board,
         "comparison": _compare(agents, board) if board else None,
+        "is_duel": board is not None and pair_numbers.count_seats(board) == PAIR,
         "by_seat": pair_numbers.group_by_seat(board, first, second) if board else [],
         "by_tournament": pair_numbers.group_by_tournament(played),
         "by_opening": pair_numbers.group_by_opening(of_board, board) if board else [],

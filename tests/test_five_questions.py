@@ -73,7 +73,7 @@ def test_which_checkpoint_is_best_and_how_sure(visitor: Visitor) -> None:
 def test_why_an_agent_lost(visitor: Visitor) -> None:
     Outcome.objects.update(actions=FOUR_IN_A_COLUMN)
     visitor.click(r"^/leaderboards/connect-four/$")
-    visitor.click(r"^/matches/\?leaderboard=connect-four&agent=\d+&result=lost$")
+    visitor.click(r"^/matches/\?leaderboard=connect-four&agent=\d+&counted=yes&result=lost$")
     visitor.click(r"^/matches/\d+/$")
     assert visitor.n_clicks <= 3
     assert "lost" in visitor.text

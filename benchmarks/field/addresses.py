@@ -124,6 +124,8 @@ PAGES: Mapping[str, Sequence[str]] = {
         "/matches/?reason=crash",
         "/matches/?ending=failed&reason=error",
         "/matches/?leaderboard={board}&result=drawn",
+        "/matches/?leaderboard={board}&counted=yes",
+        "/matches/?leaderboard={board}&agent={busiest}&counted=yes&result=won",
         "/matches/?tournament={tournament}&state=void",
         "/matches/?tournament={running}&state=open",
         "/matches/?from=2020-01-01&to=2030-01-01",

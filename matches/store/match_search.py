@@ -27,6 +27,7 @@ MAX_AGENTS = 2
 RESULTS = ("won", "drawn", "lost", "forfeit")
 # Every state in which a match still can be played.
 OPEN = "open"
+COUNTED = "yes"
 # Attempts are numbered in the order in which they were stored: nearly that in which they ended.
 DISORDER = timedelta(minutes=5)
 
@@ -38,6 +39,7 @@ class MatchQuery:
     agents: one or two that played in it. result and seat: those of the first of them, without one
     of anybody. reason: why it was forfeit or is void; with an ending, why the attempt ended so.
     ending, node, first_day and last_day (both included, UTC): of one and the same attempt at it.
+    counted: COUNTED for those alone that the ratings of their leaderboard count now.
     """
 
     game: str = ""
@@ -52,6 +54,7 @@ class MatchQuery:
     tournament: int | None = None
     leaderboard: int | None = None
     node: str = ""
+    counted: str = ""
 
     @property
     def filters(self) -> set[str]:
@@ -104,6 +107,18 @@ class _Candidate(NamedTuple):
     ranks: str | None
     guilty_seat: int | None
     reason: str | None
+    sequence: int
+    is_rated: bool
+    first_board: int | None
+    """The leaderboard of the match that it was the same game as."""
+    season_begin: int
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the ratings count it, as matches.ratings.rerating reads it: once it is rated."""
+        is_in_season = self.sequence >= self.season_begin
+        is_copy = self.first_board == self.leaderboard
+        return self.state == Match.State.DONE and self.is_rated and is_in_season and not is_copy
 
 
 class _Try(NamedTuple):
@@ -117,6 +132,8 @@ class _Try(NamedTuple):
 _CANDIDATE = (
     *("pk", "state", "void_reason", "tournament_id", "leaderboard_id", "lineup"),
     *("leaderboard__game", "outcome__ranks", "outcome__guilty_seat", "outcome__reason"),
+    *("sequence", "tournament__is_rated", "same_as__leaderboard_id"),
+    "leaderboard__season_first_sequence",
 )
 
 
@@ -169,7 +186,7 @@ def _choose_source(query: MatchQuery) -> Source:
     if query.agents:
         seats = selectors.filter_matches_of_agent(query.agents[0], tournament=query.tournament)
         return Source(seats, "match_id", "match_id", frozenset({"agents", "tournament"}))
-    if query.ending or query.result == "forfeit":
+    if query.ending or (query.result == "forfeit" and not _has_copies(query.tournament)):
         return _from_failures(query.ending or Attempt.Ending.FORFEIT, query.tournament)
     if query.tournament is not None:
         rows = selectors.filter_matches(query.tournament, state=query.state.removeprefix(OPEN))
@@ -179,6 +196,12 @@ def _choose_source(query: MatchQuery) -> Source:
             rows = rows.filter(Match.is_open(), leaderboard=Subquery(board))
         return Source(rows, "sequence", "pk", frozenset({"tournament", "state"}))
     return _from_state(query) or _from_all(query)
+
+
+def _has_copies(tournament: int | None) -> bool:
+    """Say whether matches of a tournament were known: those have no attempt of their own."""
+    known = Tournament.objects.filter(n_known__gt=0)
+    return tournament is not None and known.filter(pk=tournament).exists()
 
 
 def _from_state(query: MatchQuery) -> Source | None:
@@ -321,6 +344,8 @@ def _fits(query: MatchQuery, one: _Candidate) -> bool:
         (query.leaderboard, one.leaderboard),
     )
     if any(asked not in ("", None, value) for asked, value in compared):
+        return False
+    if query.counted and not one.is_counted:
         return False
     if query.reason and not query.ending and query.reason not in (one.reason, one.void_reason):
         return False

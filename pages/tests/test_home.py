@@ -46,7 +46,7 @@ def test_boards_stand_with_leader_interval_matches_and_state(client: Client, bro
     )
     shown = standings.load_rows(board.pk)[0]["best"]
     assert f'data-label="P(best)">{shown}</td>' in page
-    assert f"leaderboard={board.name}&amp;state=done" in page
+    assert f"leaderboard={board.name}&amp;counted=yes" in page
     assert "at rest" in page
     assert "Nothing is rated yet" not in page
 
