@@ -8,16 +8,27 @@ from pages.contenders import Contender
 from pages.records import Record, count_records
 
 MAX_ENTRANTS = 30
+EVEN = 50
 Named = Agent | Contender
 
 
 class Cell(NamedTuple):
-    """The record of a row against a column, None where they did not meet."""
+    """The record of a row against a column, None where they did not meet.
 
-    opponent: Named
-    number: int
+    Its texts are made here and not by the template: there are hundreds. address: under /compare/.
+    """
+
     record: Record | None
     is_self: bool
+    share: str = ""
+    n: str = ""
+    title: str = ""
+    address: str = ""
+
+    @property
+    def side(self) -> str:
+        """Return on which side of half the points it is."""
+        return "below" if self.record and self.record.percent < EVEN else "above"
 
 
 class Row(NamedTuple):
@@ -70,15 +81,22 @@ def build_crosstable(
 
 def build_rows(agents: Sequence[Named], records: Mapping[tuple[int, int], Record]) -> list[Row]:
     """Return each agent's record against each of the others."""
-    numbered = list(enumerate(agents, 1))
     return [
         Row(
             number,
             agent,
-            [
-                Cell(other, place, records.get((agent.pk, other.pk)), is_self=agent == other)
-                for place, other in numbered
-            ],
+            [_describe_cell(agent, other, records.get((agent.pk, other.pk))) for other in agents],
         )
-        for number, agent in numbered
+        for number, agent in enumerate(agents, 1)
     ]
+
+
+def _describe_cell(agent: Named, other: Named, record: Record | None) -> Cell:
+    if agent.pk == other.pk:
+        return Cell(None, is_self=True)
+    address = f"{agent.pk}/{other.pk}/"
+    if not record:
+        return Cell(None, False, title=f"{agent} did not meet {other}", address=address)
+    won = f"{record.wins:,} won, {record.draws:,} drawn, {record.losses:,} lost"
+    title = f"{agent} against {other}: {won}"
+    return Cell(record, False, f"{record.percent}", f"{record.n:,}", title, address)

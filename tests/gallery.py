@@ -97,7 +97,10 @@ def pages_of_a_board() -> dict[str, str]:
 
 
 def _pages_of_what_waits() -> dict[str, str]:
-    running = factories.planned(420, agents=boards.SEARCHERS, game="connect_four", board="slow")
+    # Of a seed of its own: else all of it is known from the tournament that was played.
+    running = factories.planned(
+        420, agents=boards.SEARCHERS, game="connect_four", board="slow", seed=2
+    )
     boards.play_some(running, 60, boards.by_strength())
     Leaderboard.objects.filter(name="slow").update(title=f"Slow: {LONG}"[:120])
     held = Agent.objects.filter(name="random").latest("pk")

@@ -23,6 +23,16 @@ from matches.models.choices import PLAYS, Capability
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
 
+# Annotations of tournaments, in the order of Match.Needs: whether matches with these needs wait.
+PENDING_NEEDS = {
+    f"has_{needs.name.lower()}": Exists(
+        Match.objects.filter(
+            tournament=OuterRef("pk"), needs=needs.value, state=Match.State.PENDING.value
+        )
+    )
+    for needs in Match.Needs
+}
+
 SHORTEST_HASH = 6
 """A hash may be given by its beginning, of so many digits at least."""
 
@@ -159,11 +169,10 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
 
 
 def list_pending_needs(tournament_id: int) -> list[Match.Needs]:
-    """Return what the pending matches of a tournament need; one look-up per kind of needs."""
-    pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
-    # In the order of the index match_to_send: without it SQLite reads through the finished ones.
-    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
-    return [n for n in Match.Needs if in_order.filter(needs=n.value).first() is not None]
+    """Return what the pending matches of a tournament need: one query, a look-up by index each."""
+    one = Tournament.objects.filter(pk=tournament_id).annotate(**PENDING_NEEDS)
+    has_pending = one.values_list(*PENDING_NEEDS).first() or ()
+    return [needs for needs, has_any in zip(Match.Needs, has_pending, strict=False) if has_any]
 
 
 def describe_missing_for_check(*, now: datetime) -> str:

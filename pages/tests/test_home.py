@@ -30,7 +30,7 @@ def test_an_empty_installation_says_what_to_do_first(client: Client, broker: Red
         assert words in page
     for form in ("tournament", "agent", "campaign", "schedule"):
         assert f'href="/admin/matches/{form}/add/"' in page
-    assert "Running now" not in page
+    assert "Under way" not in page
 
 
 def test_boards_stand_with_leader_interval_matches_and_state(client: Client, broker: Redis) -> None:

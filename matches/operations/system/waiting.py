@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef
-
 from arena.messages import play_queue
 from matches.ledger.code_versions import is_held
 from matches.ledger.recorder_marks import Marked
@@ -18,6 +16,7 @@ from matches.operations.explanations.presence import Presence
 from matches.operations.system.sample import UnderWay
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import format_count
+from matches.store.selectors import PENDING_NEEDS
 
 MAX_LISTED = 20
 MAX_PAUSED = 5
@@ -44,7 +43,7 @@ def list_under_way(
     active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
     paused = Tournament.objects.filter(state=Tournament.State.PAUSED).order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
-    tournaments = [*active.annotate(**_PENDING)[:MAX_LISTED], *paused[:MAX_PAUSED]]
+    tournaments = [*active.annotate(**PENDING_NEEDS)[:MAX_LISTED], *paused[:MAX_PAUSED]]
     alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
     there = Presence(alive, Marked(0, now), now)
@@ -63,16 +62,6 @@ def list_under_way(
         )
         for tournament in tournaments
     ]
-
-
-_PENDING = {
-    f"has_{needs.name.lower()}": Exists(
-        Match.objects.filter(
-            tournament=OuterRef("pk"), needs=needs.value, state=Match.State.PENDING.value
-        )
-    )
-    for needs in Match.Needs
-}
 
 
 def _read_held(orders: Iterable[tuple[Any, ...]]) -> _Held:
