@@ -1,7 +1,7 @@
 """One order of locking for all who write matches.
 
-Turns, campaigns, orders, matches, tournaments, leaderboards; within each by primary key, until the
-commit. Two transactions that take the same rows in two orders end in a deadlock, and PostgreSQL
+Turns, workers, campaigns, orders, matches, tournaments, leaderboards; of each by primary key, until
+the commit. Two transactions that take the same rows in two orders end in a deadlock, and PostgreSQL
 then ends one of them. SQLite lets one write at a time.
 """
 
