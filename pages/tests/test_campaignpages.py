@@ -55,6 +55,7 @@ def test_a_verdict_stands_on_the_page_of_its_tournament(client: Client) -> None:
     page = _page(client, campaign)
     assert "Which agent is the best?" in page
     assert "level:95 is the best" in page
+    assert "First by rating" not in page
     assert "Decided: it is as sure as was asked for." in page
     assert f"matches played {campaign.n_played}" in page
     assert "a round robin would have needed about" in page
