@@ -15,6 +15,8 @@ from pages.replays import Move, Replay
 PGN_WIDTH: Final = 79
 _COLUMNS: Final = "ABCDEFGHJ"  # of a go board: without I
 _SIZE: Final = 9
+# A space that no line is broken at: programs that look for the time expect it whole.
+_UNBROKEN: Final = "\0"
 _PGN_SPECIAL, _SGF_SPECIAL = '"\\', "]\\"
 
 
@@ -58,10 +60,11 @@ def write_pgn(replay: Replay, heading: Heading, notes: Notes) -> str:
         words += [f"{n // 2 + 1}."] if n % 2 == 0 else []
         words.append(move.name)
         took_s = notes.get(move.number, NOTHING).took_s
-        words += [] if took_s is None else ["{[%emt", f"{format_clock(took_s)}]}}"]
+        words += [] if took_s is None else [f"{{[%emt{_UNBROKEN}{format_clock(took_s)}]}}"]
         if n + 1 == len(replay.opening):
             words.append("{the opening, drawn from the game seed}")
-    return "\n".join((*lines, "", *wrap(" ".join((*words, result)), PGN_WIDTH), ""))
+    text = "\n".join((*lines, "", *wrap(" ".join((*words, result)), PGN_WIDTH), ""))
+    return text.replace(_UNBROKEN, " ")
 
 
 def format_clock(seconds: float) -> str:

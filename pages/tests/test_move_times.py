@@ -103,9 +103,11 @@ def test_the_json_file_has_them_as_numbers_or_null(client: Client, match: Match)
 def test_pgn_has_the_time_of_each_move_as_chess_programs_read_it() -> None:
     replay = _replay("chess")
     notes = {move.number: MoveNote(3661.5, None) for move in replay.moves[1:]}
-    text = " ".join(notation.write_pgn(replay, HEADING, notes).split())
+    text = notation.write_pgn(replay, HEADING, notes)
     assert text.count("{[%emt 1:01:01.500]}") == len(replay.moves) - 1
     first, second = replay.moves[:2]
+    assert max(map(len, text.splitlines())) <= 79
+    text = " ".join(text.split())
     assert f"{first.name} " in text.split("{[%emt")[0]
     assert f"{second.name} {{[%emt 1:01:01.500]}}" in text
 
