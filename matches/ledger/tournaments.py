@@ -1,5 +1,6 @@
 """Schedule, pause, resume, extend and cancel tournaments."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -39,6 +40,7 @@ from matches.store.catalog import game_problem
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
 _STATES = Tournament.State
+MOST_NAMED = 10
 
 
 def open_leaderboard(
@@ -127,10 +129,10 @@ def check_agents(
                 "agents",
                 f"{agent.name!r} plays {agent.game}, the leaderboard is of {leaderboard.game}",
             )
-    names = [agent.name for agent in agents]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
+    n_entered = Counter(agent.name for agent in agents)
+    if twice := sorted(name for name, n in n_entered.items() if n > 1):
+        named = f"{', '.join(twice[:MOST_NAMED])}{' and more' if twice[MOST_NAMED:] else ''}"
+        raise BadInputError("agents", f"self-play is not rated: {named} entered twice")
     for agent in agents:
         if agent.is_retired:
             raise BadInputError("agents", f"{agent.name!r} is retired")

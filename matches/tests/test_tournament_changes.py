@@ -12,6 +12,7 @@ from matches.ledger.tournaments import (
     cancel_tournament,
     check_agents,
     extend_tournament,
+    open_leaderboard,
     pause_tournament,
     resume_tournament,
 )
@@ -191,3 +192,23 @@ def test_an_agent_of_another_game_is_refused_as_such_though_the_names_are_equal(
         check_agents(board, [own, other])
     with pytest.raises(BadInputError, match="self-play is not rated: random entered twice"):
         check_agents(board, [own, own])
+
+
+class _Name(str):
+    """A name that counts how often it is compared."""
+
+    __slots__ = ()
+    n_compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Name.n_compared += 1
+        return str(self) == other
+
+    __hash__ = str.__hash__
+
+
+def test_a_hundred_thousand_agents_are_not_compared_each_with_each(broker: Redis) -> None:
+    board = open_leaderboard("many", game="skill_game")
+    agents = [Agent(pk=n, name=_Name(f"a{n}"), game="skill_game") for n in range(1, 301)]
+    check_agents(board, agents)
+    assert _Name.n_compared < 10 * len(agents)
