@@ -79,7 +79,10 @@ def schedule_tournament(client: Client, options: Namespace) -> Answer:
     )
     if options.watch:
         return watch_tournament(client, made.id, is_json=options.json, timeout_s=None)
-    return Answer(made, f"{_describe_tournament(made)}\n`evalsite watch {made.id}` follows it")
+    # Such as a warning that so many matches may end it before its final.
+    notes = [] if options.json else client.tournaments.explain(made.id).notes
+    lines = [_describe_tournament(made), *(f"Note: {note}" for note in notes)]
+    return Answer(made, "\n".join([*lines, f"`evalsite watch {made.id}` follows it"]))
 
 
 def show_tournaments(client: Client, options: Namespace) -> Answer:

@@ -49,3 +49,11 @@ def test_the_client_raises_what_names_the_field(agents: list[int]) -> None:
             leaderboard="short", agents=agents, name="cup", pairing="knockout", n_matches=4
         )
     assert REFUSAL in str(refused.value)
+
+
+def test_what_only_luck_brings_to_its_end_is_noted(evalsite: Evalsite, agents: list[int]) -> None:
+    assert len(agents) == len(NAMES)
+    few = ("schedule", "-l", "short", *NAMES, "--pairing", "knockout", "-n", 14, "--paused")
+    assert "Note: 14 matches may end it before the final" in ok(evalsite(*few))
+    enough = ("schedule", "-l", "short", *NAMES, "--pairing", "knockout", "-n", 18, "--paused")
+    assert "may end it" not in ok(evalsite(*enough))
