@@ -118,7 +118,7 @@ def test_every_page_about_campaigns_is_sound_in_every_size_and_light(site: Site)
 def _pages() -> dict[str, str]:
     board = _rated_board()
     decided = _to_the_verdict(_campaign(board))
-    again = _campaign(board, name="again", error=1e-9)
+    again = _campaign(board, "rank_all", name="again", error=1e-9)
     _turn(again)
     test = _campaign(board, "sprt", n_agents=2, name="test", parameters={"elo0": 0, "elo1": 20})
     for _ in range(3):

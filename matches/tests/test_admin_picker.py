@@ -12,8 +12,10 @@ from redis import Redis
 
 from matches.admin import picker
 from matches.artifacts.agents import register_spelled_agent
+from matches.ledger import planning
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Checkpoint, Leaderboard, Rating, Tournament
+from matches.tests import factories
 from matches.tests.factories import NOW
 from matches.tests.test_admin_pages import form as form
 
@@ -164,6 +166,16 @@ def test_an_estimate_is_shown_and_nothing_is_started(
     assert "errornote" not in page
     assert not Tournament.objects.exists()
     assert not Campaign.objects.exists()
+
+
+def test_an_estimate_leaves_out_what_is_known_already(
+    admin_client: Client, broker: Redis, form: dict[str, Any]
+) -> None:
+    admin_client.post(ADD, {**form, "n_matches": "12"})
+    planning.plan_scheduled(now=NOW)
+    factories.play_all(broker)
+    page = admin_client.post(ADD, {**form, "estimate": "1"}).content.decode()
+    assert "12, not played again: 8 are left to play" in page
 
 
 def test_an_estimate_of_what_cannot_be_says_why(admin_client: Client, form: dict[str, Any]) -> None:
