@@ -166,7 +166,7 @@ def describe_first(
     first = [line for line in results.lines if line.place == 1]
     if in_rounds is not None and not _has_leader(tournament, in_rounds):
         return None
-    if not first or (in_rounds is None and not results.is_whole):
+    if not first or (in_rounds is None and not _is_complete(tournament, results)):
         return None
     is_shared = len(first) > 1
     agents = [line.agent for line in first[:MOST_NAMED]]
@@ -180,6 +180,12 @@ def describe_first(
         n_more,
         _describe_score(first[0], is_shared=is_shared, by_rating=results.by_rating),
     )
+
+
+def _is_complete(tournament: Tournament, results: Results) -> bool:
+    """Say whether all is counted; of one that is over also what came since others looked."""
+    is_latest = results.n_matches == tournament.n_done
+    return results.is_whole and (is_latest or tournament.state not in Tournament.OVER)
 
 
 def _has_leader(tournament: Tournament, in_rounds: InRounds) -> bool:

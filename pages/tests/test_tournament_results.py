@@ -85,6 +85,16 @@ def test_the_standings_are_those_of_its_own_matches(client: Client) -> None:
     assert _headline(client, tournament) == f"Won by {names[0]} with 100.0 % of the points"
 
 
+def test_nobody_has_won_by_standings_that_were_made_before_the_end(client: Client) -> None:
+    tournament = factories.planned(12)
+    boards.play_some(tournament, 6, _first_agent_wins)
+    assert _headline(client, tournament).startswith("In the lead: ")
+    boards.play_some(tournament, 6, _first_agent_wins)
+    kept = client.get(f"/tournaments/{tournament.pk}/").content.decode()
+    assert "Won by" not in kept
+    assert _headline(client, tournament).startswith("Won by ")
+
+
 def test_a_shared_first_place_is_said_plainly(client: Client) -> None:
     tournament = factories.planned(12)
     boards.play_some(tournament, 12, _draw)
