@@ -1,12 +1,15 @@
 """What commands answer: as tables for people, as JSON for programs."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
 from typing import Any
 
 SMALL, SIGNIFICANT = 10, 2
+# Names are chosen by whoever registers an agent: none may move the cursor of who reads it.
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 Table = Sequence[Sequence[object]]
 
 
@@ -62,6 +65,10 @@ def format_counts(counts: tuple[int, int, int]) -> str:
 
 
 def _format_cell(value: object) -> str:
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", _write_value(value))
+
+
+def _write_value(value: object) -> str:
     match value:
         case None:
             return "-"
