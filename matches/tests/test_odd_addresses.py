@@ -29,6 +29,8 @@ READ: dict[str, tuple[str, ...]] = {
     "/compare/{agent}/{other}/": ("leaderboard", "before"),
     "/search/": ("q",),
     "/login/": ("next",),
+    "/admin/matches/agent/": ("q", "game__exact", "p"),
+    "/admin/matches/match/": ("q", "state__exact"),
     "/admin/matches/agent/pick/": ("leaderboard", "agents", "agents-find", "agents-add"),
     "/admin/matches/tournament/add/": ("leaderboard", "agents"),
 }
