@@ -14,8 +14,9 @@ from matches.models import Agent, Rating, SeasonRow
 from matches.operations import explain
 from matches.store.catalog import game_title, policy_title
 from matches.store.clock import db_now
-from pages import agent_history, agentmatches, campaignpages, lineages, records
+from pages import agentmatches, campaignpages, lineages, records
 from pages.paging import read_optional_number
+from pages.plots import agent_history
 from pages.seating import name_record
 
 MAX_BOARDS = 20

@@ -12,7 +12,7 @@ from django.db.models import OuterRef, Subquery
 from arena.ratings.base import Z95
 from matches.models import Leaderboard, Rating, Tournament
 from matches.store.catalog import game_problem, game_title
-from matches.store.explanation import format_percent, format_since
+from matches.store.formats import format_percent, format_since
 
 
 class Leader(NamedTuple):

@@ -19,14 +19,12 @@ from matches.ratings.standings import TOP, Row
 from matches.store.catalog import game_problem, game_title
 from matches.store.clock import db_now
 from pages import (
-    board_history,
     board_list,
     board_table,
     campaignpages,
     elo,
     filters,
     rowtexts,
-    strength_plots,
     transitivity,
     winrates,
 )
@@ -35,6 +33,7 @@ from pages.columns import list_columns
 from pages.downloads.files import MAX_ROWS, read_form, send_table
 from pages.filters import View
 from pages.paging import cut_page, read_number
+from pages.plots import board_history, strength
 from pages.seating import name_record
 
 N_RECENT_BOARDS = 12
@@ -121,7 +120,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
 def _draw_board(board: Leaderboard, rows: list[Row]) -> dict[str, Any]:
     # Only the first page of the whole board has these: they say nothing about a part of the rows.
     return {
-        "plots": strength_plots.draw_plots(board.pk, rows),
+        "plots": strength.draw_plots(board.pk, rows),
         "history": board_history.draw_history(board, rows),
         "matrix": winrates.build_matrix(board.pk, rows) if len(rows) > 1 else [],
         "rates": board_history.draw_rates(board),

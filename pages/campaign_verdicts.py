@@ -7,7 +7,7 @@ from django.db.models import Q
 from matches.campaigns import endings, results
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign, Entrant
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 
 N_NAMED = 6
 """Agents of a likeliest order that are named in a line."""

@@ -20,9 +20,10 @@ from matches.operations import explain
 from matches.ratings import standings
 from matches.ratings.closed_prefix import find_waiting_results
 from matches.store.clock import db_now
-from matches.store.explanation import format_percent
 from matches.store.fast_store import get_or_make
-from pages import campaign_curve, campaign_verdicts
+from matches.store.formats import format_percent
+from pages import campaign_verdicts
+from pages.plots import campaign_curve
 
 N_CHANCES = 20
 N_LISTED = 8

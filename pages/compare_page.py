@@ -16,8 +16,8 @@ from matches.ratings.rank_ranges import RankRange, find_rank_ranges
 from matches.store.catalog import game_title
 from pages.crosstables import Crosstable, build_rows
 from pages.lists.address import BAD_REQUEST, BadAddressError, Chip, find_agents
+from pages.plots.strength import draw_runs
 from pages.records import count_records
-from pages.run_plots import draw_runs
 from pages.seating import name_record
 
 MAX_AGENTS = 12
@@ -107,10 +107,11 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
         key=lambda agent: ranges[agent.pk].rank if agent.pk in ranges else len(ranges) + 10**9,
     )
     runs = {rating.run for rating in rows.values() if rating.run and rating.step is not None}
+    plot = draw_runs(board.pk, runs) if runs else None
     return {
         "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
         "axis": standings.fit_axis(shown.values()),
         "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
         "crosstable": Crosstable(build_rows(ordered, count_records(board.pk, pks)), len(agents)),
-        "plot": draw_runs(board.pk, runs) if runs else None,
+        "plots": [plot] if plot else [],
     }

@@ -16,7 +16,7 @@ from matches.operations.system.display import format_state
 from matches.operations.system.sample import SystemState
 from matches.ratings import standings
 from matches.store.clock import db_now
-from matches.store.explanation import format_span
+from matches.store.formats import format_span
 from pages import board_list, campaignpages
 from pages.mending import list_acts
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from matches.models import Attempt, Tournament
 from matches.store import selectors
-from matches.store.explanation import format_span
+from matches.store.formats import format_pace, format_span
 
 WINDOW = timedelta(minutes=1)
 # Attempts of all tournaments that are read: at a high pace they cover less than a minute.
@@ -44,6 +44,5 @@ def measure_pace(tournament: Tournament, *, now: datetime) -> Pace:
         return Pace("0 matches/s", "unknown: no match of it ended within the last minute")
     # At least a second: a burst of matches that ended at once has no rate.
     rate = n_ended / max((now - start).total_seconds(), 1.0)
-    words = f"{rate:,.1f} matches/s" if rate >= 1 else f"{60 * rate:.2g} matches/min"
     left = selectors.read_progress(tournament).pending
-    return Pace(words, f"about {format_span(ceil(left / rate))}")
+    return Pace(format_pace(rate), f"about {format_span(ceil(left / rate))}")

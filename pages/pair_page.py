@@ -15,7 +15,7 @@ from matches.models import Agent, Campaign, Entrant, Leaderboard, PairCount, Rat
 from matches.models.choices import question_choices
 from matches.ratings.comparisons import compare_agents
 from matches.store.catalog import game_problem, game_title
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 from matches.store.match_search import MatchQuery, find_matches
 from pages import campaignpages, pair_numbers
 from pages.match_list import seat_matches

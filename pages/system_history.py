@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from matches.models import SystemMinute
 from matches.operations.system.minutes import KEPT
+from pages.plots.charts import MIN_POINTS
 
 STEP = timedelta(minutes=10)
 N_STEPS = KEPT // STEP
-# Below so many points a line says nothing yet.
-MIN_POINTS = 3
 # Where the highest point stands, in percent from below, as in the lines of the last minutes.
 HIGHEST = 90
 

@@ -12,9 +12,9 @@ from arena.trajectories import TrajectoryError, read_values
 from matches.artifacts.trajectories import STORAGE
 from matches.models import Match, TrajectoryPiece
 from matches.store import blobs
-from matches.store.explanation import format_span
-from pages import charts
-from pages.charts import Scale, Tick
+from matches.store.formats import format_span
+from pages.plots import charts
+from pages.plots.charts import Scale, Tick
 from pages.replays import Move
 
 HEIGHT = 150
@@ -38,6 +38,11 @@ class Curve(NamedTuple):
     lines: list[Line]
     levels: list[Tick]
     last: int
+
+    @property
+    def is_early(self) -> bool:
+        """Return True where words stand instead of a curve."""
+        return sum(line.n for line in self.lines) < charts.MIN_POINTS
 
 
 class SeatTime(NamedTuple):
@@ -111,10 +116,7 @@ def draw_curve(notes: Mapping[int, MoveNote], moves: Sequence[Move]) -> Curve | 
         own = [move.number for move in valued if move.seat == seat]
         points = [(100 * n / len(moves), scale.place(values[n])) for n in own]
         lines.append(Line(seat, charts.join_points(points), len(own)))
-    levels = [
-        Tick(scale.place(value), f"{value:+.3g}" if value else "0") for value in (most, 0, -most)
-    ]
-    return Curve(HEIGHT, lines, levels, len(moves))
+    return Curve(HEIGHT, lines, scale.list_ticks(), len(moves))
 
 
 def draw_times(notes: Mapping[int, MoveNote], moves: Sequence[Move]) -> Bars | None:

@@ -7,7 +7,6 @@ from matches.ratings.standings import Row
 from pages.records import Record, count_records
 
 N_AGENTS = 20
-EVEN = 50
 
 
 class Cell(NamedTuple):
@@ -17,11 +16,6 @@ class Cell(NamedTuple):
     n: int
     score: int
     title: str
-
-    @property
-    def strength(self) -> int:
-        """Return how far the score is from even, 0 to 100: how strongly the cell is coloured."""
-        return 2 * abs(self.score - EVEN)
 
 
 class Line(NamedTuple):

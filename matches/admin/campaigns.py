@@ -25,7 +25,7 @@ from matches.models import Agent, Alarm, Campaign, Leaderboard
 from matches.options import options_of
 from matches.plans import CampaignPlan, columns_of
 from matches.store.clock import db_now
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 
 ASKED = ("question", "parameters", "error", "margin")
 LIMITS = tuple(name for name in columns_of(CampaignPlan, Campaign) if name not in ASKED)

@@ -6,7 +6,7 @@ from datetime import datetime
 from matches.campaigns.texts import LabelledText, describe_costs
 from matches.ledger import costs
 from matches.models import Agent, Leaderboard
-from matches.store.explanation import format_count
+from matches.store.formats import format_count
 
 
 def describe_estimate(

@@ -31,7 +31,7 @@ from matches.operations.system.display import Shown, Table, format_state
 from matches.operations.system.sample import SystemState
 from matches.store import selectors
 from matches.store.clock import db_now
-from matches.store.explanation import format_ago, format_count, format_span
+from matches.store.formats import format_ago, format_count, format_pace, format_span
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def _measure_running(
         percent = 100 * tournament.n_closed // max(1, tournament.n_matches)
         closed = f"{tournament.n_closed:,} of {tournament.n_matches:,}"
         rate = n_ended[tournament.pk] / seconds
-        pace, remaining = f"{rate:.3g}/s", "not known"
+        pace, remaining = format_pace(rate), "not known"
         if tournament.state == _STATES.PAUSED:
             pace, remaining = "-", "it is paused"
         elif rate:

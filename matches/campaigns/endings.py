@@ -8,7 +8,7 @@ from arena.verdicts.sprt import Decision
 from matches.campaigns.sprt import read_test
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 
 ANSWERED: Final = (StopReason.DECIDED.value, StopReason.WITHIN_MARGIN.value)
 """Why a campaign ended, where it ended with an answer."""

@@ -14,7 +14,7 @@ from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.models import Campaign
 from matches.ratings.closed_prefix import WaitingResults
-from matches.store.explanation import format_percent, format_span
+from matches.store.formats import format_percent, format_span
 
 _HOUR_S = 3_600
 _SMALL, _MANY = 10, 1_000

@@ -16,7 +16,7 @@ from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.operations.system import pushing
 from matches.store import disk, fast_store
-from matches.store.explanation import format_span
+from matches.store.formats import format_span
 
 CONTROL_WITHIN = timedelta(seconds=10)
 RECORDER_WITHIN_S = 10.0

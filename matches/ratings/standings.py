@@ -7,6 +7,7 @@ change too small to be seen is no change.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from math import ceil, floor, log10
+from statistics import median
 from typing import NamedTuple, TypedDict
 
 from django.db.models import Case, QuerySet, When
@@ -18,7 +19,7 @@ from matches.ratings.p_best import compute_chances, compute_p_best
 from matches.ratings.rank_ranges import Ladder, build_ladder, read_ladder
 from matches.store import selectors
 from matches.store.catalog import policy_title
-from matches.store.explanation import format_percent
+from matches.store.formats import format_pace, format_percent
 
 # Rows that are live; a longer board has plain pages for the rest.
 TOP = 200
@@ -27,6 +28,8 @@ N_TOURNAMENTS = 4
 _N_TICKS = 6
 _N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
 _ROUNDING = 1e-9
+CUT = 3.0
+"""An interval so many times as wide as most ends at the edge of a board's axis."""
 _STATES = Tournament.State
 
 
@@ -302,23 +305,38 @@ def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -
 
 
 def fit_axis(shown: Iterable[Row]) -> Axis:
-    """Return limits close around all intervals, rounded so that the scale seldom moves."""
-    return fit_axis_to([float(end) for r in shown for end in (r["low"], r["high"])])
+    """Return limits close around the ratings and their intervals.
+
+    Of an interval much wider than most a part is left out: it would make all others short.
+    """
+    intervals = [(float(row["low"]), float(row["high"])) for row in shown]
+    reach = CUT * median(high - low for low, high in intervals) / 2 if intervals else 0.0
+    ends: list[float] = []
+    for low, high in intervals:
+        middle = (low + high) / 2
+        ends += [max(low, middle - reach), min(high, middle + reach)]
+    return fit_axis_to(ends)
 
 
 def fit_axis_to(ratings: Sequence[float]) -> Axis:
-    """Return limits close around these ratings."""
+    """Return limits close around these ratings, rounded so that the scale seldom moves."""
     limits = ratings or [0.0, 2 * MU]
-    finest = (max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0
-    power = float(10 ** floor(log10(finest)))
     # A hair above a round step still gets it: rounding must not double the scale.
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= finest * 0.999)
+    step = find_round_step(0.999 * (max(limits) - min(limits)) / (_N_TICKS - 1))
     part = step / _N_PARTS
     low, high = floor(min(limits) / part) * part, ceil(max(limits) / part) * part
     high = max(high, low + step)
     marks = range(ceil(low / step - _ROUNDING), floor(high / step + _ROUNDING) + 1)
     ticks: list[Tick] = [{"at": n * step, "label": f"{n * step:g}"} for n in marks]
     return {"low": low, "high": high, "step": step, "ticks": ticks}
+
+
+def find_round_step(finest: float) -> float:
+    """Return the least of 1, 2, 5 times a power of ten that is not below; 1 for nothing."""
+    if finest <= 0:
+        return 1.0
+    power = float(10 ** floor(log10(finest)))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= finest)
 
 
 def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
@@ -329,8 +347,7 @@ def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
     whole = max(so_far.n_matches, 1)
     elapsed_s, pace = selectors.compute_elapsed_s(shown, now=now), ""
     if elapsed_s > 0 and so_far.completed:
-        per_s = so_far.completed / elapsed_s
-        pace = f"{per_s:,.1f} matches/s" if per_s >= 1 else f"{60 * per_s:.2g} matches/min"
+        pace = format_pace(so_far.completed / elapsed_s)
     return {
         "id": shown.pk,
         "name": shown.name,

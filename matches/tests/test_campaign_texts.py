@@ -8,7 +8,7 @@ from arena.verdicts.paired_blocks import compare_blocks
 from matches.campaigns import texts
 from matches.campaigns.forecasting import LIMIT
 from matches.models import Campaign, Tournament
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 
 
 def _plain(text: str) -> str:

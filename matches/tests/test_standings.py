@@ -1,5 +1,7 @@
 """What a leaderboard shows."""
 
+from statistics import median
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,16 +21,35 @@ def _rows(limits: list[tuple[str, str]]) -> list[Row]:
 
 
 @given(st.lists(st.tuples(number, number), min_size=1))
-def test_the_axis_holds_every_interval_in_few_round_steps(limits: list[tuple[str, str]]) -> None:
+def test_the_axis_holds_every_rating_in_few_round_steps(limits: list[tuple[str, str]]) -> None:
     rows = _rows(limits)
     axis = standings.fit_axis(rows)
-    assert axis["low"] <= min(float(row["low"]) for row in rows) + 1e-9
-    assert axis["high"] >= max(float(row["high"]) for row in rows) - 1e-9
+    widths = [float(row["high"]) - float(row["low"]) for row in rows]
+    for row, width in zip(rows, widths, strict=True):
+        middle = float(row["low"]) + width / 2
+        # An interval is drawn whole unless it is much wider than most.
+        reach = min(width, standings.CUT * median(widths)) / 2
+        assert axis["low"] <= middle - reach + 1e-9
+        assert axis["high"] >= middle + reach - 1e-9
     assert 1 <= len(axis["ticks"]) <= 8
     spread = axis["high"] - axis["low"]
     for tick in axis["ticks"]:
         assert -1e-9 <= (tick["at"] - axis["low"]) / spread <= 1 + 1e-9
         assert float(tick["label"]) == pytest.approx(tick["at"])
+
+
+def test_one_wide_interval_does_not_make_all_others_short() -> None:
+    close = [("20.00", "22.00"), ("21.00", "23.00"), ("22.00", "24.00")]
+    axis = standings.fit_axis(_rows([*close, ("5.00", "40.00")]))
+    assert 18 <= axis["low"] <= 20
+    assert 24 <= axis["high"] <= 26
+
+
+@given(st.floats(1e-12, 1e12))
+def test_a_round_step_is_one_two_or_five(finest: float) -> None:
+    step = standings.find_round_step(finest)
+    assert finest <= step <= 2.5 * finest * (1 + 1e-9)
+    assert f"{step:.0e}"[0] in "125"
 
 
 def test_without_rows_the_axis_is_that_of_the_prior() -> None:

@@ -17,11 +17,15 @@ SPACES: Final = re.compile(r"\s+")
 
 
 class PageTable(NamedTuple):
-    """A table of a page: its caption, the names over its columns, its cells as they are written."""
+    """A table of a page: its caption, the names over its columns, its cells as they are written.
+
+    name: its id on the page, where it has one.
+    """
 
     caption: str
     names: list[str]
     rows: list[list[str]]
+    name: str = ""
 
 
 def read_tables(html: str) -> list[PageTable]:
@@ -73,7 +77,7 @@ class _Reader(HTMLParser):
         if tag == "table":
             self._depth += 1
             if self._depth == 1:
-                self.tables.append(PageTable("", [], []))
+                self.tables.append(PageTable("", [], [], dict(attrs).get("id") or ""))
         if self._depth != 1:
             return
         if tag in ("th", "td", "caption"):

@@ -1,9 +1,11 @@
 """Answers for every page that is asked for its tables and plots as files.
 
-`?files` lists them; `?table=2&format=csv` (or parquet) and `?plot=1&format=svg` send one. The page
-is made as ever and read: what a visitor may see, and nothing else, can be fetched.
+`?files` lists them; `?table=2&format=csv` (or parquet) and `?plot=1&format=svg` send one, by its
+place or by its id on the page. The page is made as ever and read: what a visitor may see, and
+nothing else, can be fetched.
 """
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -62,7 +64,7 @@ def _send_table(request: HttpRequest, tables: list[PageTable]) -> HttpResponseBa
     form = request.GET.get("format", "")
     if form not in FORMS:
         return _refuse(request, f"format must be one of {', '.join(FORMS)}, got {form[:40]!r}")
-    number = _read_place(request, TABLE, len(tables))
+    number = _read_place(request, TABLE, [table.name for table in tables])
     if number is None:
         return _refuse(request, _describe_range(request, TABLE, len(tables)))
     table = tables[number - 1]
@@ -74,7 +76,7 @@ def _send_plot(request: HttpRequest, plots: list[Plot]) -> HttpResponse:
     form = request.GET.get("format", SVG)
     if form != SVG:
         return _refuse(request, f"format of a plot must be {SVG}, got {form[:40]!r}")
-    number = _read_place(request, PLOT, len(plots))
+    number = _read_place(request, PLOT, [plot.name for plot in plots])
     if number is None:
         return _refuse(request, _describe_range(request, PLOT, len(plots)))
     plot = plots[number - 1]
@@ -83,8 +85,11 @@ def _send_plot(request: HttpRequest, plots: list[Plot]) -> HttpResponse:
     return HttpResponse(plot.svg, content_type="image/svg+xml", headers=headers)
 
 
-def _read_place(request: HttpRequest, name: str, highest: int) -> int | None:
-    return parse_number(request.GET[name], highest=highest) or None
+def _read_place(request: HttpRequest, name: str, ids: Sequence[str]) -> int | None:
+    """Return the place on the page of what is named by its id or by that place itself."""
+    if (given := request.GET[name]) in filter(None, ids):
+        return ids.index(given) + 1
+    return parse_number(given, highest=len(ids)) or None
 
 
 def _describe_range(request: HttpRequest, name: str, n: int) -> str:

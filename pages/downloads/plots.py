@@ -43,17 +43,21 @@ PICTURE_CLASS: Final = "drawn"
 
 
 class Plot(NamedTuple):
-    """A plot of a page: what it shows, and the picture of it."""
+    """A plot of a page: what it shows, and the picture of it; name: its id, where it has one."""
 
     title: str
     svg: str
+    name: str = ""
 
 
 def read_plots(html: str) -> list[Plot]:
     """Return the plots of a page in their order."""
     reader = _Reader()
     reader.feed(html)
-    return [Plot(title, _frame(title, height, parts)) for title, height, parts in reader.plots]
+    drawn = zip(reader.plots, reader.names, strict=True)
+    return [
+        Plot(title, _frame(title, height, parts), name) for (title, height, parts), name in drawn
+    ]
 
 
 def escape(text: str) -> str:
@@ -78,14 +82,13 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.plots: list[tuple[str, float, list[str]]] = []
+        self.names: list[str] = []
         self._captions: dict[str, str] = {}
         self._caption = ""
         self._open: list[tuple[str, str]] = []
         """The open elements of a plot: tag on the page and in the picture, empty: left out."""
         self._is_skipped = False
         self._name = ""
-        self._is_below = False
-        """Within the first and the last moment of a plot, which stand below it."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -98,8 +101,6 @@ class _Reader(HTMLParser):
             # Anew at its end: the last of them is the nearest.
             self._captions.pop(self._caption, None)
             self._captions[self._caption] = ""
-        elif tag == "div":
-            self._is_below = given.get("class") == "ends" and bool(self.plots)
         elif tag == "span" and self.plots and (at := MEASURE.search(given.get("data-vars", ""))):
             hidden = "hidden" in given
             self._name = "" if hidden else f'class="{escape(given.get("class", ""))}" y="{at[1]}"'
@@ -112,25 +113,16 @@ class _Reader(HTMLParser):
             text = f'<text x="{WIDTH + 8}" dy="4" {self._name}>{escape(data.strip())}</text>'
             self.plots[-1][2].append(text)
             self._name = ""
-        elif self._is_below and data.strip():
-            self._write_end(data.strip())
         elif self._caption:
             self._captions[self._caption] += data
 
     def handle_endtag(self, tag: str) -> None:
         if not self._open:
             self._caption = "" if tag in CAPTIONS else self._caption
-            self._is_below = self._is_below and tag != "div"
         elif self._open[-1][0] == tag:
             _, written = self._open.pop()
             if written and not self._is_skipped:
                 self.plots[-1][2].append(f"</{written}>")
-
-    def _write_end(self, moment: str) -> None:
-        _, height, parts = self.plots[-1]
-        is_last = any('class="end"' in part for part in parts)
-        place = f'x="{WIDTH}" text-anchor="end"' if is_last else 'x="4"'
-        parts.append(f'<text class="end" {place} y="{height - 4:g}">{escape(moment)}</text>')
 
     def _begin_plot(self, given: dict[str, str]) -> None:
         self._is_skipped = PICTURE_CLASS in given.get("class", "").split()
@@ -142,6 +134,7 @@ class _Reader(HTMLParser):
         is_known = re.fullmatch(r"[\d.]+", height) is not None
         if not self._is_skipped:
             self.plots.append((title, float(height) if is_known else HEIGHT, []))
+            self.names.append(given.get("id", ""))
         size = {"width": str(WIDTH), "height": height if is_known else str(HEIGHT)}
         self._open_shape("svg", given | size)
 

@@ -6,7 +6,7 @@ from typing import Final
 from django import template
 from django.utils.html import format_html
 
-from matches.store.explanation import format_span
+from matches.store.formats import format_number, format_span
 
 register = template.Library()
 FORMS: Final = {
@@ -35,3 +35,9 @@ def moment(at: datetime | str | None, form: str = "minute") -> str:
 def span(seconds: float | None) -> str:
     """Return a length of time, such as 12 min; "" for None."""
     return "" if seconds is None else format_span(seconds)
+
+
+@register.filter
+def number(value: float | str | None, n_places: int = 0) -> str:
+    """Return a number with its thousands apart and so many decimals; "" for none."""
+    return "" if value is None or value == "" else format_number(float(value), n_places)

@@ -11,7 +11,7 @@ from redis import Redis
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.tests import boards
 from matches.tests.factories import later
-from pages import agent_history
+from pages.plots import agent_history
 
 pytestmark = pytest.mark.django_db
 

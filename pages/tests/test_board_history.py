@@ -13,8 +13,9 @@ from matches.models import Leaderboard, PairCount, Rating, RatingSnapshot
 from matches.ratings import snapshots, standings
 from matches.tests import boards
 from matches.tests.factories import NOW
-from pages import board_history, charts, winrates
-from pages.charts import LEFT, RIGHT
+from pages import winrates
+from pages.plots import board_history, charts
+from pages.plots.charts import LEFT, RIGHT
 
 pytestmark = pytest.mark.django_db
 

@@ -16,11 +16,12 @@ from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.plans import CampaignPlan
 from matches.ratings import standings
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
-from pages import campaign_curve, campaignpages
+from pages import campaignpages
+from pages.plots import campaign_curve
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

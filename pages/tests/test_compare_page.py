@@ -12,7 +12,7 @@ from redis import Redis
 from matches.models import Agent, Leaderboard, Rating
 from matches.ratings.rank_ranges import find_rank_ranges
 from matches.tests import boards, factories
-from pages import run_plots
+from pages.plots.strength import draw_runs
 from pages.tests.test_strength_plots import trained
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +134,7 @@ def test_runs_share_one_diagram(client: Client, board: Leaderboard) -> None:
     for run, steps in (("alpha", (0, 64, 128)), ("beta", (0, 32, 96)), ("gamma", (5,))):
         trained(board, steps, run=run)
     runs = ("alpha", "beta", "gamma")
-    plot = run_plots.draw_runs(board.pk, runs)
+    plot = draw_runs(board.pk, runs)
     assert plot is not None
     assert {one.run: len(one.points) for one in plot.series} == {"alpha": 3, "beta": 3, "gamma": 1}
     assert {one.number for one in plot.series} == {1, 2, 3}
@@ -150,8 +150,8 @@ def test_runs_share_one_diagram(client: Client, board: Leaderboard) -> None:
 
 def test_a_run_of_one_checkpoint_is_no_diagram(board: Leaderboard) -> None:
     trained(board, (0,), run="short")
-    assert run_plots.draw_runs(board.pk, ["short"]) is None
-    assert run_plots.draw_runs(board.pk, ["none"]) is None
+    assert draw_runs(board.pk, ["short"]) is None
+    assert draw_runs(board.pk, ["none"]) is None
 
 
 def test_queries_do_not_grow_with_agents_or_matches(client: Client, board: Leaderboard) -> None:

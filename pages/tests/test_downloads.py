@@ -267,15 +267,14 @@ def test_measures_and_names_of_a_plot_are_written_into_it() -> None:
     assert not re.search("777|onclick|href", plot.svg)
 
 
-def test_the_moments_below_a_plot_and_the_nearest_caption_belong_to_it() -> None:
+def test_the_nearest_caption_belongs_to_a_plot_and_its_id_is_its_name() -> None:
     first, second = read_plots(
-        "<h2>Rating</h2><svg height=90></svg><div class=ends><span>1 May</span> <span>2 May</span>"
-        "</div><p>3 May</p><figure><figcaption>Queue</figcaption><svg viewBox='0 0 9 9'/></figure>"
+        "<h2>Rating</h2><svg id=rated height=90></svg><p>3 May</p><figure><figcaption>Queue"
+        "</figcaption><svg viewBox='0 0 9 9'/></figure>"
     )
     assert (first.title, second.title) == ("Rating", "Queue")
-    assert '<text class="end" x="4" y="86">1 May</text>' in first.svg
-    assert '<text class="end" x="960" text-anchor="end" y="86">2 May</text>' in first.svg
-    assert "May" not in second.svg
+    assert (first.name, second.name) == ("rated", "")
+    assert "May" not in first.svg + second.svg
     assert 'viewBox="0 0 9 9"' in second.svg
 
 

@@ -18,7 +18,7 @@ from matches.models import Agent, Leaderboard, Match, PairCount, Rating, Tournam
 from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater
 from matches.ratings.comparisons import compare_agents
-from matches.store.explanation import format_percent
+from matches.store.formats import format_percent
 from matches.tests import boards
 from matches.tests.factories import NOW, later
 from pages import pair_numbers, pair_page

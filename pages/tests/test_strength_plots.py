@@ -16,7 +16,8 @@ from matches.ledger.tournaments import enter_agents, open_leaderboard
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
 from matches.ratings import standings
 from matches.tests.factories import NOW
-from pages import charts, strength_plots
+from pages.plots import charts, strength
+from pages.plots.steps import N_STEP_TICKS
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +67,7 @@ def board() -> Leaderboard:
 
 def test_points_go_right_with_the_step_and_up_with_the_rating(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
-    (plot,) = strength_plots.draw_plots(board.pk)
+    (plot,) = strength.draw_plots(board.pk)
     assert [point.step for point in plot.points] == list(GEOMETRIC)
     across = [point.x for point in plot.points]
     down = [point.y for point in plot.points]
@@ -75,29 +76,28 @@ def test_points_go_right_with_the_step_and_up_with_the_rating(board: Leaderboard
     assert down == sorted(set(down), reverse=True)
     assert all(p.y_high < p.y < p.y_low for p in plot.points)
     assert all(
-        p.y_high >= charts.TOP and p.y_low <= strength_plots.HEIGHT - charts.BOTTOM
-        for p in plot.points
+        p.y_high >= charts.TOP and p.y_low <= strength.HEIGHT - charts.BOTTOM for p in plot.points
     )
     assert len(plot.segments) == len(plot.points) - 1
 
 
 def test_steps_that_double_are_spaced_evenly(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
-    (plot,) = strength_plots.draw_plots(board.pk)
+    (plot,) = strength.draw_plots(board.pk)
     gaps = [b.x - a.x for a, b in zip(plot.points[2:], plot.points[3:], strict=False)]
     assert max(gaps) - min(gaps) < 0.1
 
 
 def test_a_step_that_is_missing_changes_no_scale(board: Leaderboard) -> None:
     trained(board, (0, 1_000, 2_000, 4_000, 5_000))
-    (plot,) = strength_plots.draw_plots(board.pk)
+    (plot,) = strength.draw_plots(board.pk)
     across = [point.x for point in plot.points]
     assert across[3] - across[2] == pytest.approx(2 * (across[1] - across[0]), abs=0.1)
 
 
 def test_steps_that_grow_evenly_are_spaced_evenly(board: Leaderboard) -> None:
     trained(board, range(1_000, 9_000, 1_000))
-    (plot,) = strength_plots.draw_plots(board.pk)
+    (plot,) = strength.draw_plots(board.pk)
     gaps = {round(b.x - a.x, 1) for a, b in zip(plot.points, plot.points[1:], strict=False)}
     assert len(gaps) == 1
 
@@ -108,10 +108,10 @@ def test_steps_that_grow_evenly_are_spaced_evenly(board: Leaderboard) -> None:
 )
 def test_marks_are_round_few_and_apart(board: Leaderboard, steps: Sequence[int]) -> None:
     trained(board, steps)
-    (plot,) = strength_plots.draw_plots(board.pk)
+    (plot,) = strength.draw_plots(board.pk)
     across = [tick.at for tick in plot.steps]
     assert across == sorted(across)
-    assert len(across) <= 2 * strength_plots.N_STEP_TICKS + 1
+    assert len(across) <= 2 * N_STEP_TICKS + 1
     assert all(charts.LEFT <= at <= charts.RIGHT for at in across)
     assert all(b - a > 5 for a, b in pairwise(across))
     assert len({tick.label for tick in plot.steps}) == len(across)
@@ -119,7 +119,7 @@ def test_marks_are_round_few_and_apart(board: Leaderboard, steps: Sequence[int])
 
 def test_numbers_are_those_of_the_board(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
-    (plot,) = strength_plots.draw_plots(board.pk)
+    (plot,) = strength.draw_plots(board.pk)
     rows = {row["agent"]: row for row in standings.load_rows(board.pk)}
     assert all(
         point.row[end] == rows[point.row["agent"]][end] for point in plot.points for end in ENDS
@@ -128,30 +128,28 @@ def test_numbers_are_those_of_the_board(board: Leaderboard) -> None:
 
 def test_agents_without_a_step_are_lines_to_compare_with(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
-    (plot,) = strength_plots.draw_plots(board.pk, standings.load_rows(board.pk))
+    (plot,) = strength.draw_plots(board.pk, standings.load_rows(board.pk))
     assert [line.row["name"] for line in plot.lines] == ["greedy", "random"]
-    assert (
-        charts.TOP <= plot.lines[0].at < plot.lines[1].at <= strength_plots.HEIGHT - charts.BOTTOM
-    )
+    assert charts.TOP <= plot.lines[0].at < plot.lines[1].at <= strength.HEIGHT - charts.BOTTOM
 
 
 def test_names_of_close_lines_do_not_overlap(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
     Rating.objects.filter(agent__name="random").update(mu=24.99)
-    (plot,) = strength_plots.draw_plots(board.pk, standings.load_rows(board.pk))
+    (plot,) = strength.draw_plots(board.pk, standings.load_rows(board.pk))
     assert [line.is_hidden for line in plot.lines] == [False, True]
 
 
 def test_every_run_has_a_plot_of_its_own_the_longest_first(board: Leaderboard) -> None:
     trained(board, (1, 2), run="short")
     trained(board, GEOMETRIC, run="long")
-    assert [plot.run for plot in strength_plots.draw_plots(board.pk)] == ["long", "short"]
+    assert [plot.run for plot in strength.draw_plots(board.pk)] == ["long", "short"]
 
 
 def test_there_is_no_plot_of_one_point_or_without_steps(board: Leaderboard) -> None:
     trained(board, (5,), run="one")
     trained(board, (None, None), run="unknown")
-    assert strength_plots.draw_plots(board.pk) == []
+    assert strength.draw_plots(board.pk) == []
 
 
 def test_it_takes_one_query_however_many_points(board: Leaderboard) -> None:
@@ -159,7 +157,7 @@ def test_it_takes_one_query_however_many_points(board: Leaderboard) -> None:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        strength_plots.draw_plots(board.pk)
+        strength.draw_plots(board.pk)
     assert len(queries) == 1
 
 

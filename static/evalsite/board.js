@@ -198,7 +198,7 @@ function drawTournament(element, tournament) {
 function drawStatus(status) {
   fill(page, status, "status");
   if (!isChosen) drawAxis(axisInScale(status.axis)); // a part of the board has a scale of its own
-  drawStrength(status.axis);
+  drawStrength();
   const list = document.querySelector("#tournaments");
   const elements = status.tournaments.map((tournament) => {
     const element = list.querySelector(`[data-tournament="${Number(tournament.id)}"]`) ?? clone("#tournament-template");
@@ -209,23 +209,45 @@ function drawStatus(status) {
   if (!isSame) list.replaceChildren(...elements); // else the focus on a link would be lost
 }
 
-// --- Strength by training step: the server drew it the same way, see pages/strength_plots.py ---------------
+// --- Strength by training step: the server drew it the same way, see pages/plots/strength.py ---------------
 
 const LABEL_GAP = 16;
 
-function drawStrength(axis) {
-  for (const drawing of document.querySelectorAll(".strength .drawing")) {
+/** Draws what has moved: on one scale for all runs, so that they can be compared by their heights. */
+function drawStrength() {
+  const drawings = [...document.querySelectorAll(".strength .drawing")];
+  const agents = drawings.flatMap((drawing) => [...drawing.querySelectorAll(".point")].map((point) => Number(point.dataset.agent)));
+  const rows = agents.map((agent) => shown.rows.get(agent));
+  if (!rows.length || rows.includes(undefined)) return; // below the rows that are live
+  const compared = [...drawings[0].querySelectorAll(".compared line")].map((line) => shown.rows.get(Number(line.dataset.agent)));
+  const axis = fitAxis([...rows.flatMap((row) => [row.low, row.high]), ...compared.filter(Boolean).map((row) => row.mu)].map(Number));
+  for (const drawing of drawings) {
     const points = [...drawing.querySelectorAll(".point")];
-    const rows = points.map((point) => shown.rows.get(Number(point.dataset.agent)));
-    if (rows.includes(undefined)) continue; // below the rows that are live
+    const drawn = points.map((point) => shown.rows.get(Number(point.dataset.agent)));
     const [top, bottom, height] = ["top", "bottom", "height"].map((name) => Number(drawing.dataset[name]));
     const down = (rating) => top + ((height - top - bottom) * (axis.high - rating)) / (axis.high - axis.low);
     drawScale(drawing.querySelector(".scale"), axis, down);
-    drawPoints(points, rows, down);
-    drawWay(drawing.querySelectorAll(".way line"), rows, down);
+    drawPoints(points, drawn, down);
+    drawWay(drawing.querySelectorAll(".way line"), drawn, down);
     drawCompared(drawing, down);
-    for (const row of rows) fill(drawing.parentElement.querySelector(`tr[data-agent="${row.agent}"]`), row);
   }
+  for (const line of document.querySelectorAll(".strength tr[data-agent]")) fill(line, shown.rows.get(Number(line.dataset.agent)) ?? {});
+}
+
+/** Fits a scale as fit_axis_to of matches/ratings/standings.py does. */
+function fitAxis(limits) {
+  const [least, most] = [Math.min(...limits), Math.max(...limits)];
+  const finest = (0.999 * (most - least)) / 5;
+  const power = finest > 0 ? 10 ** Math.floor(Math.log10(finest)) : 1;
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= finest);
+  const part = step / 5;
+  const low = Math.floor(least / part) * part;
+  const high = Math.max(Math.ceil(most / part) * part, low + step);
+  const ticks = [];
+  for (let n = Math.ceil(low / step - 1e-9); n <= high / step + 1e-9; n++) {
+    ticks.push({ at: n * step, label: `${Number((n * step).toPrecision(6))}` });
+  }
+  return { low, high, ticks };
 }
 
 function drawScale(scale, axis, down) {

@@ -12,7 +12,7 @@ from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.artifacts import agents
 from matches.ledger import quarantine
 from matches.models import Agent, Rating, Tournament
-from matches.store.explanation import format_count
+from matches.store.formats import format_count
 
 _STATES = Tournament.State
 MAX_NAMED = 3

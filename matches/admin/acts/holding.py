@@ -6,7 +6,7 @@ from typing import ClassVar, TypeVar
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.models import Agent, Worker
-from matches.store.explanation import format_ago
+from matches.store.formats import format_ago
 
 Held = TypeVar("Held", Agent, Worker)
 

@@ -8,7 +8,7 @@ from matches.models import Leaderboard, Match, Rating, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons
 from matches.store.auditing import MAX_REASON
-from matches.store.explanation import format_ago, format_count
+from matches.store.formats import format_ago, format_count
 
 CHANGE = "matches.change_leaderboard"
 

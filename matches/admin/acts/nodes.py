@@ -5,7 +5,7 @@ from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.ledger import quarantine
 from matches.models import NodeKey, Order, Worker
 from matches.nodes import node_keys
-from matches.store.explanation import format_ago, format_count
+from matches.store.formats import format_ago, format_count
 
 CHANGE = "matches.change_worker"
 

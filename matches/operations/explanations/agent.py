@@ -8,7 +8,8 @@ from django.db.models import Sum
 from matches.models import Agent, Checkpoint, Rating, Tournament
 from matches.operations.explanations.presence import describe_check, read_presence
 from matches.operations.explanations.tournament import of_tournament
-from matches.store.explanation import RELEASE, Explanation, age_s
+from matches.store.explanation import RELEASE, Explanation
+from matches.store.formats import age_s
 
 MAX_TOURNAMENTS = 3
 """Tournaments under way that are looked at, the newest first."""

@@ -6,7 +6,7 @@ from arena.messages import play_queue
 from matches.models import Order, Tournament
 from matches.operations.explanations.presence import Presence
 from matches.store import selectors
-from matches.store.explanation import format_count, format_span
+from matches.store.formats import format_count, format_span
 
 MAX_NAMED = 3
 """Tournaments that are named; of more it is said that there are more."""

@@ -7,7 +7,8 @@ from matches.campaigns import endings, texts
 from matches.models import Agent, Campaign
 from matches.operations.explanations.tournament import of_tournament
 from matches.ratings.closed_prefix import find_waiting_results
-from matches.store.explanation import Explanation, age_s, format_ago, format_percent
+from matches.store.explanation import Explanation
+from matches.store.formats import age_s, format_ago, format_percent
 
 
 def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:

@@ -18,14 +18,8 @@ from matches.models import (
 from matches.operations.explanations.busy_nodes import list_busy_nodes
 from matches.operations.explanations.presence import Presence, list_held, read_presence
 from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
-from matches.store.explanation import (
-    Explanation,
-    Finding,
-    age_s,
-    format_ago,
-    format_count,
-    format_since,
-)
+from matches.store.explanation import Explanation, Finding
+from matches.store.formats import age_s, format_ago, format_count, format_since
 
 MAX_COUNTED = 1_000
 """Matches before this one are counted up to here: nobody needs to know more exactly."""

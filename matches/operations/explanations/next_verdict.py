@@ -9,7 +9,7 @@ from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.judging import count_to_next_look
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
-from matches.store.explanation import format_count, format_percent
+from matches.store.formats import format_count, format_percent
 
 
 @dataclass(frozen=True)

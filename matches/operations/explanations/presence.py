@@ -10,7 +10,7 @@ from matches.models import Agent, Checkpoint, Match, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
-from matches.store.explanation import format_count, format_since, format_span
+from matches.store.formats import format_count, format_since, format_span
 
 MAX_NAMED = 3
 """Agents in quarantine that are named; of more it is said that there are more."""

@@ -5,7 +5,8 @@ from datetime import datetime
 from matches.campaigns import scheduling
 from matches.models import Schedule, Tournament
 from matches.operations.explanations.presence import read_presence
-from matches.store.explanation import Explanation, age_s, format_count
+from matches.store.explanation import Explanation
+from matches.store.formats import age_s, format_count
 
 
 def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:

@@ -13,7 +13,8 @@ from matches.operations.explanations.presence import (
     read_presence,
 )
 from matches.store import selectors
-from matches.store.explanation import Explanation, Finding, age_s, format_ago, format_since
+from matches.store.explanation import Explanation, Finding
+from matches.store.formats import age_s, format_ago, format_since
 
 MAX_NAMED = 3
 """Checkpoints that are named; the others are counted."""

@@ -9,7 +9,8 @@ from matches.nodes.report_keys import list_warnings
 from matches.operations.explanations.presence import Presence, plays_matches, read_presence
 from matches.store import selectors
 from matches.store.clock import ALIVE_WITHIN
-from matches.store.explanation import RELEASE, Explanation, age_s, format_ago
+from matches.store.explanation import RELEASE, Explanation
+from matches.store.formats import age_s, format_ago
 
 MAX_TOURNAMENTS = 20
 """Tournaments whose pending matches are looked for."""

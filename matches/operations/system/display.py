@@ -10,15 +10,13 @@ from arena.messages import Serving, play_queue
 from matches.operations.system.sample import Node, Queue, Sample, SystemState, UnderWay
 from matches.operations.system.standstill import PAUSED
 from matches.operations.system.waiting import MAX_LISTED, MISSING
-from matches.store.explanation import format_count, format_span
+from matches.store.formats import format_count, format_short, format_span
 
 SILENT_AFTER = timedelta(seconds=5)
 """Control looks every second; what is older than this says that it does not any more."""
 
 
 NONE = "-"
-EXACT_S, ROUND = 10, 100
-"""Below so many seconds tenths are said; from so much on no fraction is."""
 MAX_DRAWN = 150
 """Points of a line: more than these are drawn as the highest of two, and so on."""
 
@@ -124,17 +122,17 @@ def _list_facts(sample: Sample) -> list[Fact]:
     counts, delays = sample.counts, sample.delays
     start, rating = NONE, "not at all"
     if delays.start_p50_s is not None:
-        p50, p99 = _format_seconds(delays.start_p50_s), _format_seconds(delays.start_p99_s)
+        p50, p99 = _format_delay(delays.start_p50_s), _format_delay(delays.start_p99_s)
         start = f"{p50} (p99 {p99})"
     if sample.n_uncounted:
-        rating = f"{sample.n_uncounted:,} outcomes, {_format_seconds(delays.rating_s)}"
+        rating = f"{sample.n_uncounted:,} outcomes, {_format_delay(delays.rating_s)}"
     return [
         _make_fact("nodes", "play nodes", f"{counts.n_play:,}"),
         _make_fact("slots", "matches at once", f"{counts.n_slots:,}"),
         _make_fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
         _make_fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
         _make_fact("start", "publish to start", start),
-        _make_fact("recorder", f"{delays.recorder} behind", _format_seconds(delays.recorder_s)),
+        _make_fact("recorder", f"{delays.recorder} behind", _format_delay(delays.recorder_s)),
         _make_fact("rating", "rater behind", rating),
     ]
 
@@ -143,10 +141,8 @@ def _make_fact(name: str, label: str, value: str) -> Fact:
     return {"name": name, "label": label, "value": value}
 
 
-def _format_seconds(value: float | None) -> str:
-    if value is None:
-        return NONE
-    return f"{value:.1f} s" if value < EXACT_S else format_span(value)
+def _format_delay(seconds: float | None) -> str:
+    return NONE if seconds is None else format_span(seconds)
 
 
 def _draw_chart(name: str, label: str, values: Sequence[float]) -> Chart:
@@ -160,14 +156,10 @@ def _draw_chart(name: str, label: str, values: Sequence[float]) -> Chart:
     return {
         "name": name,
         "label": label,
-        "now": _format_short(values[-1]) if values else NONE,
-        "most": _format_short(most),
+        "now": format_short(values[-1]) if values else NONE,
+        "most": format_short(most),
         "points": " ".join(points),
     }
-
-
-def _format_short(value: float) -> str:
-    return f"{value:,.0f}" if value >= ROUND or value == int(value) else f"{value:.1f}"
 
 
 def _choose_tone(tournament: UnderWay) -> str:
@@ -248,7 +240,7 @@ def _list_queues(queues: Sequence[Queue]) -> Table:
         cells = [
             queue.name,
             "?" if queue.length is None else f"{queue.length:,}",
-            _format_seconds(queue.oldest_s),
+            _format_delay(queue.oldest_s),
             NONE if queue.n_takers is None else f"{queue.n_takers:,}",
         ]
         rows.append({"tone": "bad" if is_stuck or queue.length is None else "good", "cells": cells})
@@ -268,8 +260,8 @@ def _list_servers(serving: Sequence[Serving]) -> Table:
         per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
         cells = [
             one.gpu,
-            NONE if per_forward is None else _format_short(per_forward),
-            _format_short(one.rows_per_s),
+            NONE if per_forward is None else format_short(per_forward),
+            format_short(one.rows_per_s),
             NONE if one.p50_ms is None else f"{one.p50_ms:.1f} / {one.p99_ms or 0:.1f} ms",
             f"{one.n_models:,}",
             f"{one.n_waiting:,}",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matches.models import Tournament
 from matches.operations.system.sample import Node, UnderWay
-from matches.store.explanation import format_count
+from matches.store.formats import format_count
 
 MAX_NAMED = 3
 PAUSED = Tournament.State.PAUSED.value

@@ -15,7 +15,7 @@ from matches.models import Agent, Checkpoint, Entrant, Match, Order, Tournament,
 from matches.operations.explanations.presence import Presence
 from matches.operations.system.sample import UnderWay
 from matches.store.clock import ALIVE_WITHIN
-from matches.store.explanation import format_count
+from matches.store.formats import format_count
 from matches.store.selectors import PENDING_NEEDS
 
 MAX_LISTED = 20

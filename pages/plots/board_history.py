@@ -13,12 +13,11 @@ from django.db.models.functions import Length
 
 from arena.ratings.base import Z95
 from matches.models import Leaderboard, RatingSnapshot
-from matches.ratings import standings
 from matches.ratings.standings import Row
 from matches.store import snapshot_tables
-from pages.charts import BOTTOM, TOP, Scale, Tick, TimeAxis, join_points, spread_labels
+from pages.plots.charts import BOTTOM, MIN_POINTS, Scale, Tick, TimeAxis
+from pages.plots.curves import Drawing, Moment, draw_curves
 
-HEIGHT = 300
 RATE_HEIGHT = 120
 N_AGENTS = 6
 N_MOMENTS = 24
@@ -27,33 +26,16 @@ MIN_MOMENTS = 2
 FEWEST, BUDGET_BYTES = 8, 3_000_000
 SHOWN_RATES = timedelta(hours=1)
 N_RATES = 60
+N_RATE_MARKS = 3
 _MINUTE_S = 60
 
 
-class Moment(NamedTuple):
-    """The ratings (mu, sd) by agent at a moment."""
-
-    taken_at: datetime
-    ratings: dict[int, tuple[float, float]]
-
-
-class Curve(NamedTuple):
-    """One agent: line and band as points of a polygon, percent across and pixels down."""
-
-    row: Row
-    line: str
-    band: str
-    label_at: float
-
-
 class History(NamedTuple):
-    """The curves of the top agents, and the same as a table."""
+    """The curves of the top agents, and all that is known of them as a table."""
 
-    curves: list[Curve]
-    times: list[Tick]
-    ratings: list[Tick]
+    drawing: Drawing
+    names: list[str]
     table: list[tuple[datetime, list[str]]]
-    height: int = HEIGHT
 
 
 class Bar(NamedTuple):
@@ -71,49 +53,32 @@ class Rates(NamedTuple):
 
     bars: list[Bar]
     highest: str
+    levels: list[Tick]
     times: list[Tick]
     height: int = RATE_HEIGHT
-    top: int = TOP
-    floor: int = RATE_HEIGHT - BOTTOM
+
+    @property
+    def is_early(self) -> bool:
+        """Return True where words stand instead of bars."""
+        return len(self.bars) < MIN_POINTS
 
 
 def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
-    """Return the curves of the first rows, None before there are two moments.
+    """Return the curves of the first rows, None before the first snapshot.
 
     Four queries at most, however long the history.
     """
-    top = rows[:N_AGENTS]
-    agents = sorted(row["agent"] for row in top)
+    names = {row["agent"]: row["name"] for row in rows[:N_AGENTS]}
+    agents = sorted(names)
     moments = read_moments(board, agents, space_round, N_MOMENTS, FEWEST, BUDGET_BYTES)
-    if len(moments) < MIN_MOMENTS or not top:
+    if not moments or not names:
         return None
-    times = TimeAxis(moments[0].taken_at, moments[-1].taken_at)
-    # All ratings and the last intervals. The first intervals are as wide as the prior; they are cut
-    # off, or all curves would be flat.
-    limits = [mu for moment in moments for mu, _ in moment.ratings.values()]
-    limits += [float(end) for row in top for end in (row["low"], row["high"])]
-    axis = standings.fit_axis_to(limits)
-    ratings = Scale(axis["low"], axis["high"], height=HEIGHT)
-    heights = [ratings.place(float(row["mu"])) for row in top]
-    labels = spread_labels(heights, lowest=HEIGHT - BOTTOM)
-    return History(
-        curves=[
-            _draw_curve(row, moments, times, ratings, label_at)
-            for row, label_at in zip(top, labels, strict=True)
-        ],
-        times=times.list_ticks(),
-        ratings=[Tick(ratings.place(tick["at"]), tick["label"]) for tick in axis["ticks"]],
-        table=[
-            (
-                moment.taken_at,
-                [
-                    f"{rating[0]:.2f} ± {Z95 * rating[1]:.2f}" if rating else "not on it yet"
-                    for rating in (moment.ratings.get(row["agent"]) for row in top)
-                ],
-            )
-            for moment in moments
-        ],
-    )
+    table = []
+    for moment in moments:
+        ratings = (moment.ratings.get(agent) for agent in names)
+        cells = [f"{of[0]:.2f} ± {Z95 * of[1]:.2f}" if of else "not on it yet" for of in ratings]
+        table.append((moment.taken_at, cells))
+    return History(draw_curves(moments, names), list(names.values()), table)
 
 
 def draw_rates(board: Leaderboard) -> Rates | None:
@@ -133,16 +98,18 @@ def draw_rates(board: Leaderboard) -> Rates | None:
         n_counted = max(0, n_after - n_before)
         spans.append((start, end, n_counted / max((end - start).total_seconds(), 1.0)))
     highest = max(rate for _, _, rate in spans)
+    scale = Scale(0.0, highest, height=RATE_HEIGHT)
     bars = []
     for start, end, rate in spans:
-        height = round((RATE_HEIGHT - TOP - BOTTOM) * rate / (highest or 1.0), 1)
         x, width = times.place(start), round(times.place(end) - times.place(start), 2)
-        y = round(RATE_HEIGHT - BOTTOM - height, 1)
+        y = scale.place(rate) if highest else float(RATE_HEIGHT - BOTTOM)
+        height = round(RATE_HEIGHT - BOTTOM - y, 1)
         span = f"{start.astimezone(UTC):%H:%M} to {end.astimezone(UTC):%H:%M}"
         title = f"{span}: {rate:,.1f} matches/s"
         # A gap between bars, but no bar so thin that it cannot be seen.
         bars.append(Bar(x, max(width - 0.15, 0.1), y, height, title))
-    return Rates(bars, f"{highest:,.1f}", times.list_ticks())
+    levels = scale.list_ticks(N_RATE_MARKS) if highest else []
+    return Rates(bars, f"{highest:,.1f}", levels, times.list_ticks())
 
 
 def read_moments(
@@ -187,18 +154,3 @@ def space_round(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> lis
     from_s, until_s = int(first.timestamp()) // step_s + 1, int(last.timestamp()) // step_s
     between = [datetime.fromtimestamp(n * step_s, UTC) for n in range(from_s, until_s + 1)]
     return [first, *between, last]
-
-
-def _draw_curve(
-    row: Row, moments: Sequence[Moment], times: TimeAxis, ratings: Scale, label_at: float
-) -> Curve:
-    agent = row["agent"]
-    line, upper, lower = [], [], []
-    # An agent that entered later begins where it is first known.
-    for moment in moments:
-        if agent in moment.ratings:
-            x, (mu, sd) = times.place(moment.taken_at), moment.ratings[agent]
-            line.append((x, ratings.place(mu)))
-            upper.append((x, ratings.place(mu + Z95 * sd)))
-            lower.append((x, ratings.place(mu - Z95 * sd)))
-    return Curve(row, join_points(line), join_points([*upper, *reversed(lower)]), label_at)

@@ -1,0 +1,76 @@
+"""How numbers and lengths of time are written: by pages, the admin, explanations and pushes alike.
+
+Moments are written by pages/templatetags/readable.py, as a script puts them in the viewer's zone.
+"""
+
+from datetime import datetime
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_FEW, _MANY = 10, 100
+"""Below the one a length of time has a decimal; from the other on no number of a line has one."""
+
+
+def format_number(value: float, n_places: int = 0) -> str:
+    """Return a number with its thousands apart and so many decimals."""
+    # An integer may be longer than a float keeps.
+    if isinstance(value, int) and not n_places:
+        return f"{value:,}"
+    return f"{value:,.{n_places}f}"
+
+
+def format_short(value: float) -> str:
+    """Return a measured number: one decimal while it says something."""
+    return format_number(value, 0 if value >= _MANY or value == int(value) else 1)
+
+
+def format_percent(probability: float, *, is_column: bool = False) -> str:
+    """Return a probability as people read it, never rounded to 0 or 100 %.
+
+    is_column: always with one decimal, so that numbers stand one below the other; there nothing is
+    certain, as what is shown was computed by integration.
+    """
+    least = 0.001 if is_column else 0.0005  # in text half of the last place
+    space = " " if is_column else "\N{NO-BREAK SPACE}"
+    if is_column or probability not in (0, 1):
+        if probability < least:
+            return f"<0.1{space}%"
+        if probability > 1 - least:
+            return f">99.9{space}%"
+    number = f"{100 * probability:.1f}" if is_column else f"{round(100 * probability, 1):g}"
+    return f"{number}{space}%"
+
+
+def format_count(n: int, what: str) -> str:
+    """Return a count with its noun: 1 order, 2 orders."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def format_pace(matches_per_s: float) -> str:
+    """Return how fast matches end: a second, or a minute where it is less than one a second."""
+    if matches_per_s >= 1:
+        return f"{matches_per_s:,.1f} matches/s"
+    return f"{60 * matches_per_s:.2g} matches/min"
+
+
+def format_span(seconds: float) -> str:
+    """Return a length of time in words: 0.4 s, 40 s, 2.6 min, 12 min, 3.5 h, 2 d."""
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), (1, "s"))
+    number = seconds / size
+    return f"{round(number, 1):g} {unit}" if number < _FEW else f"{number:,.0f} {unit}"
+
+
+def age_s(since: datetime | None, *, now: datetime) -> float | None:
+    """Return how long ago that was, in seconds; None when nobody knows."""
+    return None if since is None else max(0.0, (now - since).total_seconds())
+
+
+def format_ago(since: datetime | None, *, now: datetime) -> str:
+    """Return ` 40 s ago`, or nothing when nobody knows when."""
+    age = age_s(since, now=now)
+    return "" if age is None else f" {format_span(age)} ago"
+
+
+def format_since(since: datetime | None, *, now: datetime) -> str:
+    """Return ` for 40 s`, or nothing when nobody knows since when."""
+    age = age_s(since, now=now)
+    return "" if age is None else f" for {format_span(age)}"

@@ -1,0 +1,1 @@
+"""What pages draw: scales with round marks, and only what has settled."""

@@ -1,0 +1,83 @@
+"""The checkpoints of training runs on a leaderboard: which are listed, and which have settled."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from matches.models import Rating
+from matches.ratings import standings
+from matches.ratings.standings import Row
+from pages.plots import settling
+from pages.plots.charts import MIN_POINTS, thin_out
+
+MAX_LISTED = 100
+"""Of a run: more would run into each other."""
+_STEP, _RUN = "agent__checkpoint__step", "agent__checkpoint__run"
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint on a board: how strong it is, and how sure that is."""
+
+    agent: int
+    step: int
+    mu: float
+    sd: float
+    n_matches: int
+
+
+class Listed(NamedTuple):
+    """A checkpoint with its row of the board; is_settled: it can be drawn."""
+
+    run: str
+    step: int
+    row: Row
+    is_settled: bool
+
+
+def read_checkpoints(board_id: int) -> dict[str, list[Checkpoint]]:
+    """Return all checkpoints of a board by run, in the order of their steps: one query."""
+    trained = Rating.objects.filter(leaderboard=board_id, **{f"{_STEP}__isnull": False})
+    columns = (_RUN, "agent_id", _STEP, "mu", "sd", "n_matches")
+    runs: dict[str, list[Checkpoint]] = defaultdict(list)
+    for run, *values in trained.order_by().values_list(*columns):
+        runs[run].append(Checkpoint(*values))
+    # Sorted here: no index has this order.
+    return {
+        run: sorted(of_run, key=lambda one: (one.step, one.agent)) for run, of_run in runs.items()
+    }
+
+
+def list_runs(board_id: int, runs: Mapping[str, Sequence[Checkpoint]]) -> dict[str, list[Listed]]:
+    """Return the rows of runs, by step: so many that they can be told apart. One query."""
+    chosen = {run: _choose(checkpoints) for run, checkpoints in runs.items()}
+    agents = [one.agent for of_run in chosen.values() for one in of_run]
+    ratings = Rating.objects.filter(leaderboard=board_id, agent__in=agents)
+    rows = {one.agent: standings.format_row(one, 0) for one in standings.read_rated(ratings)}
+    limit = settling.find_limit([one.sd for of_run in chosen.values() for one in of_run])
+    return {
+        run: [
+            Listed(run, one.step, rows[one.agent], is_settled=one.sd <= limit)
+            for one in of_run
+            # It may have left the board between the two queries.
+            if one.agent in rows
+        ]
+        for run, of_run in chosen.items()
+    }
+
+
+def choose_drawn(listed: Mapping[str, Sequence[Listed]]) -> dict[str, list[Listed]]:
+    """Return what of these runs is drawn: what has settled; nothing where it is too early."""
+    settled = {run: [one for one in of_run if one.is_settled] for run, of_run in listed.items()}
+    if max(map(len, settled.values()), default=0) < MIN_POINTS:
+        return {}
+    return {run: of_run for run, of_run in settled.items() if of_run}
+
+
+def _choose(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """Return those that are listed: rated, evenly spaced, and the strongest among them."""
+    played = [one for one in checkpoints if one.n_matches]
+    chosen = thin_out(played, MAX_LISTED)
+    best = max(played, key=lambda one: one.mu, default=None)
+    if best is not None and best not in chosen:
+        chosen = sorted([*chosen, best], key=lambda one: (one.step, one.agent))
+    return chosen

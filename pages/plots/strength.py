@@ -1,0 +1,212 @@
+"""Strength against training step: where runs' checkpoints stand on a leaderboard, to be drawn.
+
+The numbers are the board's own, rounded where the board rounds them. board.js moves what is drawn
+here from the rows that are pushed anyway, on a scale that it fits in the same way.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from matches.ratings import standings
+from matches.ratings.standings import Row
+from pages.plots.charts import BOTTOM, LABEL_GAP, MAX_DOTS, TOP, Scale, Tick, spread_labels
+from pages.plots.checkpoints import Listed, choose_drawn, list_runs, read_checkpoints
+from pages.plots.steps import Steps
+
+HEIGHT = 300
+FEWEST = 2
+"""A run of one checkpoint went no way that could be drawn."""
+MAX_PLOTS = 3
+MAX_RUNS = 6
+"""In one drawing: as many colours are told apart."""
+MAX_LINES = 12
+
+
+class Point(NamedTuple):
+    """One checkpoint: its row of the board, percent across and pixels down."""
+
+    step: int
+    row: Row
+    x: float
+    y: float
+    y_low: float
+    y_high: float
+
+    @property
+    def title(self) -> str:
+        """Return the words that appear over the point."""
+        row = self.row
+        return f"{row['name']}, step {self.step:,}: {row['mu']}, {row['low']} to {row['high']}"
+
+
+class Segment(NamedTuple):
+    """The line between neighbours."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class Series(NamedTuple):
+    """A run of a drawing: its points by step; number: its colour, 0 where it is the only one."""
+
+    run: str
+    number: int
+    points: list[Point]
+    segments: list[Segment]
+
+
+class Line(NamedTuple):
+    """An agent without a step, to compare with; hidden where its label would cover another."""
+
+    row: Row
+    at: float
+    is_hidden: bool
+
+
+class Label(NamedTuple):
+    """The name of a run at the right of its drawing."""
+
+    run: str
+    number: int
+    at: float
+
+
+class Plot(NamedTuple):
+    """Runs in one drawing. listed: what the table shows of them, of n_all checkpoints."""
+
+    run: str
+    series: list[Series]
+    labels: list[Label]
+    lines: list[Line]
+    steps: list[Tick]
+    ratings: list[Tick]
+    listed: list[Listed]
+    n_all: int
+    height: int = HEIGHT
+    top: int = TOP
+    bottom: int = BOTTOM
+
+    @property
+    def points(self) -> list[Point]:
+        """Return the points of all runs."""
+        return [point for series in self.series for point in series.points]
+
+    @property
+    def is_early(self) -> bool:
+        """Return True where words stand instead of a drawing."""
+        return not self.series
+
+    @property
+    def is_dense(self) -> bool:
+        """Return True where the points are so many that they are drawn small."""
+        return len(self.points) > MAX_DOTS
+
+
+def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
+    """Return a plot per training run that has two checkpoints or more on the board.
+
+    Two queries, whatever was played. shown: the rows on the page; those without a step become lines
+    to compare with.
+    """
+    checkpoints = read_checkpoints(board_id)
+    trained = {one.agent for of_run in checkpoints.values() for one in of_run}
+    others = [row for row in shown if row["agent"] not in trained][:MAX_LINES]
+    largest = sorted(checkpoints, key=lambda run: (-len(checkpoints[run]), run))[:MAX_PLOTS]
+    chosen = {run: checkpoints[run] for run in largest if len(checkpoints[run]) >= FEWEST}
+    if not chosen:
+        return []
+    listed = list_runs(board_id, chosen)
+    drawn = {run: choose_drawn({run: listed[run]}) for run in chosen}
+    # One axis for all plots, so that runs can be compared by their heights.
+    scale, marks = _fit_scale([one for runs in drawn.values() for one in _list_all(runs)], others)
+    return [
+        _draw_plot(run, drawn[run], {run: 0}, scale)._replace(
+            lines=_draw_lines(others, scale),
+            ratings=marks,
+            listed=listed[run],
+            n_all=len(checkpoints[run]),
+        )
+        for run in chosen
+    ]
+
+
+def draw_runs(board_id: int, runs: Collection[str]) -> Plot | None:
+    """Return these runs in one drawing, each in a colour; None with less than two checkpoints each.
+
+    Two queries, whatever was played.
+    """
+    chosen = sorted(runs)[:MAX_RUNS]
+    checkpoints = read_checkpoints(board_id)
+    checkpoints = {run: checkpoints[run] for run in chosen if run in checkpoints}
+    if max(map(len, checkpoints.values()), default=0) < FEWEST:
+        return None
+    listed = list_runs(board_id, checkpoints)
+    drawn = choose_drawn(listed)
+    scale, marks = _fit_scale(_list_all(drawn), [])
+    numbers = {run: number for number, run in enumerate(chosen, 1)}
+    plot = _draw_plot("", drawn, numbers, scale)
+    return plot._replace(
+        labels=_draw_labels(plot.series),
+        ratings=marks,
+        listed=_list_all(listed),
+        n_all=sum(map(len, checkpoints.values())),
+    )
+
+
+def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
+    return [one for of_run in runs.values() for one in of_run]
+
+
+def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, list[Tick]]:
+    """Return a scale that holds what is drawn, and its marks."""
+    ends = [float(one.row[end]) for one in drawn for end in ("low", "high")]
+    axis = standings.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
+    scale = Scale(axis["low"], axis["high"], height=HEIGHT)
+    return scale, [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
+
+
+def _draw_plot(
+    run: str,
+    drawn: Mapping[str, Sequence[Listed]],
+    numbers: Mapping[str, int],
+    scale: Scale,
+) -> Plot:
+    if not drawn:
+        return Plot(run, [], [], [], [], [], [], 0)
+    steps = Steps([one.step for one in _list_all(drawn)])
+    series = [
+        _draw_series(run, numbers[run], of_run, steps, scale) for run, of_run in drawn.items()
+    ]
+    return Plot(run, series, [], [], steps.list_ticks(), [], [], 0)
+
+
+def _draw_series(
+    run: str, number: int, of_run: Sequence[Listed], steps: Steps, scale: Scale
+) -> Series:
+    points = []
+    for one in of_run:
+        y, y_low, y_high = (scale.place(float(one.row[end])) for end in ("mu", "low", "high"))
+        points.append(Point(one.step, one.row, steps.place(one.step), y, y_low, y_high))
+    segments = [Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)]
+    return Series(run, number, points, segments)
+
+
+def _draw_labels(series: Sequence[Series]) -> list[Label]:
+    """Return the names of runs, each beside its last point, none over another."""
+    by_height = sorted(series, key=lambda one: one.points[-1].y)
+    heights = spread_labels([one.points[-1].y for one in by_height], lowest=HEIGHT - BOTTOM)
+    return [Label(one.run, one.number, at) for one, at in zip(by_height, heights, strict=True)]
+
+
+def _draw_lines(others: Sequence[Row], scale: Scale) -> list[Line]:
+    # Rows come strongest first, so that of two labels in one place the stronger agent's stays.
+    lines: list[Line] = []
+    free_from = 0.0
+    for row in others:
+        at = scale.place(float(row["mu"]))
+        lines.append(Line(row, at, is_hidden=at < free_from))
+        free_from = max(free_from, 0 if lines[-1].is_hidden else at + LABEL_GAP)
+    return lines
