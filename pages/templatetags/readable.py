@@ -6,7 +6,7 @@ from typing import Final
 from django import template
 from django.utils.html import format_html
 
-from matches.store.formats import format_number, format_span
+from matches.store.formats import format_number, format_short, format_span
 
 register = template.Library()
 FORMS: Final = {
@@ -41,3 +41,9 @@ def span(seconds: float | None) -> str:
 def number(value: float | str | None, n_places: int = 0) -> str:
     """Return a number with its thousands apart and so many decimals; "" for none."""
     return "" if value is None or value == "" else format_number(float(value), n_places)
+
+
+@register.filter
+def short(value: float | None) -> str:
+    """Return a number with a decimal where that says something; "" for None."""
+    return "" if value is None else format_short(value)

@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.test import Client
 from redis import Redis
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.tests import boards
 from matches.tests.factories import later
 from pages.plots import agent_history
+from pages.plots.charts import LEFT, RIGHT
 
 pytestmark = pytest.mark.django_db
 
@@ -58,21 +60,32 @@ def test_of_large_snapshots_fewer_are_read(broker: Redis, monkeypatch: pytest.Mo
     assert len(history.points) == agent_history.FEWEST
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_one_point_is_no_history(broker: Redis, n: int) -> None:
-    assert _history(_remembered(n)) is None
+def test_without_a_snapshot_there_is_no_history(broker: Redis) -> None:
+    assert _history(_remembered(0)) is None
 
 
-def test_two_points_span_the_drawing(broker: Redis) -> None:
-    history = _history(_remembered(2))
+@pytest.mark.parametrize("n", [1, 2])
+def test_fewer_than_three_points_are_told_and_not_drawn(
+    broker: Redis, client: Client, n: int
+) -> None:
+    rating = _remembered(n)
+    history = _history(rating)
     assert history is not None
-    assert history.line.startswith("M0.0,")
-    assert f" {agent_history.WIDTH}.0," in history.line
-    ends = [tick.at for tick in history.ticks]
-    assert (max(ends), min(ends)) == (
-        agent_history.HEIGHT - agent_history.BOTTOM,
-        agent_history.TOP,
-    )
+    assert history.drawing.is_early
+    assert len(history.points) == n
+    page = client.get(f"/agents/{rating.agent_id}/").content.decode()
+    assert "Too early to draw" in page
+    assert "agent-history-plot" not in page
+    assert 'id="agent-history-table"' in page
+
+
+def test_three_points_span_the_drawing(broker: Redis) -> None:
+    history = _history(_remembered(3))
+    assert history is not None
+    (curve,) = history.drawing.curves
+    first, _, last = curve.line.split()
+    assert first.startswith(f"{LEFT},")
+    assert last.startswith(f"{RIGHT},")
 
 
 def test_snapshots_before_the_agent_entered_are_left_out(broker: Redis) -> None:

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from matches.models import Leaderboard, PairCount, Rating, RatingSnapshot
+from matches.models import Leaderboard, PairCount, RatingSnapshot
 from matches.ratings import snapshots, standings
 from matches.tests import boards
 from matches.tests.factories import NOW
@@ -41,12 +41,14 @@ def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> No
     rows = standings.load_rows(board.pk)
     found = board_history.draw_history(board, rows)
     assert found is not None
-    assert [curve.row for curve in found.curves] == rows[: board_history.N_AGENTS]
-    first, *_, last = found.curves[0].line.split()
+    names = [row["name"] for row in rows[: board_history.N_AGENTS]]
+    assert found.names == names
+    assert [*(curve.name for curve in found.drawing.curves), *found.drawing.unsettled] == names
+    first, *_, last = found.drawing.curves[0].line.split()
     assert first.startswith(f"{LEFT},")
     assert last.startswith(f"{RIGHT},")
     assert found.table[-1][1][0] == f"{rows[0]['mu']} ± {rows[0]['half']}"
-    assert found.times[-1].label == "12:00"
+    assert found.drawing.times[-1].label == "12:00"
 
 
 @pytest.mark.parametrize("n", [2, 3, 60, 200])
@@ -78,13 +80,14 @@ def test_a_board_without_history_draws_none(broker: Redis) -> None:
     assert board_history.draw_rates(young) is None
 
 
-def test_the_first_rank_has_the_highest_label(board: Leaderboard) -> None:
-    Rating.objects.filter(agent__name="random").update(mu=90)
-    rows = standings.load_rows(board.pk)
-    assert rows[0]["name"] == "random"
-    found = board_history.draw_history(board, rows)
+def test_a_name_stands_beside_the_end_of_its_curve(board: Leaderboard) -> None:
+    found = board_history.draw_history(board, standings.load_rows(board.pk))
     assert found is not None
-    assert found.curves[0].label_at < found.curves[1].label_at
+    ends = [float(curve.line.split(",")[-1]) for curve in found.drawing.curves]
+    labels = [curve.label_at for curve in found.drawing.curves]
+    by_end = sorted(range(len(ends)), key=ends.__getitem__)
+    assert sorted(labels) == [labels[place] for place in by_end]
+    assert all(abs(end - at) < 5 * charts.LABEL_GAP for end, at in zip(ends, labels, strict=True))
 
 
 def test_scores_mirror_each_other_and_add_up(board: Leaderboard) -> None:

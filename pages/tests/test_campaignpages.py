@@ -1,6 +1,7 @@
 """Campaigns on the pages: of tournaments, boards and agents."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,7 @@ from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
 from pages import campaignpages
 from pages.plots import campaign_curve
+from pages.plots.charts import LEFT, RIGHT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -162,6 +164,43 @@ def test_the_curve_rises_to_what_is_asked_for() -> None:
     bound = next(level for level in curve.levels if level.is_bound)
     assert curve.points[-1].y <= bound.at
     assert [point.x for point in curve.points] == sorted(point.x for point in curve.points)
+
+
+def _judge(n_known: int, counts: Sequence[int]) -> Campaign:
+    """Return a campaign that knew so many results and was judged after so many."""
+    campaign = campaign_of()
+    campaign.n_known = n_known
+    CampaignPoint.objects.bulk_create(
+        CampaignPoint(
+            campaign=campaign, n_results=n, at=NOW, probability=0.62 + 0.3 * n / counts[-1]
+        )
+        for n in counts
+    )
+    return campaign
+
+
+def test_a_curve_begins_with_the_results_known_at_the_start() -> None:
+    curve = campaign_curve.draw_campaign(_judge(400, [440, 600, 1_300]))
+    assert curve is not None
+    assert [tick.label for tick in curve.ticks] == ["400", "600", "800", "1,000", "1,200"]
+    assert (curve.ticks[0].at, curve.points[-1].x) == (LEFT, RIGHT)
+    assert [level.label for level in curve.levels] == ["70 %", "80 %", "90 %", "100 %"] + [
+        "asked for: 95\N{NO-BREAK SPACE}%"
+    ]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_below_three_points_it_is_too_early_to_draw(client: Client, n: int) -> None:
+    page = _page(client, _judge(0, [40, 50][:n]))
+    assert "Too early to draw." in page
+    assert "40 results: " in page
+
+
+def test_many_points_are_a_line_without_dots() -> None:
+    curve = campaign_curve.draw_campaign(_judge(0, range(10, 3_010, 10)))
+    assert curve is not None
+    assert not curve.has_dots
+    assert len(curve.points) == 300
 
 
 def test_the_part_that_moves_is_made_once_for_all_who_look(

@@ -249,6 +249,24 @@ def test_a_plot_stands_alone(client: Client, played: Tournament) -> None:
         assert b"data-" not in response.content
 
 
+def test_every_plot_and_large_table_links_its_files_by_their_ids(
+    client: Client, played: Tournament
+) -> None:
+    keep_history(played.leaderboard)
+    path = f"/leaderboards/{played.leaderboard.name}/"
+    page = client.get(path).content.decode()
+    links = re.findall(r'<a href="(\?[^"]*(?:plot|table)=[a-z][^"]*)"', page)
+    for name in (
+        "plot=history-plot",
+        "table=history-table",
+        "plot=rates-plot",
+        "table=matrix-table",
+    ):
+        assert any(name in link for link in links)
+    for link in links:
+        assert client.get(path + link.replace("&amp;", "&")).status_code == 200
+
+
 def test_measures_and_names_of_a_plot_are_written_into_it() -> None:
     (plot,) = read_plots(
         '<figure><figcaption id="c">Ratings <b>now</b></figcaption><div class="drawing">'

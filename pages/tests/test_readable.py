@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from django.conf import settings
 
-from pages.templatetags.readable import moment, span
+from pages.templatetags.readable import moment, number, span
 
 AT = datetime(2026, 3, 1, 23, 5, 9, tzinfo=timezone(timedelta(hours=2)))
 
@@ -33,12 +33,40 @@ def test_what_never_happened_is_no_time() -> None:
     assert moment(AT.astimezone(UTC)) == moment(AT)
 
 
-def test_templates_write_times_by_our_filter_only() -> None:
+@pytest.mark.parametrize(
+    ("value", "n_places", "text"),
+    [(1234567, 0, "1,234,567"), (2**60, 0, f"{2**60:,}"), (2.345, 2, "2.35"), (None, 0, "")],
+)
+def test_numbers_are_written_with_their_thousands_apart(
+    value: float | None, n_places: int, text: str
+) -> None:
+    assert number(value, n_places) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.44, "0.4 s"),
+        (40, "40 s"),
+        (119, "119 s"),
+        (154.2, "2.6 min"),
+        (720, "12 min"),
+        (12_600, "3.5 h"),
+        (172_800, "2 d"),
+        (1e9, "11,574 d"),
+    ],
+)
+def test_a_length_of_time_is_no_more_exact_than_it_is_read(seconds: float, text: str) -> None:
+    assert span(seconds) == text
+
+
+def test_templates_write_times_and_numbers_by_our_filters_only() -> None:
+    # stringformat makes ids and values of forms, and no number that is read.
+    forbidden = "date|time|timesince|timeuntil|floatformat|intcomma|naturaltime|filesizeformat"
     others = [
         f"{path.name}: {found}"
         for path in (settings.BASE_DIR / "templates").rglob("*.html")
-        for found in re.findall(
-            r"\{\{[^}]*\|\s*(?:date|time|timesince|timeuntil)\b[^}]*\}\}", path.read_text()
-        )
+        for found in re.findall(rf"{{[{{%][^}}]*\|\s*(?:{forbidden})\b[^}}]*}}", path.read_text())
     ]
     assert others == []

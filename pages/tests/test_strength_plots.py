@@ -16,7 +16,7 @@ from matches.ledger.tournaments import enter_agents, open_leaderboard
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
 from matches.ratings import standings
 from matches.tests.factories import NOW
-from pages.plots import charts, strength
+from pages.plots import charts, checkpoints, strength
 from pages.plots.steps import N_STEP_TICKS
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +78,8 @@ def test_points_go_right_with_the_step_and_up_with_the_rating(board: Leaderboard
     assert all(
         p.y_high >= charts.TOP and p.y_low <= strength.HEIGHT - charts.BOTTOM for p in plot.points
     )
-    assert len(plot.segments) == len(plot.points) - 1
+    (series,) = plot.series
+    assert len(series.segments) == len(plot.points) - 1
 
 
 def test_steps_that_double_are_spaced_evenly(board: Leaderboard) -> None:
@@ -152,13 +153,53 @@ def test_there_is_no_plot_of_one_point_or_without_steps(board: Leaderboard) -> N
     assert strength.draw_plots(board.pk) == []
 
 
-def test_it_takes_one_query_however_many_points(board: Leaderboard) -> None:
-    trained(board, range(100))
+def test_of_many_checkpoints_some_are_drawn_the_last_and_the_best_among_them(
+    board: Leaderboard,
+) -> None:
+    agents = trained(board, range(0, 3_000, 10))
+    Rating.objects.filter(agent=agents[7]).update(mu=900)
+    (plot,) = strength.draw_plots(board.pk)
+    steps_drawn = [point.step for point in plot.points]
+    assert plot.n_all == 300
+    assert len(steps_drawn) <= checkpoints.MAX_LISTED + 1
+    assert {0, 70, 2990} <= set(steps_drawn)
+    assert plot.is_dense
+
+
+def test_a_checkpoint_is_listed_but_not_drawn_before_its_interval_has_settled(
+    board: Leaderboard,
+) -> None:
+    agents = trained(board, GEOMETRIC)
+    Rating.objects.filter(agent=agents[-1]).update(sd=5)
+    Rating.objects.filter(agent=agents[0]).update(n_matches=0, sd=25 / 3)
+    (plot,) = strength.draw_plots(board.pk, standings.load_rows(board.pk))
+    assert [point.step for point in plot.points] == list(GEOMETRIC[1:-1])
+    assert [one.step for one in plot.listed] == list(GEOMETRIC[1:])
+    # The scale fits what is drawn, so that it is not flat.
+    drawn = [point.y_high for point in plot.points] + [point.y_low for point in plot.points]
+    assert max(drawn) - min(drawn) > plot.height / 3
+
+
+def test_two_checkpoints_are_told_and_not_drawn(
+    client: Client, broker: Redis, board: Leaderboard
+) -> None:
+    trained(board, (10, 20))
+    (plot,) = strength.draw_plots(board.pk)
+    assert plot.is_early
+    page = client.get("/leaderboards/board/").content.decode()
+    assert "too early to draw" in page
+    assert "<circle" not in page
+    assert 'id="strength-table-1"' in page
+    assert "plot=strength-plot-1" not in page
+
+
+def test_it_takes_two_queries_however_many_points(board: Leaderboard) -> None:
+    trained(board, range(150))
     with CaptureQueriesContext(
         connection,
     ) as queries:
         strength.draw_plots(board.pk)
-    assert len(queries) == 1
+    assert len(queries) == 2
 
 
 def test_the_page_draws_it_and_tells_it_as_a_table(
