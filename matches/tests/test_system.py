@@ -69,7 +69,7 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
     rows = _table(_state(sample), "nodes")["rows"]
     assert [row["tone"] for row in rows] == ["good", "good", "bad"]
     assert rows[1]["cells"][1:5] == ["play, cpu, spot", "2", "5 in 1 order", "4 s ago"]
-    assert rows[2]["cells"][4] == "lost, 2.07 min ago"
+    assert rows[2]["cells"][4] == "lost, 2.1 min ago"
 
 
 def test_a_node_in_quarantine_is_shown_as_such_and_plays_nothing(broker: Redis) -> None:
@@ -202,7 +202,7 @@ def test_delays_of_recorder_rater_and_start(broker: Redis) -> None:
     assert (delays.start_p50_s, delays.start_p99_s) == (2, 2)
     assert (delays.recorder_s, delays.rating_s, sample.n_uncounted) == (1, 7, 3)
     facts = {fact["name"]: fact["value"] for fact in format_state(_state(sample))["facts"]}
-    assert facts["rating"] == "3 outcomes, 7.0 s"
+    assert facts["rating"] == "3 outcomes, 7 s"
     assert facts["start"] == "2.0 s (p99 2.0 s)"
     Uncounted.objects.all().delete()
     facts = {

@@ -136,7 +136,7 @@ def test_its_history_is_drawn_from_snapshots(client: Client, broker: Redis) -> N
     assert "There is no history yet" in _get(client, address)
     _snapshots(tournament.leaderboard_id, 3)
     page = _get(client, address)
-    assert 'class="band" d="M0.0,' in page
+    assert '<polygon class="band series-1" points="9.0,' in page
     assert page.count('class="number">2') >= 3
 
 

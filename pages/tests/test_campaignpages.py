@@ -184,9 +184,9 @@ def test_a_curve_begins_with_the_results_known_at_the_start() -> None:
     assert curve is not None
     assert [tick.label for tick in curve.ticks] == ["400", "600", "800", "1,000", "1,200"]
     assert (curve.ticks[0].at, curve.points[-1].x) == (LEFT, RIGHT)
-    assert [level.label for level in curve.levels] == ["70 %", "80 %", "90 %", "100 %"] + [
-        "asked for: 95\N{NO-BREAK SPACE}%"
-    ]
+    shares = ["70 %", "80 %", "90 %", "100 %"]
+    asked = "asked for: 95\N{NO-BREAK SPACE}%"
+    assert [level.label for level in curve.levels] == [*shares, asked]
 
 
 @pytest.mark.parametrize("n", [1, 2])
