@@ -203,7 +203,7 @@ def test_delays_of_recorder_rater_and_start(broker: Redis) -> None:
     assert (delays.recorder_s, delays.rating_s, sample.n_uncounted) == (1, 7, 3)
     facts = {fact["name"]: fact["value"] for fact in format_state(_state(sample))["facts"]}
     assert facts["rating"] == "3 outcomes, 7 s"
-    assert facts["start"] == "2.0 s (p99 2.0 s)"
+    assert facts["start"] == "2 s (p99 2 s)"
     Uncounted.objects.all().delete()
     facts = {
         f["name"]: f["value"]
