@@ -49,12 +49,13 @@ def test_a_test_is_watched_without_a_reload_and_sound_in_every_size_and_light(si
     run(site.chrome, "window.isTheSamePage = true")
     wait_for(site.chrome, "No block of two games is over yet.")
     _turn(test)
-    for said in ("Likelihood of superiority", "It ends accepted", "accepted at 2.94"):
+    for said in ("Likelihood of superiority", "It ends accepted", "Too early to draw."):
         wait_for(site.chrome, said)
     n_points = _n_judged(site)
     _turn(test)
     _turn(test)
     wait_until(site.chrome, lambda: _n_judged(site) > n_points)
+    wait_for(site.chrome, "accepted at 2.94")
     assert "running" in words(site.chrome)
     assert len(texts(site.chrome, ".blocks td")) == 5
     assert run(site.chrome, "return window.isTheSamePage")

@@ -51,6 +51,13 @@ def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> No
     assert found.drawing.times[-1].label == "12:00"
 
 
+def test_the_page_draws_the_curves(board: Leaderboard, client: Client) -> None:
+    drawn = board_history.draw_history(board, standings.load_rows(board.pk))
+    assert drawn is not None
+    page = client.get(f"/leaderboards/{board.name}/").content.decode()
+    assert f'<polyline class="curve series-1" points="{drawn.drawing.curves[0].line}" />' in page
+
+
 @pytest.mark.parametrize("n", [2, 3, 60, 200])
 def test_moments_are_few_however_long_the_history(board: Leaderboard, n: int) -> None:
     moments = board_history.space_round(NOW - timedelta(minutes=n), NOW)
