@@ -100,14 +100,15 @@ def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
 def _list_lines(
     agents: Sequence[int], counts: OwnCounts, mu: Mapping[int, float], *, is_by_rating: bool
 ) -> list[Line]:
-    """Return the standings by share of points, or by rating; who has not played comes last."""
+    """Return the standings by share of points, or by rating; who has neither comes last."""
     records = {agent: Record(*counts.agents.get(agent, ())) for agent in agents}
 
     def measure(agent: int) -> float | None:
         record = records[agent]
-        if not record.n or is_by_rating:
-            return mu.get(agent) if record.n else None
-        return (record.wins + record.draws / 2) / record.n
+        # A rating places an agent that other tournaments rated and this one had no need of.
+        if is_by_rating:
+            return mu.get(agent)
+        return (record.wins + record.draws / 2) / record.n if record.n else None
 
     strength = {agent: measure(agent) for agent in agents}
     # Sorting keeps the order of equals, in which they entered.

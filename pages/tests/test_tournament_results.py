@@ -14,6 +14,7 @@ from redis import Redis
 from arena.messages import MatchOrderRow, ResultRow
 from matches.ledger import planning, tournaments
 from matches.models import Match, Tournament
+from matches.plans import TournamentPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -37,6 +38,11 @@ def _draw(row: MatchOrderRow) -> ResultRow:
 def _first_agent_wins(row: MatchOrderRow) -> ResultRow:
     first, second = Match.objects.get(pk=row.match).agent_ids
     return factories.result(row, ranks=[0, 1] if first < second else [1, 0])
+
+
+def _last_agent_wins(row: MatchOrderRow) -> ResultRow:
+    first, second = Match.objects.get(pk=row.match).agent_ids
+    return factories.result(row, ranks=[0, 1] if first > second else [1, 0])
 
 
 def _read(tournament: Tournament) -> Results:
@@ -122,6 +128,21 @@ def test_where_pairs_are_chosen_by_results_the_rating_places(client: Client) -> 
     assert _headline(client, tournament) == (
         f"First by rating: {results.lines[0].agent} with a rating of {results.lines[0].rating}"
     )
+
+
+def test_an_agent_rated_elsewhere_is_placed_by_its_rating_without_a_match_here() -> None:
+    boards.play_some(elsewhere := factories.planned(20, agents=FIELD), 20, _last_agent_wins)
+    rater.rate(elsewhere.leaderboard_id, now=NOW)
+    tournament = tournaments.schedule_tournament(
+        TournamentPlan(name="again", n_matches=40, pairing="quality"),
+        leaderboard=elsewhere.leaderboard,
+        agents=list(elsewhere.agents.order_by("pk")),
+    )
+    lines = _read(tournament).lines
+    ratings = [float(line.rating) for line in lines]
+    assert [line.record.n for line in lines] == [0] * len(FIELD)
+    assert [line.place for line in lines] == [1, 2, 3, 4, 5]
+    assert ratings == sorted(ratings, reverse=True)
 
 
 def test_who_has_not_played_stands_last_and_has_no_place() -> None:
