@@ -93,7 +93,9 @@ def test_swiss_has_a_table_in_which_a_bye_counts_as_a_win(client: Client) -> Non
     )
     assert sum(row.n_byes for row in table) == 3
     assert sum(float(row.points) for row in table) == 2 * (3 * 2 + 3)
-    assert "Two points for a block" in client.get(f"/tournaments/{tournament.pk}/").content.decode()
+    page = client.get(f"/tournaments/{tournament.pk}/").content.decode()
+    assert "A match that is won gives one point, a draw one half;" in page
+    assert "A round without an opponent (bye) gives two." in page
 
 
 def test_groups_have_a_table_without_byes(monkeypatch: pytest.MonkeyPatch) -> None:

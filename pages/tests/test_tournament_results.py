@@ -183,7 +183,11 @@ def test_groups_have_a_table_each_and_the_final_says_who_won(client: Client) -> 
         (row.rank, row.agent) for row in final.rows
     ]
     assert _headline(client, tournament).startswith(("Won by", "First place is shared"))
-    assert "Group 2" in _page(client, tournament)
+    page = _page(client, tournament)
+    assert "Group 2</caption>" in page
+    assert '<caption class="visually-hidden">Final</caption>' in page
+    assert "Two points for a block" not in page
+    assert "A match that is won gives one point, a draw one half" in page
 
 
 def test_more_groups_than_fit_are_counted(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
