@@ -17,6 +17,7 @@ from matches.models.match import join_numbers, parse_numbers
 from matches.operations import explain
 from matches.store.catalog import game_title
 from matches.store.clock import db_now
+from matches.store.formats import format_brief
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
 from pages.replays import Move, Recorded, Replay
@@ -220,7 +221,7 @@ def show_position(match: Match, replay: Replay, step: int, seat: int | None) -> 
 def list_move(move: Move, notes: Mapping[int, MoveNote]) -> dict[str, Any]:
     """Return a move as the list of moves shows it."""
     note = notes.get(move.number, NOTHING)
-    took = "" if note.took_s is None else values.format_brief(note.took_s)
+    took = "" if note.took_s is None else format_brief(note.took_s)
     return {"move": move, "value": note.value, "took": took}
 
 

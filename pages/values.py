@@ -12,7 +12,7 @@ from arena.trajectories import TrajectoryError, read_values
 from matches.artifacts.trajectories import STORAGE
 from matches.models import Match, TrajectoryPiece
 from matches.store import blobs
-from matches.store.formats import format_span
+from matches.store.formats import format_brief
 from pages.plots import charts
 from pages.plots.charts import Scale, Tick
 from pages.replays import Move
@@ -20,7 +20,6 @@ from pages.replays import Move
 HEIGHT = 150
 BARS_HEIGHT = 90
 _BARS_TOP = 20
-_IN_SPANS_FROM_S = 120
 
 
 class Line(NamedTuple):
@@ -143,18 +142,6 @@ def _draw_bar(number: int, top: float, n_moves: int) -> str:
     width = 100 / n_moves
     left, top = width * (number - 1), min(top, BARS_HEIGHT - 1)
     return f"M{left:.2f} {BARS_HEIGHT}V{top:g}h{0.8 * width:.2f}V{BARS_HEIGHT}z"
-
-
-def format_brief(seconds: float) -> str:
-    """Return a length of time that may be short, with two figures: 40 µs, 12 ms, 1.3 s."""
-    if seconds >= _IN_SPANS_FROM_S:
-        return format_span(seconds)
-    # Rounded first, so that 0.996 s is 1 s.
-    rounded = float(f"{seconds:.2g}")
-    for size, unit in ((1, "s"), (1e-3, "ms")):
-        if rounded >= size:
-            return f"{rounded / size:.3g} {unit}"
-    return f"{max(1, round(rounded * 1e6))} µs"
 
 
 def tell_note(note: MoveNote) -> str:

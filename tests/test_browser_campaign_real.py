@@ -41,7 +41,7 @@ def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -
             keep_picture(chrome, "campaign-real-1440-light", is_whole=True)
             shown = words(site.chrome)
             assert "mcts:600 is the best" in shown
-            assert "Saved: 12 matches: known at the start." in shown
+            assert "Saved: 12 matches were known before and not played." in shown
             assert "not yet" not in shown
 
 

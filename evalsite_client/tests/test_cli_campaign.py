@@ -91,7 +91,7 @@ def test_another_question_says_how_likely_its_answer_is(
     assert "saved" not in out
     Campaign.objects.update(n_known=12)
     status, out, _ = evalsite("verdict", Campaign.objects.get().pk)
-    assert re.search(r"^saved +12 matches: known at the start$", out, re.MULTILINE)
+    assert re.search(r"^saved +12 matches were known before and not played$", out, re.MULTILINE)
 
 
 def test_a_pairing_that_suits_badly_is_warned_of(

@@ -96,7 +96,7 @@ def test_a_campaign_says_what_it_would_take_and_what_was_known_already(evalsite:
     Campaign.objects.update(n_known_elsewhere=4)
     Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1_200)
     said = evalsite("verdict", campaign.pk)[1]
-    assert "84 matches, 4 of them from other leaderboards: known at the start" in said
+    assert "84 matches, 4 of them from other leaderboards, were known before and not played" in said
     assert "1,200 matches of this tournament: known games, not played again" in said
 
 

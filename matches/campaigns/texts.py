@@ -14,7 +14,7 @@ from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.models import Campaign
 from matches.ratings.closed_prefix import WaitingResults
-from matches.store.formats import format_percent, format_span
+from matches.store.formats import format_brief, format_percent, format_span
 
 _HOUR_S = 3_600
 _SMALL, _MANY = 10, 1_000
@@ -178,8 +178,10 @@ def describe_saved(campaign: Campaign) -> str:
     n_reused = campaign.tournament.n_known
     parts = []
     if campaign.n_known:
+        known = describe_known(campaign.n_known, campaign.n_known_elsewhere)
         parts.append(
-            f"{describe_known(campaign.n_known, campaign.n_known_elsewhere)}: known at the start"
+            f"{known}{',' if campaign.n_known_elsewhere else ''} "
+            f"{'was' if campaign.n_known == 1 else 'were'} known before and not played"
         )
     if n_reused:
         parts.append(
@@ -206,7 +208,9 @@ def round_matches(n: float) -> str:
 
 
 def format_core_time(seconds: float) -> str:
-    """Return the time of one core: hours, or seconds where it is less."""
+    """Return the time of one core: hours, or less where it is less; below a second in ms."""
+    if 0 < seconds < 1:
+        return format_brief(seconds)
     if seconds < _HOUR_S / _SMALL:
         return f"{seconds:.3g} s"
     hours = seconds / _HOUR_S

@@ -6,6 +6,7 @@ Moments are written by pages/templatetags/readable.py, as a script puts them in 
 from datetime import datetime
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_IN_SPANS_FROM_S = 120
 _FEW, _MANY = 10, 100
 """Below the one a length of time has a decimal; from the other on no number of a line has one."""
 
@@ -57,6 +58,18 @@ def format_span(seconds: float) -> str:
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), (1, "s"))
     number = seconds / size
     return f"{round(number, 1):g} {unit}" if number < _FEW else f"{number:,.0f} {unit}"
+
+
+def format_brief(seconds: float) -> str:
+    """Return a length of time that may be short, with two figures: 40 µs, 12 ms, 1.3 s."""
+    if seconds >= _IN_SPANS_FROM_S:
+        return format_span(seconds)
+    # Rounded first, so that 0.996 s is 1 s.
+    rounded = float(f"{seconds:.2g}")
+    for size, unit in ((1, "s"), (1e-3, "ms")):
+        if rounded >= size:
+            return f"{rounded / size:.3g} {unit}"
+    return f"{max(1, round(rounded * 1e6))} µs"
 
 
 def age_s(since: datetime | None, *, now: datetime) -> float | None:

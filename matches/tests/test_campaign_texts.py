@@ -42,7 +42,16 @@ def test_matches_are_said_no_more_exactly_than_known(n: float, said: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(12.34, "12.3 s"), (359, "359 s"), (5_400, "1.5 h"), (3.6e6, "1,000 h")]
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (0.00403, "4 ms"),
+        (0.0086, "8.6 ms"),
+        (12.34, "12.3 s"),
+        (359, "359 s"),
+        (5_400, "1.5 h"),
+        (3.6e6, "1,000 h"),
+    ],
 )
 def test_core_time_is_said_in_seconds_or_hours(seconds: float, said: str) -> None:
     assert texts.format_core_time(seconds) == said

@@ -124,7 +124,8 @@ def test_a_campaign_says_what_it_saved_where_it_stands_and_why_it_ended(client: 
     shown = get(client, f"campaigns/{again.pk}/")
     assert (shown["latest_point"], shown["why_in_words"]) == (None, "")
     assert shown["saved"] == (
-        f"{first.n_played} matches, all of them from other leaderboards: known at the start"
+        f"{first.n_played} matches, all of them from other leaderboards, "
+        "were known before and not played"
     )
     shown = get(client, f"campaigns/{first.pk}/")
     points = get(client, f"campaigns/{first.pk}/curve/")["results"]

@@ -200,7 +200,7 @@ def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     assert test.n_known == test.n_known_elsewhere == 6
     found = gates.read_standing(test, n_reused=0)
     assert 2 * sum(found.counts) == 6
-    said = "6 matches, all of them from other leaderboards: known at the start"
+    said = "6 matches, all of them from other leaderboards, were known before and not played"
     assert texts.describe_saved(found.campaign) == said
     asked = found.campaign
     assert (asked.n_known, asked.n_known_elsewhere, asked.tournament.n_known) == (6, 6, 0)

@@ -54,6 +54,7 @@ class Curve(NamedTuple):
     line: str
     levels: list[Level]
     ticks: list[Tick]
+    start: str
     height: int = HEIGHT
 
     @property
@@ -135,4 +136,4 @@ def _draw_curve(
     clear = [mark for mark in list_round(start, end) if not mark % 1 and mark - start >= apart]
     ticks = [Tick(place(mark), f"{mark:,.0f}") for mark in (start, *clear)]
     line = join_points((point.x, point.y) for point in points)
-    return Curve(caption, points, line, levels, ticks)
+    return Curve(caption, points, line, levels, ticks, f"{start:,}")

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from django import template
+from django.template import RequestContext
 from django.utils.html import format_html
 
-from matches.store.formats import format_number, format_short, format_span
+from matches.store.formats import format_brief, format_number, format_short, format_span
 
 register = template.Library()
 FORMS: Final = {
@@ -35,6 +36,21 @@ def moment(at: datetime | str | None, form: str = "minute") -> str:
 def span(seconds: float | None) -> str:
     """Return a length of time, such as 12 min; "" for None."""
     return "" if seconds is None else format_span(seconds)
+
+
+@register.filter
+def brief(ms: float) -> str:
+    """Return milliseconds as a length of time that may be short, such as 12 ms or 37 s."""
+    return format_brief(ms / 1_000)
+
+
+@register.simple_tag(takes_context=True)
+def address_with(context: RequestContext, key: str, value: object) -> str:
+    """Return the query of this page with one part set anew and all others kept."""
+    # Not context["request"]: a template that is included with `only` has the attribute alone.
+    query = context.request.GET.copy()
+    query[key] = str(value)
+    return f"?{query.urlencode()}"
 
 
 @register.filter

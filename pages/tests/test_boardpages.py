@@ -75,6 +75,8 @@ def test_a_tournament_lists_its_matches_in_pages_by_key(client: Client, broker: 
     assert len(re.findall(r'<a href="/matches/\d', rest)) == 10
     assert 'rel="next" href="?after=50' in first
     assert 'rel="next"' not in rest
+    board = _get(client, f"/tournaments/{tournament.pk}/?counts=board")
+    assert 'rel="next" href="?counts=board&amp;after=50"' in board
 
 
 def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis) -> None:

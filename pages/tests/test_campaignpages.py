@@ -88,11 +88,15 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     agents = list(first.tournament.agents.order_by("entrant__position"))
     plan = CampaignPlan(name="again", question="best", max_matches=400)
     second = start_campaign(plan, leaderboard=first.tournament.leaderboard, agents=agents)
-    assert f"Saved: {first.n_played} matches: known at the start." in _page(client, second)
+    page = _page(client, second)
+    assert f"Saved: {first.n_played} matches were known before and not played." in page
     elsewhere = start_campaign(
         plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents
     )
-    said = f"{first.n_played} matches, all of them from other leaderboards: known at the start"
+    said = (
+        f"{first.n_played} matches, all of them from other leaderboards, "
+        "were known before and not played"
+    )
     assert said in _page(client, elsewhere)
 
 

@@ -9,6 +9,7 @@ from redis import Redis
 
 from arena.move_notes import MoveNote, note_time, note_value, pack_notes
 from matches.models import Match, Outcome
+from matches.store.formats import format_brief
 from matches.tests import boards
 from pages import notation, values
 from pages.replays import Move
@@ -130,11 +131,12 @@ def test_a_clock_never_shows_sixty(seconds: float, clock: str) -> None:
         (0.996, "1 s"),
         (9.96, "10 s"),
         (61, "61 s"),
+        (36.819, "37 s"),
         (600, "10 min"),
     ],
 )
 def test_a_time_is_written_with_two_figures(seconds: float, shown: str) -> None:
-    assert values.format_brief(seconds) == shown
+    assert format_brief(seconds) == shown
 
 
 def test_bars_stand_as_high_as_their_time_and_none_is_too_low_to_be_seen() -> None:
