@@ -83,8 +83,9 @@ def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis)
     boards.played_board(n_matches=84)
     forfeited = Match.objects.filter(outcome__is_forfeit=True).first()
     assert forfeited is not None
+    forfeited.attempts.update(duration_ms=36_819)
     page = _get(client, f"/matches/{forfeited.pk}/")
-    for words in ("by forfeit: illegal", "node-1", "won", "forfeit", str(forfeited.game_seed)):
+    for words in ("by forfeit: illegal", "node-1", "37 s", "forfeit", str(forfeited.game_seed)):
         assert words in page
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.template.loader import render_to_string
 from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
@@ -188,6 +189,8 @@ def test_a_curve_begins_with_the_results_known_at_the_start() -> None:
     assert curve is not None
     assert [tick.label for tick in curve.ticks] == ["400", "600", "800", "1,000", "1,200"]
     assert (curve.ticks[0].at, curve.points[-1].x) == (LEFT, RIGHT)
+    drawn = render_to_string("pages/_campaign_curve.html", {"curve": curve})
+    assert "across: results known, 400 at the start" in drawn
     shares = ["70 %", "80 %", "90 %", "100 %"]
     asked = "asked for: 95\N{NO-BREAK SPACE}%"
     assert [level.label for level in curve.levels] == [*shares, asked]
