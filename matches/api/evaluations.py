@@ -1,5 +1,6 @@
 """Endpoints of evaluations: agents as they are spelled meet in a tournament, by one call."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,8 @@ from matches.models import Tournament
 from matches.options import options_of
 from matches.plans import TournamentPlan
 from matches.store.clock import db_now
+
+LONGEST_NAME = 80
 
 MAX_AGENTS = 10_000
 SETTLED = ("name", "is_paused", "is_rated", "replays")
@@ -145,7 +148,21 @@ def _read_evaluation(request: Request) -> Evaluation:
     own = {
         n: values.pop(n) for n in ("game", "agents", "num_agents", "leaderboard", "game_parameters")
     }
-    return Evaluation(**own, plan=TournamentPlan(name="evaluate", **values))
+    return Evaluation(**own, plan=TournamentPlan(name=_name_evaluation(own), **values))
+
+
+def _name_evaluation(own: Mapping[str, Any]) -> str:
+    """Return a name by what it plays, so that lists of tournaments tell evaluations apart."""
+    agents = own["agents"] or []
+    if not agents:
+        return f"evaluate: {own['num_agents']} agents drawn"
+    # No more names than fit by any means.
+    for n_named in range(min(len(agents), LONGEST_NAME // 3), 0, -1):
+        rest = f" (+{len(agents) - n_named})" if n_named < len(agents) else ""
+        name = f"evaluate: {', '.join(agents[:n_named])}{rest}"
+        if len(name) <= LONGEST_NAME:
+            return name
+    return f"evaluate: {len(agents)} agents"
 
 
 def _describe_start(tournament: Tournament) -> dict[str, Any]:
