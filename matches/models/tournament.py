@@ -230,6 +230,20 @@ class Tournament(Limited):
         """Matches that will not change any more; forfeits are among the done ones."""
         return self.n_done + self.n_void + self.n_cancelled
 
+    @property
+    def shown_parts(self) -> str:
+        """What became of its matches where its end cancelled some; empty for all others."""
+        # Also a budget of core time may have ended it: nobody knows here that none was needed.
+        if self.state != self.State.DONE or not self.n_cancelled:
+            return ""
+        parts = (
+            (self.n_done - self.n_known, "played"),
+            (self.n_known, "known before"),
+            (self.n_void, "void"),
+            (self.n_cancelled, "cancelled when it ended"),
+        )
+        return ", ".join(f"{n:,} {words}" for n, words in parts if n or words == "played")
+
 
 class Entrant(models.Model):
     """An agent's place in a tournament; the position is its index in the pairing."""

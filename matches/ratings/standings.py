@@ -97,6 +97,7 @@ class ShownTournament(TypedDict):
     percent_error: float
     percent_cancelled: float
     pace: str
+    parts: str
 
 
 class Status(TypedDict):
@@ -364,6 +365,7 @@ def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
         "percent_error": round(100 * so_far.error / whole, 2),
         "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
         "pace": pace,
+        "parts": shown.shown_parts,
     }
 
 

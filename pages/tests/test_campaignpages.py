@@ -84,6 +84,24 @@ def test_before_the_first_result_it_says_what_is_missing(client: Client) -> None
     assert "0.00 of 2.00 spent" in page
 
 
+def test_page_and_lists_say_alike_what_was_played_and_what_its_end_cancelled(
+    client: Client,
+) -> None:
+    campaign = ended(campaign_of())
+    Tournament.objects.filter(pk=campaign.tournament_id).update(
+        n_done=24, n_cancelled=16, n_void=0, n_known=0
+    )
+    cache.clear()
+    parts = "24 played, 16 cancelled when it ended"
+    page = _page(client, Campaign.objects.get(pk=campaign.pk))
+    assert f"{parts} pending" in page
+    assert f"ago: {parts}" in page
+    for path in ("/tournaments/", "/campaigns/"):
+        listed = client.get(path).content.decode()
+        assert f">{parts}</a>" in listed
+        assert " of 4" not in listed
+
+
 def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))

@@ -132,6 +132,8 @@ def _forecast_end(tournament: Tournament, now: datetime) -> datetime | None:
 
 
 def _format_share(tournament: Tournament) -> str:
+    if tournament.shown_parts:
+        return tournament.shown_parts
     return f"{tournament.n_closed:,} of {tournament.n_matches:,} matches"
 
 
