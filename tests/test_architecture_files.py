@@ -37,10 +37,25 @@ def test_a_plugin_is_read_and_not_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "source", ['Parameter("n", len("ab"), "")', "Parameter(unknown)", "Parameter()", "class"]
+    "source",
+    [
+        'Parameter("n", len("ab"), "")',
+        "Parameter(unknown)",
+        'Parameter("n", -"m", "")',
+        "Parameter()",
+        "class",
+    ],
 )
 def test_of_what_is_not_plain_nothing_is_known(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_plugin(tmp_path, monkeypatch, source)
     assert "net_of_mine" not in architecture_files.list_declared()
+
+
+def test_what_came_without_its_source_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(tmp_path, monkeypatch, "")
+    (tmp_path / "architectures" / "compiled.pyc").write_bytes(b"")
+    assert "compiled" not in architecture_files.list_declared()

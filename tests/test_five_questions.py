@@ -84,7 +84,7 @@ def test_whether_training_is_still_improving(visitor: Visitor) -> None:
     visitor.click(r"^/leaderboards/connect-four/$")
     assert visitor.n_clicks <= 2
     assert "Strength by training step" in visitor.text
-    assert "selfplay : rating of 8 checkpoints" in visitor.text
+    assert "selfplay : 8 checkpoints" in visitor.text
 
 
 def test_what_it_costs_and_whether_the_cluster_is_healthy(visitor: Visitor) -> None:

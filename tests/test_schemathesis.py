@@ -189,6 +189,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "leaderboards_freeze_create": {"name": "autumn"},
     "leaderboards_begin_create": {"name": "winter", "mode": "carry"},
+    "leaderboards_place_create": {"is_pinned": True, "reason": "asked for most"},
     "leaderboards_rerate_create": {"reason": "to be sure"},
     "agents_quarantine_create": {"reason": "it stalls"},
     "workers_quarantine_create": {"reason": "it overheats"},

@@ -251,5 +251,5 @@ def test_the_worst_header_is_refused_at_once_in_little_memory(
         inspect_file(path)
     took, (_, peak) = process_time() - began, tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert took < 2
+    assert took < 10  # quadratic work takes minutes
     assert peak < 100 * 2**20

@@ -6,6 +6,7 @@ import pytest
 from arena.conformance.standings import standing, won
 from arena.pairing.base import Field, Lineup, Meeting
 from arena.pairing.catalog.groups import PAIRING
+from arena.pairing.stages import GroupRules, split_stages
 
 SMALL = PAIRING.configured({"group_size": 4, "rounds": 3, "stages": 2, "finalists": 3})
 
@@ -66,3 +67,11 @@ def test_more_seats_than_a_group_make_larger_groups(n_seats: int) -> None:
     pairing = PAIRING.configured({"group_size": 2, "finalists": 2})
     lineups = pairing.choose(standing(Field(11, n_seats)), 99, seed=1)
     assert all(len(group) >= n_seats for group in groups(lineups))
+
+
+def test_a_stage_that_went_on_in_other_groups_is_shown_as_one() -> None:
+    rules = GroupRules(group_size=4, rounds=3, stages=2, finalists=3)
+    meetings = [won(0, 1), won(0, 2)]  # blocks go to the groups in turn
+    first = split_stages(Field(8, 2), meetings, rules)[0]
+    assert [group.title for group in first.groups] == ["All groups"]
+    assert first.groups[0].meetings == tuple(meetings)
