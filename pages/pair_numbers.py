@@ -12,7 +12,7 @@ from matches.models import Leaderboard, Match, PairCount, Tournament
 from matches.models.match import parse_numbers
 from matches.ratings.comparisons import Comparison, predict_match
 from matches.store.bulk import among
-from matches.store.match_search import find_pair_matches
+from matches.store.pair_search import find_pair_matches
 from pages.records import Record
 from pages.replays import Teller
 
@@ -145,4 +145,8 @@ def _name_opening(board: Leaderboard, seed: int) -> str:
     for action in game.start(seed, opening_plies=board.plies).opening:
         names.append(teller.name_action(state, action))
         state.apply(action)
+    # "column b, a, g": a word that begins every move is written once.
+    word = names[0].split(" ")[0] + " " if names else ""
+    if all(name.startswith(word) for name in names):
+        names[1:] = [name.removeprefix(word) for name in names[1:]]
     return ", ".join(names)

@@ -16,7 +16,7 @@ from matches.models.choices import question_choices
 from matches.ratings.comparisons import compare_agents
 from matches.store.catalog import game_problem, game_title
 from matches.store.formats import format_percent
-from matches.store.match_search import MatchQuery, find_matches
+from matches.store.pair_search import count_planned, find_played
 from pages import campaignpages, pair_numbers
 from pages.match_list import seat_matches
 from pages.paging import HIGHEST, read_optional_number
@@ -26,6 +26,8 @@ PAIR = 2
 MAX_BOARDS = 20
 MAX_CAMPAIGNS = 6
 GAMES_A_PAGE = 25
+MOST_COUNTED = 1_000
+"""Planned matches that are counted."""
 MORE = 200
 """Matches that are offered to be played."""
 MAY_PLAY = "matches.add_tournament"
@@ -111,7 +113,7 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | No
     count = found.head_to_head
     record = Record(count.n_wins, count.n_draws, count.n_losses)
     return {
-        "p_above": format_percent(found.p_above),
+        "p_above": format_percent(found.p_above, is_estimate=True),
         "elo": pair_numbers.compute_elo(found, board),
         "record": record,
         "expected": [
@@ -139,9 +141,15 @@ def _campaigns(agents: Sequence[Agent]) -> list[campaignpages.Listed]:
 
 
 def _games(agents: Sequence[Agent], *, before: int | None) -> dict[str, Any]:
-    query = MatchQuery(agents=(agents[0].pk, agents[1].pk))
-    page = find_matches(query, before=before, limit=GAMES_A_PAGE)
-    return {"matches": seat_matches(page.matches), "next_match": page.before}
+    pair = (agents[0].pk, agents[1].pk)
+    page = find_played(pair, before=before, limit=GAMES_A_PAGE)
+    n_planned = count_planned(pair, most=MOST_COUNTED + 1)
+    return {
+        "matches": seat_matches(page.matches),
+        "next_match": page.before,
+        "n_planned": min(n_planned, MOST_COUNTED),
+        "are_more_planned": n_planned > MOST_COUNTED,
+    }
 
 
 def _play_more(
@@ -149,7 +157,7 @@ def _play_more(
 ) -> dict[str, Any]:
     """Return where more games of the two are asked for: a form of the admin, or a command."""
     name = board.name if board else "NAME"
-    command = f"evalsite campaign {' '.join(quote(agent.name) for agent in agents)}"
+    command = f"./run campaign {' '.join(quote(agent.name) for agent in agents)}"
     gone = [agent for agent in agents if agent.is_retired]
     return {
         "n": MORE,

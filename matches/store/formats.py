@@ -24,15 +24,17 @@ def format_short(value: float) -> str:
     return format_number(value, 0 if value >= _MANY or value == int(value) else 1)
 
 
-def format_percent(probability: float, *, is_column: bool = False) -> str:
+def format_percent(
+    probability: float, *, is_column: bool = False, is_estimate: bool = False
+) -> str:
     """Return a probability as people read it, never rounded to 0 or 100 %.
 
     is_column: always with one decimal, so that numbers stand one below the other; there nothing is
-    certain, as what is shown was computed by integration.
+    certain, as what is shown was computed by integration. is_estimate: nor is it in this text.
     """
     least = 0.001 if is_column else 0.0005  # in text half of the last place
     space = " " if is_column else "\N{NO-BREAK SPACE}"
-    if is_column or probability not in (0, 1):
+    if is_column or is_estimate or probability not in (0, 1):
         if probability < least:
             return f"<0.1{space}%"
         if probability > 1 - least:

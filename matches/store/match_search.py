@@ -141,7 +141,7 @@ def find_matches(query: MatchQuery, *, before: int | None = None, limit: int) ->
     """Return a page of the matches that are asked for, the newest first, from before this key."""
     source = _choose_source(query)
     rows = source.rows if before is None else source.rows.filter(**{f"{source.key}__lt": before})
-    end = _find_end(source, before)
+    end = find_end(source, before)
     if end is not None:
         rows = rows.filter(**{f"{source.key}__gte": end})
     is_exact = query.filters <= source.answers
@@ -169,20 +169,10 @@ def load_matches(ids: Sequence[int]) -> list[Match]:
     return [rows[pk] for pk in ids]
 
 
-def find_pair_matches(first: int, second: int, *, limit: int) -> list[int]:
-    """Return the newest matches in which both agents played, by id."""
-    source = _from_pair((first, second))
-    rows = source.rows.order_by(f"-{source.key}")
-    end = _find_end(source, None)
-    if end is not None:
-        rows = rows.filter(match_id__gte=end)
-    return list(dict.fromkeys(rows.values_list("match_id", flat=True)[:limit]))
-
-
 def _choose_source(query: MatchQuery) -> Source:
     """Return the rows to go through: those of the filter that leaves the fewest, by an index."""
     if len(query.agents) == MAX_AGENTS:
-        return _from_pair(query.agents)
+        return from_pair(query.agents)
     if query.agents:
         seats = selectors.filter_matches_of_agent(query.agents[0], tournament=query.tournament)
         return Source(seats, "match_id", "match_id", frozenset({"agents", "tournament"}))
@@ -238,7 +228,7 @@ def _from_all(query: MatchQuery) -> Source:
     return Source(matches.filter(pk__lte=newest["pk"] or 0), "pk", "pk")
 
 
-def _from_pair(agents: Sequence[int]) -> Source:
+def from_pair(agents: Sequence[int]) -> Source:
     """Return the seats of the agent with fewer matches where the other one sits, too."""
     rated = Rating.objects.filter(agent__in=agents).values_list("agent")
     n_matches = dict(rated.annotate(n=Sum("n_matches")).order_by())
@@ -280,7 +270,7 @@ def _filter_ended(
     return attempts
 
 
-def _find_end(source: Source, before: int | None) -> int | None:
+def find_end(source: Source, before: int | None) -> int | None:
     """Return the key down to which rows are chosen among the scanned ones; None: down to all."""
     if source.scanned is None:
         return None

@@ -16,7 +16,8 @@ from matches.models import Agent, Attempt, Match, Outcome, Tournament
 from matches.ratings import rater
 from matches.store import match_search
 from matches.store.auditing import Actor
-from matches.store.match_search import MatchQuery, find_matches, find_pair_matches
+from matches.store.match_search import MatchQuery, find_matches
+from matches.store.pair_search import find_pair_matches
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 

@@ -59,7 +59,7 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
     ratings = [Rating.objects.select_related("leaderboard").get(agent=a) for a in (one, other)]
     found = ComparisonSerializer(compare_agents(*ratings)).data
     page = _get(client, _address(one, other))
-    assert f"<b>{format_percent(found['p_above'])}</b>" in page
+    assert f"<b>{format_percent(found['p_above'], is_estimate=True)}</b>" in page
     count = found["head_to_head"]
     said = f"{count['n_wins']} / {count['n_draws']} / {count['n_losses']}"
     texts = " ".join(re.sub(r"<[^>]+>", "", page).split())
@@ -105,6 +105,7 @@ def test_openings_are_named_by_their_moves(client: Client, broker: Redis) -> Non
     one, other = _pair()
     (first, *_) = pair_numbers.group_by_opening(pair_numbers.read_games(one.pk, other.pk), board)
     assert first.label.count(", ") == 3
+    assert first.label.count("column") == 1
     assert first.label in _get(client, _address(one, other))
 
 
@@ -121,6 +122,26 @@ def test_its_games_come_newest_first_in_pages(
     met = [m.pk for m in Match.objects.order_by("-pk") if {one.pk, other.pk} == set(m.agent_ids)]
     assert [len(some) for some in links] == [12, 8]
     assert list(map(int, links[0] + links[1])) == met
+
+
+def test_what_was_played_comes_before_what_is_planned(client: Client, broker: Redis) -> None:
+    first = boards.played_board(n_matches=84)
+    one, other = _pair()
+    more = schedule_tournament(
+        TournamentPlan(name="more", n_matches=210, seed=5),
+        leaderboard=first.leaderboard,
+        agents=list(first.agents.all()),
+    )
+    planning.plan_tournament(more, now=NOW)
+    page = _get(client, _address(one, other))
+    met = [m for m in Match.objects.order_by("-pk") if {one.pk, other.pk} == set(m.agent_ids)]
+    links = re.findall(r'scope="row"><a href="/matches/(\d+)/"', page)
+    assert list(map(int, links)) == [m.pk for m in met if m.state == Match.State.DONE]
+    address, said = re.findall(r'<a href="(/matches/[^"]+state=open)">([^<]+)</a>', page)[0]
+    n_open = sum(m.state == Match.State.PENDING for m in met)
+    assert said == str(n_open) == str(_get(client, address).count('data-label="tournament"'))
+    first.leaderboard.tournaments.update(state=Tournament.State.CANCELLED)
+    assert "state=open" not in _get(client, _address(one, other))
 
 
 def test_where_they_meet_on_several_boards_one_is_chosen(client: Client, broker: Redis) -> None:
@@ -142,7 +163,7 @@ def test_two_of_no_common_board_are_told_so(client: Client, broker: Redis) -> No
     third = Agent.objects.create(name="alone", game="connect_four", policy="random")
     page = _get(client, _address(one, third))
     assert "No leaderboard rates both of them" in page
-    assert "They have been in no match together" in page
+    assert "They have played no match together yet" in page
 
 
 def test_campaigns_of_the_two_come_before_those_of_more(client: Client, broker: Redis) -> None:
@@ -188,10 +209,10 @@ def test_visitors_get_a_command_and_operators_a_form(client: Client, broker: Red
     board = boards.played_board().leaderboard
     one, other = _pair()
     page = _get(client, _address(one, other))
-    assert "evalsite campaign mcts:100 random -l connect-four --max-matches 200" in page
+    assert "./run campaign mcts:100 random -l connect-four --max-matches 200" in page
     client.force_login(User.objects.create_superuser("ada"))
     page = _get(client, _address(one, other))
-    assert "evalsite campaign" not in page
+    assert "./run campaign" not in page
     form = f"/admin/matches/campaign/add/?leaderboard={board.pk}&agents={one.pk},{other.pk}"
     filled = _get(client, f"{form}&max_matches=200&question=best")
     chosen = re.findall(r'name="agents" value="(\d+)" checked', filled)
