@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from math import sqrt
 from typing import NamedTuple
 
 from django.db.models import F
 
+from arena.ratings.base import Z95
 from matches.models import Agent, PairCount
 
 
@@ -24,7 +26,23 @@ class Record(NamedTuple):
     @property
     def percent(self) -> int:
         """Return the share of the points, a draw being half of one; there must be a match."""
-        return round(100 * (self.wins + self.draws / 2) / self.n)
+        return round(100 * self._share)
+
+    @property
+    def interval(self) -> str:
+        """Return the interval of 95 % of the share in percent, such as 44 to 100 of three wins.
+
+        Wilson's, which holds for few matches, too; with draws it is wider than it had to be.
+        """
+        doubt = Z95**2 / self.n
+        middle = (self._share + doubt / 2) / (1 + doubt)
+        half = sqrt(doubt * (self._share * (1 - self._share) + doubt / 4)) / (1 + doubt)
+        low, high = (round(100 * end) for end in (middle - half, middle + half))
+        return f"{low} to {high}"
+
+    @property
+    def _share(self) -> float:
+        return (self.wins + self.draws / 2) / self.n
 
 
 class Opponent(NamedTuple):
