@@ -12,6 +12,7 @@ from matches.models import Leaderboard, Match, PairCount, Tournament
 from matches.models.match import parse_numbers
 from matches.ratings.comparisons import Comparison, predict_match
 from matches.store.bulk import among
+from matches.store.formats import format_signed
 from matches.store.pair_search import find_pair_matches
 from pages.records import Record
 from pages.replays import Teller
@@ -52,7 +53,8 @@ class EloGap(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.elo:+.0f} ({self.low:+.0f} to {self.high:+.0f})"
+        elo, low, high = (format_signed(end, 0) for end in self)
+        return f"{elo} ({low} to {high})"
 
 
 def compute_elo(found: Comparison, board: Leaderboard) -> EloGap:

@@ -12,7 +12,7 @@ from arena.trajectories import TrajectoryError, read_values
 from matches.artifacts.trajectories import STORAGE
 from matches.models import Match, TrajectoryPiece
 from matches.store import blobs
-from matches.store.formats import format_brief
+from matches.store.formats import format_brief, format_signed
 from pages.plots import charts
 from pages.plots.charts import Scale, Tick
 from pages.replays import Move
@@ -147,5 +147,4 @@ def _draw_bar(number: int, top: float, n_moves: int) -> str:
 def tell_note(note: MoveNote) -> str:
     """Return what is known of a move as the end of a sentence that names it; often nothing."""
     took = "" if note.took_s is None else f" in {format_brief(note.took_s)}"
-    # Not -0.00, which a search says where it sees no end of the game.
-    return took if note.value is None else f"{took}, expecting {round(note.value, 2) + 0.0:+.2f}"
+    return took if note.value is None else f"{took}, expecting {format_signed(note.value)}"

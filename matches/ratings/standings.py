@@ -19,7 +19,7 @@ from matches.ratings.p_best import compute_chances, compute_p_best
 from matches.ratings.rank_ranges import Ladder, build_ladder, read_ladder
 from matches.store import selectors
 from matches.store.catalog import policy_title
-from matches.store.formats import format_pace, format_percent
+from matches.store.formats import format_pace, format_percent, format_signed
 
 # Rows that are live; a longer board has plain pages for the rest.
 TOP = 200
@@ -287,8 +287,7 @@ def format_change(now: float, before: float | None) -> str:
     """Return a difference with its sign; empty without something to compare with."""
     if before is None:
         return ""
-    rounded = round(now, 2) - round(before, 2)
-    return f"{rounded:+.2f}" if abs(rounded) > _ROUNDING else "0.00"
+    return format_signed(round(now, 2) - round(before, 2))
 
 
 def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:

@@ -19,6 +19,12 @@ def format_number(value: float, n_places: int = 0) -> str:
     return f"{value:,.{n_places}f}"
 
 
+def format_signed(value: float, n_places: int = 2) -> str:
+    """Return a number with its sign; one that rounds to nothing has none."""
+    rounded = round(value, n_places)
+    return f"{rounded:+,.{n_places}f}" if rounded else f"{0:.{n_places}f}"
+
+
 def format_short(value: float) -> str:
     """Return a measured number: one decimal while it says something."""
     return format_number(value, 0 if value >= _MANY or value == int(value) else 1)

@@ -174,8 +174,8 @@ def _has_campaign(tournament: Tournament) -> bool:
 
 
 def _describe_match(match: Match) -> Hit:
-    name = f"Match {match.sequence:,} on {match.leaderboard}"
-    about = f"id {match.pk}, {match.get_state_display().lower()}"
+    name = f"Match {match.pk} on {match.leaderboard}"
+    about = f"number {match.sequence:,} there, {match.get_state_display().lower()}"
     return Hit(name, about, reverse("match", args=[match.pk]))
 
 

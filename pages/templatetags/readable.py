@@ -7,7 +7,13 @@ from django import template
 from django.template import RequestContext
 from django.utils.html import format_html
 
-from matches.store.formats import format_brief, format_number, format_short, format_span
+from matches.store.formats import (
+    format_brief,
+    format_number,
+    format_short,
+    format_signed,
+    format_span,
+)
 
 register = template.Library()
 FORMS: Final = {
@@ -57,6 +63,12 @@ def address_with(context: RequestContext, key: str, value: object) -> str:
 def number(value: float | str | None, n_places: int = 0) -> str:
     """Return a number with its thousands apart and so many decimals; "" for none."""
     return "" if value is None or value == "" else format_number(float(value), n_places)
+
+
+@register.filter
+def change(value: float | None, n_places: int = 2) -> str:
+    """Return a number with its sign, and none where it rounds to nothing; "" for None."""
+    return "" if value is None else format_signed(value, n_places)
 
 
 @register.filter

@@ -187,7 +187,7 @@ def test_what_networks_expected_is_shown_beside_the_moves(client: Client, broker
     page = _get(client, f"/matches/{match.pk}/")
     # Two moves are no curve.
     assert "Too early to draw" in page
-    assert ">0.50</span>" in page
+    assert ">+0.50</span>" in page
     Outcome.objects.update(trajectory="0" * 64)
     assert "Too early to draw" not in _get(client, f"/matches/{match.pk}/")
 

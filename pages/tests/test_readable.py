@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from django.conf import settings
 
-from pages.templatetags.readable import moment, number, span
+from pages.templatetags.readable import change, moment, number, span
 
 AT = datetime(2026, 3, 1, 23, 5, 9, tzinfo=timezone(timedelta(hours=2)))
 
@@ -41,6 +41,14 @@ def test_numbers_are_written_with_their_thousands_apart(
     value: float | None, n_places: int, text: str
 ) -> None:
     assert number(value, n_places) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-0.004, "0.00"), (0.0, "0.00"), (0.005001, "+0.01"), (-1234.5, "-1,234.50"), (None, "")],
+)
+def test_a_change_that_rounds_to_nothing_has_no_sign(value: float | None, text: str) -> None:
+    assert change(value) == text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,10 @@ from arena.games.openspiel import OpenSpielGame
 from arena.games.pictures import Circle, Picture, Polygon, Rect, Shape, Side, Text, draw_piece
 
 SIDES: Final = (Side("white", "white"), Side("black", "black"))
+_LEGEND: Final = (
+    Side("white, points by the inner numbers", "white"),
+    Side("black, points by the outer numbers", "black"),
+)
 N_POINTS: Final = 24
 HALF: Final = 12
 """Points of one long side of the board; the bar stands in its middle."""
@@ -15,7 +19,7 @@ BAR: Final = 100
 """Where the engine keeps the pieces that were hit."""
 SHOWN: Final = 5
 """Pieces of a point that are drawn; of more, a number says how many there are."""
-_STEP, _EDGE, _MIDDLE, _HEIGHT, _OFF = 9.0, 7.0, 10.0, 112.0, 16.0
+_STEP, _EDGE, _MIDDLE, _HEIGHT, _OFF = 9.0, 10.0, 10.0, 118.0, 16.0
 _WIDTH = 2 * _EDGE + HALF * _STEP + _MIDDLE + _OFF
 _PIPS: Final = {
     1: ((0, 0),),
@@ -43,7 +47,7 @@ def draw_position(native: Any, seat: int | None) -> Picture:
         shapes += _draw_stack(off_x, side, n_off, is_top=side == 1)
     for n, die in enumerate(read_dice(native)):
         shapes += _draw_die(_EDGE + (9 + 1.4 * n) * _STEP + _MIDDLE - 6, _HEIGHT / 2, die)
-    return Picture(_WIDTH, _HEIGHT, tuple(shapes), SIDES)
+    return Picture(_WIDTH, _HEIGHT, tuple(shapes), _LEGEND)
 
 
 def _find_middle(point: int) -> float:
@@ -61,12 +65,13 @@ def _draw_ground() -> list[Shape]:
     ]
     for point in range(N_POINTS):
         x, is_top = _find_middle(point), point >= HALF
-        base, tip = (_EDGE, 46.0) if is_top else (_HEIGHT - _EDGE, _HEIGHT - 46)
+        base, tip = (_EDGE, 49.0) if is_top else (_HEIGHT - _EDGE, _HEIGHT - 49)
         corners = ((x - _STEP / 2, base), (x + _STEP / 2, base), (x, tip))
         shapes.append(Polygon(corners, "dark" if point % 2 else "light"))
-        y = _EDGE / 2 if is_top else _HEIGHT - _EDGE / 2
-        # Moves are named by each side's own count; the board has that of black.
-        shapes.append(Text(x, y, str(point + 1), 3.6, "muted"))
+        # Moves are named by each side's own count of the points: both stand there.
+        for side, depth, tint in ((1, 2.5, "ink"), (0, 7.0, "muted")):
+            y = depth if is_top else _HEIGHT - depth
+            shapes.append(Text(x, y, str(_count_from_home(side, point)), 4, tint))
     return shapes
 
 
@@ -119,8 +124,11 @@ def _count_from_home(side: int, point: int) -> int:
 
 
 def name_action(native: Any, seat: int, action: int) -> str:
-    """Return the moves of both dice, by the mover's own count of points."""
-    return str(native.action_to_string(seat, action)).rpartition(" - ")[2]
+    """Return dice and moves as players write them, by the mover's own count: 6-4: 24/14."""
+    moves = str(native.action_to_string(seat, action)).rpartition(" - ")[2].lower()
+    high, low = sorted(read_dice(native), reverse=True)
+    # "pass" is a die that cannot be played: with a move of the other one players write nothing.
+    return f"{high}-{low}: {moves.removesuffix(' pass').replace('pass', 'cannot move')}"
 
 
 GAME = OpenSpielGame(

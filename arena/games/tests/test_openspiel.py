@@ -1,5 +1,6 @@
 """The OpenSpiel adapter: chance and openings by the seed, parameters, and what it cannot play."""
 
+import re
 from collections import Counter
 from random import Random
 from typing import Any
@@ -150,6 +151,20 @@ def test_what_was_played_is_in_the_engine() -> None:
 def test_a_legal_match_never_exceeds_the_bound_of_its_game() -> None:
     assert catalog("chess").spec.max_steps == 17695
     assert catalog("go_9x9").spec.max_steps == 162
+
+
+def test_moves_of_backgammon_are_written_with_their_dice() -> None:
+    moves = set()
+    for seed in range(4):
+        state, rng = catalog("backgammon").start(seed, opening_plies=0), Random(seed)
+        while state.to_move() != OVER:
+            action = rng.choice(list(state.legal_actions()))
+            moves.add(state.action_name(action))
+            state.apply(action)
+    point = r"(bar|\d+)(/(\d+|off)\*?)+(\(2\))?"
+    form = re.compile(rf"[1-6]-[1-6]: (cannot move|{point}( {point})?)")
+    assert all(map(form.fullmatch, moves))
+    assert {"1-1: cannot move", "2-1: bar/23", "2-1: bar/23 22/21"} & moves
 
 
 def test_backgammon_ends_in_a_draw_when_nobody_gets_home() -> None:
