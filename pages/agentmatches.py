@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from matches.models import Agent, Attempt, Seat
-from matches.store.match_search import MatchQuery, find_matches
+from matches.store.match_query import MatchQuery
+from matches.store.match_search import find_matches
 from pages.seating import list_seats
 
 MATCHES_A_PAGE = 25

@@ -11,14 +11,8 @@ from django.views.decorators.http import require_safe
 from arena.messages import Reason
 from matches.models import Agent, Attempt, Match
 from matches.models.choices import game_choices
-from matches.store.match_search import (
-    COUNTED,
-    MAX_AGENTS,
-    OPEN,
-    RESULTS,
-    MatchQuery,
-    find_matches,
-)
+from matches.store.match_query import COUNTED, MAX_AGENTS, OPEN, RESULTS, MatchQuery
+from matches.store.match_search import find_matches
 from pages.downloads.files import Column, Line, Table
 from pages.lists.address import BadAddressError, Chip, ListAddress, find_agents
 from pages.lists.showing import show_list

@@ -2,12 +2,13 @@
 
 The rows come from the index that fits the question best (a source), and what that index cannot say
 is checked on at most N_LOOKED of them. So a page costs the same however many matches there are: one
-whose filter fits few rows says how many it looked at, and the next page goes on from there.
+whose filter fits few rows says how many it looked at, and the next page goes on from there. Where
+finished matches are asked for and none was found, open ones are passed over by an index.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, time, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -15,58 +16,29 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery, Sum
 
 from arena.errors import ArenaError
 from arena.games import registry as games
-from matches.models import Attempt, Leaderboard, Match, Order, Rating, Seat, Tournament, Worker
+from matches.models import (
+    Attempt,
+    Leaderboard,
+    Match,
+    Order,
+    Outcome,
+    Rating,
+    Seat,
+    Tournament,
+    Worker,
+)
 from matches.models.match import parse_numbers
 from matches.store import selectors
 from matches.store.bulk import among
+from matches.store.match_query import MAX_AGENTS, OPEN, MatchQuery, pass_open
 
 N_LOOKED = 2_000
+# A page of finished matches that would be empty is looked for so often in all.
+MAX_LOOKS = 8
 # Two busy agents may have met seldom: so many matches of one of them are read by index alone.
 N_SCANNED = 50_000
-MAX_AGENTS = 2
-RESULTS = ("won", "drawn", "lost", "forfeit")
-# Every state in which a match still can be played.
-OPEN = "open"
-COUNTED = "yes"
 # Attempts are numbered in the order in which they were stored: nearly that in which they ended.
 DISORDER = timedelta(minutes=5)
-
-
-@dataclass(frozen=True)
-class MatchQuery:
-    """What is asked for; what is empty is not asked.
-
-    agents: one or two that played in it. result and seat: those of the first of them, without one
-    of anybody. reason: why it was forfeit or is void; with an ending, why the attempt ended so.
-    ending, node, first_day and last_day (both included, UTC): of one and the same attempt at it.
-    counted: COUNTED for those alone that the ratings of their leaderboard count now.
-    """
-
-    game: str = ""
-    state: str = ""
-    agents: tuple[int, ...] = ()
-    result: str = ""
-    reason: str = ""
-    seat: int | None = None
-    ending: str = ""
-    first_day: date | None = None
-    last_day: date | None = None
-    tournament: int | None = None
-    leaderboard: int | None = None
-    node: str = ""
-    counted: str = ""
-
-    @property
-    def filters(self) -> set[str]:
-        """The names of what is asked."""
-        return {
-            part.name for part in fields(self) if getattr(self, part.name) not in ("", (), None)
-        }
-
-    @property
-    def is_of_attempts(self) -> bool:
-        """True where the attempts of a match have to be looked at."""
-        return bool(self.filters & {"ending", "node", "first_day", "last_day"})
 
 
 class MatchPage(NamedTuple):
@@ -139,7 +111,27 @@ _CANDIDATE = (
 
 def find_matches(query: MatchQuery, *, before: int | None = None, limit: int) -> MatchPage:
     """Return a page of the matches that are asked for, the newest first, from before this key."""
+    if query.counted or query.result:
+        if query.state not in ("", Match.State.DONE):
+            return MatchPage([], None, None)
+        query = replace(query, state=Match.State.DONE)
     source = _choose_source(query)
+    page = _look(query, source, before, limit)
+    for _ in range(1, MAX_LOOKS):
+        if page.matches or page.before is None or query.state != Match.State.DONE:
+            break
+        # Whatever has an attempt is not waiting to be played: nothing is passed over.
+        has_attempts = source.rows.model is Attempt
+        start = page.before if has_attempts else pass_open(query, source.key, page.before)
+        if start is None:
+            return page._replace(before=None)
+        n_looked = page.n_looked or 0
+        page = _look(query, source, start, limit)
+        page = page._replace(n_looked=n_looked + (page.n_looked or 0))
+    return page
+
+
+def _look(query: MatchQuery, source: Source, before: int | None, limit: int) -> MatchPage:
     rows = source.rows if before is None else source.rows.filter(**{f"{source.key}__lt": before})
     end = find_end(source, before)
     if end is not None:
@@ -218,14 +210,17 @@ def _from_all(query: MatchQuery) -> Source:
         return Source(rows, "sequence", "pk", frozenset({"leaderboard"}))
     if query.filters & {"first_day", "last_day", "node"}:
         return _from_attempts(query)
-    matches = Match.objects.all()
+    # What is over has an outcome, which has the key of its match: open ones do not lie between.
+    is_over = query.state == Match.State.DONE
+    key = "match_id" if is_over else "pk"
+    matches: QuerySet[Any, Any] = Outcome.objects.all() if is_over else Match.objects.all()
     if not query.game:
-        return Source(matches, "pk", "pk")
+        return Source(matches, key, key)
     # Other games may have been played since: it begins with the newest match of this one.
     of_board = Match.objects.filter(leaderboard=OuterRef("pk")).order_by("-sequence")
     boards = Leaderboard.objects.filter(game=query.game).order_by()
     newest = boards.annotate(newest=Subquery(of_board.values("pk")[:1])).aggregate(pk=Max("newest"))
-    return Source(matches.filter(pk__lte=newest["pk"] or 0), "pk", "pk")
+    return Source(matches.filter(pk__lte=newest["pk"] or 0), key, key)
 
 
 def from_pair(agents: Sequence[int]) -> Source:

@@ -10,13 +10,15 @@ from django.db import connection
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
-from matches.ledger import voiding
-from matches.ledger.tournaments import cancel_tournament
+from matches.ledger import planning, voiding
+from matches.ledger.tournaments import cancel_tournament, schedule_tournament
 from matches.models import Agent, Attempt, Match, Outcome, Tournament
+from matches.plans import TournamentPlan
 from matches.ratings import rater
 from matches.store import match_search
 from matches.store.auditing import Actor
-from matches.store.match_search import MatchQuery, find_matches
+from matches.store.match_query import OPEN, RESULTS, MatchQuery
+from matches.store.match_search import find_matches
 from matches.store.pair_search import find_pair_matches
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -93,7 +95,7 @@ def test_results_are_counted_as_ratings_count_them(played: Tournament) -> None:
     for rating in played.leaderboard.rating_set.all():
         counted = [rating.n_wins, rating.n_draws, rating.n_losses, rating.n_forfeits]
         query = MatchQuery(agents=(rating.agent_id,), leaderboard=played.leaderboard_id)
-        listed = [len(_ids(replace(query, result=one))) for one in match_search.RESULTS]
+        listed = [len(_ids(replace(query, result=one))) for one in RESULTS]
         assert listed == counted
 
 
@@ -146,8 +148,8 @@ def test_every_state_is_found_with_and_without_its_tournament(broker: Redis) -> 
     cancel_tournament(other, now=NOW)
     assert order.matches
     states = dict(Match.objects.order_by().values_list("pk", "state"))
-    for state in (*Match.State.values, match_search.OPEN):
-        meant = Match.OPEN if state == match_search.OPEN else (state,)
+    for state in (*Match.State.values, OPEN):
+        meant = Match.OPEN if state == OPEN else (state,)
         wanted = [pk for pk in sorted(states, reverse=True) if states[pk] in meant]
         assert _ids(MatchQuery(state=state)) == wanted, state
         assert wanted, state
@@ -170,6 +172,57 @@ def test_reasons_are_of_forfeits_and_of_void_matches(played: Tournament) -> None
     Match.objects.filter(pk=void.pk).update(state="void", void_reason="expired")
     assert _ids(MatchQuery(reason="expired")) == [void.pk]
     assert _ids(MatchQuery(reason="expired", state="void")) == [void.pk]
+
+
+@pytest.mark.parametrize(
+    "more", [{"state": "done"}, {"counted": "yes"}, {"result": "won"}, {"result": "lost"}]
+)
+def test_what_is_over_is_found_behind_any_number_of_open_matches(
+    played: Tournament, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
+) -> None:
+    rater.rate(played.leaderboard_id, now=later(1))
+    agents = list(played.agents.order_by("pk"))
+    loser_and_winner = (agents[0].pk, agents[1].pk)
+    # Those of an exhibition are over and lie above, too, but no rating counts them.
+    board = played.leaderboard
+    plans = [
+        TournamentPlan(name="shown", n_matches=6, is_rated=False),
+        TournamentPlan(name="waiting", n_matches=420, seed=9),
+    ]
+    for plan in plans:
+        later_one = schedule_tournament(plan, leaderboard=board, agents=agents)
+        planning.plan_tournament(later_one, now=NOW)
+        if not plan.is_rated:
+            boards.play_some(later_one, 6, factories.first_wins)
+    assert Match.objects.filter(state="pending").count() == 420
+    monkeypatch.setattr(match_search, "N_LOOKED", 40)
+    for asked in (
+        {},
+        {"game": "connect_four"},
+        {"leaderboard": played.leaderboard_id},
+        {"tournament": played.pk},
+        {"agents": (agents[0].pk,)},
+        {"agents": (agents[0].pk,), "leaderboard": played.leaderboard_id},
+        {"agents": loser_and_winner[:: -1 if more.get("result") == "won" else 1]},
+    ):
+        query = MatchQuery(**asked, **more)  # type: ignore[arg-type]
+        page = find_matches(query, limit=10)
+        assert page.matches, asked
+        assert {match.state for match in page.matches} == {"done"}
+        if query.counted:
+            assert {match.tournament_id for match in page.matches} == {played.pk}
+
+
+def test_no_earlier_page_is_offered_where_nothing_is_over(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tournament = factories.planned(60)
+    monkeypatch.setattr(match_search, "N_LOOKED", 20)
+    agent = tournament.agents.earliest("pk").pk
+    for asked in ({}, {"agents": (agent,)}, {"leaderboard": tournament.leaderboard_id}):
+        page = find_matches(MatchQuery(**asked, counted="yes"), limit=10)
+        assert (list(page.matches), page.before) == ([], None)
+    assert find_matches(MatchQuery(state="open", result="won"), limit=10).before is None
 
 
 def test_forfeits_of_all_and_of_a_tournament(played: Tournament) -> None:
@@ -257,6 +310,7 @@ def test_no_filter_reads_more_with_more_matches(
     # What a page reads at most is reached by the smaller tournament, too.
     monkeypatch.setattr(match_search, "N_LOOKED", 200)
     monkeypatch.setattr(match_search, "N_SCANNED", 200)
+    monkeypatch.setattr(match_search, "MAX_LOOKS", 1)
     few, many = (_steps_on(n) for n in (600, 4_000))
     grown = {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name] + 20}
     assert grown == {}
