@@ -6,6 +6,11 @@ from arena.ratings.base import Z95
 from matches.models import Leaderboard
 from matches.ratings import transitivity
 from matches.ratings.transitivity import Cycle, Finding
+from matches.store.formats import format_number, format_signed
+from pages.elo import describe_scale
+
+LEAST_SEATED = 100
+"""Matches that have to be counted before a page says what the first seat is worth."""
 
 
 class ShownCycle(NamedTuple):
@@ -38,7 +43,12 @@ def describe_board(board: Leaderboard) -> Shown | None:
 
 
 def describe_seat_advantage(board: Leaderboard) -> str:
-    """Return what sitting first is worth as a rating, with its 95 % interval; empty if unknown."""
-    if board.seat_mu is None or board.seat_sd is None:
+    """Return what sitting first is worth in points of Elo, with its 95 % interval.
+
+    Empty where it is unknown, or too few matches tell it.
+    """
+    if board.seat_mu is None or board.seat_sd is None or board.n_counted < LEAST_SEATED:
         return ""
-    return f"{board.seat_mu:+.2f} ± {Z95 * board.seat_sd:.2f}"
+    per = describe_scale(board)["per"]
+    half = format_number(per * Z95 * board.seat_sd)
+    return f"{format_signed(per * board.seat_mu, 0)} ± {half} Elo"

@@ -102,7 +102,7 @@ class AuditRowAdmin(ReadOnlyAdmin):
 
     @admin.display(description="touched")
     def what(self, obj: AuditRow) -> str:
-        return obj.touched_line() or "-"
+        return obj.touched_line() or "\N{EN DASH}"
 
 
 def find_target_address(row: AuditRow) -> str:

@@ -181,7 +181,7 @@ class CampaignAdmin(PlanAdmin):
         """Return how sure that is."""
         is_verdict = obj.decided_at is None or endings.is_answered(obj)
         if obj.probability is None or not is_verdict:
-            return "-"
+            return "\N{EN DASH}"
         return format_percent(obj.probability)
 
     @admin.display(description="matches")
@@ -195,7 +195,7 @@ class CampaignAdmin(PlanAdmin):
         foreseen = None if obj.decided_at else obj.forecast
         return (
             "; ".join(f"{line.label}: {line.says}" for line in texts.describe_forecast(foreseen))
-            or "-"
+            or "\N{EN DASH}"
         )
 
 

@@ -13,6 +13,7 @@ from matches.admin.base import ReadOnlyAdmin
 from matches.admin.offering import OffersActs
 from matches.admin.parameter_fields import ParametersField, list_game_parameters
 from matches.models import Leaderboard, Season, SeasonRow
+from matches.store.formats import format_number
 
 PLACES = ("is_listed", "is_pinned")
 COUNTED = ("game_version", "n_counted", "n_settled", "rated_at", "results_hash")
@@ -22,7 +23,7 @@ COUNTED = ("game_version", "n_counted", "n_settled", "rated_at", "results_hash")
 class LeaderboardAdmin(OffersActs):
     """The rules of a leaderboard are fixed when it is opened: its results are comparable."""
 
-    list_display = ("name", "title", "game", "n_counted", "rated_at", "created_at")
+    list_display = ("name", "title", "game", "matches_counted", "rated_at", "created_at")
     list_filter = ("game", *PLACES)
     search_fields = ("name", "title")
     acts = leaderboards.ACTS
@@ -54,6 +55,11 @@ class LeaderboardAdmin(OffersActs):
         """Propose a name from the title for a new one only."""
         return {} if obj else {"name": ("title",)}
 
+    @admin.display(description="matches counted", ordering="n_counted")
+    def matches_counted(self, obj: Leaderboard) -> str:
+        """Return how many matches its ratings count."""
+        return format_number(obj.n_counted)
+
     def view_on_site(self, obj: Leaderboard) -> str:
         """Return the address of its page."""
         return reverse("board", args=[obj.name])
@@ -84,7 +90,7 @@ class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no typ
 class SeasonAdmin(ReadOnlyAdmin):
     """Leaderboards as they stood; nobody changes or deletes one."""
 
-    list_display = ("name", "leaderboard", "n_agents", "n_counted", "frozen_at", "actor")
+    list_display = ("name", "leaderboard", "agents", "matches_counted", "frozen_at", "actor")
     list_select_related = ("leaderboard",)
     search_fields = ("name", "leaderboard__name")
     ordering = ("-pk",)
@@ -93,6 +99,16 @@ class SeasonAdmin(ReadOnlyAdmin):
         *("name", "leaderboard", "frozen_at", "actor", "reason"),
         *("n_agents", "n_counted", "results_hash", "spread"),
     )
+
+    @admin.display(description="agents", ordering="n_agents")
+    def agents(self, obj: Season) -> str:
+        """Return how many agents it rates."""
+        return format_number(obj.n_agents)
+
+    @admin.display(description="matches counted", ordering="n_counted")
+    def matches_counted(self, obj: Season) -> str:
+        """Return how many matches its ratings count."""
+        return format_number(obj.n_counted)
 
     def view_on_site(self, obj: Season) -> str:
         """Return the address of its page."""

@@ -126,7 +126,7 @@ def _measure_running(
         rate = n_ended[tournament.pk] / seconds
         pace, remaining = format_pace(rate), "not known"
         if tournament.state == _STATES.PAUSED:
-            pace, remaining = "-", "it is paused"
+            pace, remaining = "\N{EN DASH}", "it is paused"
         elif rate:
             pending = selectors.read_progress(tournament).pending
             remaining = f"about {format_span(ceil(pending / rate))}"

@@ -141,9 +141,9 @@ class TournamentAdmin(PlanAdmin):
         """Return its state; one that is planned while it plays is running."""
         return Tournament.State(obj.shown_state).label
 
-    @admin.display(description="closed")
+    @admin.display(description="matches ended")
     def progress(self, obj: Tournament) -> str:
-        """Return how many of its matches are closed."""
+        """Return how many of its matches have ended."""
         return f"{obj.n_closed:,} of {obj.n_matches:,}"
 
     @admin.display(description="agents")

@@ -134,7 +134,7 @@ def test_what_gpu_workers_say_of_themselves_is_shown(broker: Redis) -> None:
     rows = [row["cells"] for row in _table(_state(sample), "serving")["rows"]]
     assert rows == [
         ["gpu-1", "64", "640", "4.0 / 9.5 ms", "2", "3"],
-        ["gpu-2", "-", "0", "-", "2", "3"],
+        ["gpu-2", "\N{EN DASH}", "0", "\N{EN DASH}", "2", "3"],
     ]
 
 

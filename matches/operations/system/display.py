@@ -16,7 +16,7 @@ SILENT_AFTER = timedelta(seconds=5)
 """Control looks every second; what is older than this says that it does not any more."""
 
 
-NONE = "-"
+NONE = "\N{EN DASH}"
 MAX_DRAWN = 150
 """Points of a line: more than these are drawn as the highest of two, and so on."""
 
@@ -188,7 +188,7 @@ def _list_tournaments(sample: Sample) -> Table:
     return {
         "name": "tournaments",
         "caption": f"Tournaments under way{cut}",
-        "columns": ["Tournament", "State", "Matches over", "With nodes", "What it waits for"],
+        "columns": ["Tournament", "State", "Matches ended", "With nodes", "What it waits for"],
         "rows": rows,
         "empty": "None: schedule one, or ask a question with evalsite evaluate.",
     }
