@@ -197,6 +197,8 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     # Of its moves, packed by arena.move_notes, in base64; empty from a node of before there were
     # any. Three bytes for each of the most actions that fit above.
     notes: Annotated[str, msgspec.Meta(max_length=200_000)] = ""
+    # By seat, of an episode that was played to its end.
+    returns: Annotated[list[float], Few] = []
 
 
 class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

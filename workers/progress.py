@@ -60,6 +60,7 @@ class MatchProgress:
             actions=text if is_kept else "",
             trajectory=ended.trajectory,
             notes=b64encode(pack_notes(self.notes)).decode() if is_kept else "",
+            returns=ended.returns,
         )
 
 

@@ -201,7 +201,10 @@ class MatchStepper:
         match.is_over = True
         self._n_over += 1
         share_ms = 1000 * (self._add_share() - match.began)
-        ended = EndedMatch(match.index, ending, ranks, reason, seat, detail, share_ms)
+        shared = list(returns) if returns is not None else []
+        ended = EndedMatch(
+            match.index, ending, ranks, reason, seat, detail, share_ms, returns=shared
+        )
         recorder = self._setup.recorder
         # Told only once its trajectory is stored: else control would count what cannot be read.
         if recorder is not None and recorder.add_ending(match, ended, returns):

@@ -101,6 +101,7 @@ class EndedMatch(msgspec.Struct, frozen=True, array_like=True):
     detail: Detail
     share_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
     trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
+    returns: list[float] = []
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):

@@ -239,7 +239,7 @@ def _close_matches(
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     insert_rows(
         Outcome,
-        (*columns, "trajectory", "notes", "recorded_at"),
+        (*columns, "trajectory", "notes", "recorded_at", "returns"),
         [
             (
                 match.pk,
@@ -252,6 +252,7 @@ def _close_matches(
                 row.trajectory,
                 read_notes(row),
                 stamp,
+                ",".join(map(repr, row.returns)) if row.ending is Ending.DONE else "",
             )
             for match, row in closing
         ],

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from arena.errors import InvalidReturnsError
 from arena.games import registry as games
 from arena.games.base import forfeit_ranks
+from arena.games.base import ranks as rank_returns
 from arena.messages import Ending, Reason, ResultRow, match_token
 from arena.teams import Teams, group_by_team
 from matches.artifacts import trajectories
@@ -153,10 +155,23 @@ def _is_valid(row: ResultRow, match: OpenMatch) -> bool:
     if not _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
         log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
         return False
+    if not _are_returns(row, match):
+        log.warning("result of match %s with returns %s refused", row.match, row.returns)
+        return False
     if row.ending is Ending.FORFEIT and not 0 <= row.seat < match.n_seats:
         log.warning("forfeit of match %s by seat %s refused", row.match, row.seat)
         return False
     return True
+
+
+def _are_returns(row: ResultRow, match: OpenMatch) -> bool:
+    """Say whether the returns are those that the ranks follow from; only scores must be told."""
+    if row.ending is not Ending.DONE or not (row.returns or match.n_seats == 1):
+        return True
+    try:
+        return rank_returns(row.returns, match.n_seats, match.teams) == list(row.ranks)
+    except InvalidReturnsError:
+        return False
 
 
 def read_notes(row: ResultRow) -> bytes | None:

@@ -143,7 +143,7 @@ def take_over_outcomes(
     """Give matches, by id and already written as over, the outcomes of the known ones."""
     if not known_matches:
         return
-    columns = ("ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
+    columns = ("ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions", "returns")
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in known_matches.values()]))
     outcomes = {pk: values for pk, *values in firsts.values_list("pk", *columns)}
     stamp = connection.ops.adapt_datetimefield_value(now)

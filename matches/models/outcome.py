@@ -15,6 +15,13 @@ class Outcome(models.Model):
         Match, primary_key=True, on_delete=models.PROTECT, related_name="outcome"
     )
     ranks = models.CharField(max_length=200, help_text="Rank by seat, 0 the best; equal: a draw.")
+    returns = models.CharField(
+        max_length=2_000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="By seat, unless forfeited.",
+    )
     is_forfeit = models.BooleanField(default=False)
     guilty_seat = models.SmallIntegerField(default=-1)
     reason = models.CharField(max_length=20, blank=True)
