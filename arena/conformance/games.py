@@ -18,7 +18,6 @@ from arena.conformance.playthroughs import (
 )
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, Game, State, ranks, replay
-from arena.ratings.base import MIN_SEATS
 
 # What is no action of any game.
 NO_ACTIONS: tuple[object, ...] = (-1, 10**6, True, 0.0, 0.5, "", None, float("nan"))
@@ -31,10 +30,9 @@ def declares_what_it_is(game: Game) -> None:
     """Check that the spec has a title, counts above 0, a shape of ints and a full dtype."""
     spec = game.spec
     require(spec.title, "give the spec a title")
-    for name in ("n_actions", "max_steps", "rules_version"):
+    for name in ("n_seats", "n_actions", "max_steps", "rules_version"):
         count = getattr(spec, name)
         require(count >= 1, f"{name} of the spec must be 1 or more, is {count}")
-    require(spec.n_seats >= MIN_SEATS, "a rating compares two seats or more")
     is_shape = all(type(n) is int and n > 0 for n in spec.observation_shape)
     require(is_shape, f"observation_shape must be ints above 0, is {spec.observation_shape}")
     dtype = np.dtype(spec.observation_dtype).name

@@ -44,9 +44,13 @@ class GameSpec:
     # Whether game seed and actions give the same episode again. Where they do not, a match that is
     # interrupted starts again, none is known before it is played, and pages show its moves alone.
     is_replayable: bool = True
+    # Least and most return of a seat, where that is known: tests that look on while episodes come
+    # in need it. And how far two scores of one-seat episodes may lie apart that count as equal.
+    score_range: tuple[float, float] | None = None
+    score_margin: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse teams that are not alike, and openings that nobody could draw again.
+        """Refuse teams that are not alike, openings that nobody could draw again, odd scores.
 
         Raises UnsupportedGameError.
         """
@@ -56,6 +60,21 @@ class GameSpec:
                 f"{self.id}: opening_plies must be 0 where is_replayable is False, "
                 f"is {self.opening_plies}"
             )
+        low, high = self.score_range or (0.0, 1.0)
+        if not (isfinite(low) and isfinite(high) and low < high):
+            raise UnsupportedGameError(
+                f"{self.id}: score_range must be two finite floats, the lower first, "
+                f"is {self.score_range!r}"
+            )
+        if not (isfinite(self.score_margin) and self.score_margin >= 0):
+            raise UnsupportedGameError(
+                f"{self.id}: score_margin must be 0 or more, is {self.score_margin!r}"
+            )
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether nobody plays against anybody: episodes on equal seeds are compared by score."""
+        return self.n_seats == 1
 
     @property
     def team_size(self) -> int:

@@ -4,18 +4,14 @@ from typing import cast
 
 from arena import catalogs
 from arena.games.base import Game, GameSpec
-from arena.ratings.base import MIN_SEATS
 
 
 def _refuse_game(game: Game) -> str:
     """Return why a game cannot be offered; empty when it can."""
     if not isinstance(game.spec, GameSpec):
         return f"has a spec that is no GameSpec, got {game.spec!r:.80}"
-    if game.spec.n_seats < MIN_SEATS:
-        return (
-            f"has n_seats={game.spec.n_seats}: a rating compares {MIN_SEATS} seats or more, "
-            "so a game of one seat cannot be rated yet"
-        )
+    if game.spec.n_seats < 1:
+        return f"has n_seats={game.spec.n_seats}: someone must play, give it 1 or more"
     return ""
 
 

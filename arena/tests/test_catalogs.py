@@ -130,7 +130,7 @@ def test_of_two_files_of_one_id_the_first_stays_and_the_other_is_a_problem(plugi
         ("GAME = (", "SyntaxError"),
         ("raise RuntimeError('boom')", "RuntimeError: boom"),
         ("import sys; sys.exit(3)", "SystemExit: 3"),
-        (LUDO.replace("n_seats=2", "n_seats=1"), "a game of one seat cannot be rated"),
+        (LUDO.replace("n_seats=2", "n_seats=0"), "has n_seats=0: someone must play"),
         (LUDO + "GAME.spec = 'my_ludo'", "has a spec that is no GameSpec"),
     ],
 )

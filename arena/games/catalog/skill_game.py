@@ -32,7 +32,7 @@ _NO_MASK = np.zeros(RATING_RANGE, dtype=np.bool_)
 _MASK.setflags(write=False)
 _NO_MASK.setflags(write=False)  # both are shared by all states
 _FIRST_WINS, _SECOND_WINS, _TIE = (1.0, -1.0), (-1.0, 1.0), (0.0, 0.0)
-_DURATION = Parameter("duration_s", 0.0, "seconds that playing a match takes", 0, 3600)
+DURATION = Parameter("duration_s", 0.0, "seconds that playing a match takes", 0, 3600)
 _SPEC = GameSpec(
     id=ID,
     title="Skill game (test)",
@@ -44,7 +44,7 @@ _SPEC = GameSpec(
     has_hidden_information=True,
     opening_plies=0,
     max_steps=_N_SEATS,
-    parameters=(_DURATION,),
+    parameters=(DURATION,),
     is_zero_sum=True,
 )
 
@@ -134,12 +134,12 @@ class SkillGame:
     @property
     def parameters(self) -> Mapping[str, Value]:
         """The parameters in force, defaults included."""
-        return {_DURATION.name: self.duration_s}
+        return {DURATION.name: self.duration_s}
 
     def configured(self, parameters: Mapping[str, object]) -> Self:
         """Return the same game under other parameters. Raises ParameterError."""
         read = read_parameters(self.spec.id, self.spec.parameters, parameters)
-        return type(self)(float(read[_DURATION.name]), sleep=self.sleep)
+        return type(self)(float(read[DURATION.name]), sleep=self.sleep)
 
     def start(self, game_seed: int, *, opening_plies: int) -> SkillState:
         """Return a new episode. Raises ParameterError unless opening_plies is 0."""

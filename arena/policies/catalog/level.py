@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from arena.games.base import Game, GameSpec
-from arena.games.catalog import skill_game, skill_teams
+from arena.games.catalog import dice_walk, skill_game, skill_teams
 from arena.parameters import Parameter
 from arena.policies.base import Row, accepted
 
@@ -35,8 +35,8 @@ class LevelKind:
 
     def refusal(self, spec: GameSpec) -> str | None:
         """Return why not, for any game but the skill games."""
-        games = skill_game.ID, skill_teams.ID
-        return None if spec.id in games else "only {!r} and {!r} have levels".format(*games)
+        games = skill_game.ID, skill_teams.ID, dice_walk.ID
+        return None if spec.id in games else "only {!r}, {!r} and {!r} have levels".format(*games)
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> LevelPolicy:
         """Return the policy of that level. Raises ParameterError or UnsupportedGameError."""

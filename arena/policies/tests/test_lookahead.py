@@ -157,7 +157,7 @@ def test_mcts_and_greedy_play_games_of_dice() -> None:
         ("alphabeta", "leduc_poker", "games without chance"),
         ("alphabeta", "backgammon", "games without chance"),
         ("alphabeta", "kuhn_poker_3", "for two seats, the game has 3"),
-        ("level", "connect_four", "only 'skill_game' and 'skill_teams' have levels"),
+        ("level", "connect_four", "only 'skill_game', 'skill_teams' and 'dice_walk'"),
     ],
 )
 def test_a_game_it_cannot_play_is_refused(policy: str, game: str, reason: str) -> None:
