@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Row
-from matches.store.catalog import game_problem, game_title
+from matches.store.catalog import game_problem, game_title, is_scored_game
 from matches.store.clock import db_now
 from pages import (
     board_list,
@@ -76,7 +76,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
 
 def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, Any]:
     now, start = db_now(), max(page - 1, 0) * TOP
-    record = name_record(board.game)
+    record, is_scored = name_record(board.game), is_scored_game(board.game)
     if view.is_plain:
         n_rows = Rating.objects.filter(leaderboard=board).count()
         rows = standings.load_rows(board.pk, start=start)
@@ -97,10 +97,13 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "game": game_title(board.game),
         "problem": game_problem(board.game),
         "rows": rows,
-        "row_texts": rowtexts.render_rows(shown_rows, record.label, board=board.name),
+        "row_texts": rowtexts.render_rows(
+            shown_rows, record.label, board=board.name, is_scored=is_scored
+        ),
         "view": view,
         "n_found": f"{n_rows:,}",
-        "columns": list_columns(view, address, record),
+        "columns": list_columns(view, address, record, is_scored=is_scored),
+        "is_scored": is_scored,
         "record": record,
         "choices": filters.list_choices(board, view),
         **(_draw_board(board, played) if view.is_plain and page == 1 else {}),

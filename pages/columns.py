@@ -38,11 +38,28 @@ _COLUMNS = (
 )
 
 
-def list_columns(view: View, address: str, record: Record) -> list[Column]:
-    """Return the headings of the board at the address; that of the sort in force reverses it."""
+_SCORE = (
+    "number score",
+    "Mean score",
+    f"Over the game seeds it has played, with its {INTERVAL} interval (paired bootstrap over the "
+    "seeds). No live rating: one seat",
+    "score",
+)
+
+
+def list_columns(
+    view: View, address: str, record: Record, *, is_scored: bool = False
+) -> list[Column]:
+    """Return the headings of the board at the address; that of the sort in force reverses it.
+
+    is_scored: its game has one seat.
+    """
     direction = "descending" if view.is_descending else "ascending"
     columns = []
-    for style, label, title, sort in _COLUMNS:
+    for column in _COLUMNS:
+        # Where nobody meets anybody no rating is made match by match: the score stands there.
+        is_replaced = is_scored and column[-1] == "live"
+        style, label, title, sort = _SCORE if is_replaced else column
         link, is_chosen = "", bool(sort) and view.sort.removeprefix("-") == sort
         if sort:
             # A second click on the same heading turns the order round.

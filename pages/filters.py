@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest
 from matches.models import Entrant, Leaderboard, Rating, Tournament
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Field, Row
-from matches.store.catalog import policy_title
+from matches.store.catalog import is_scored_game, policy_title
 from pages.paging import read_number
 
 MAX_TEXT = 120
@@ -52,6 +52,13 @@ SORTS: Mapping[str, Sort] = {
         is_highest_first=False,
     ),
     "live": Sort("live rating", "live", "live_mu"),
+    # Of games of one seat; those without a score come last.
+    "score": Sort(
+        "mean score",
+        "score",
+        "mean_score",
+        lambda row, _: -inf if row.value is None else row.value,
+    ),
     # Of agents beyond the first ranks no chance is computed: they come after those that have none.
     "best": Sort("P(best)", "best", "mu", lambda row, field: field.p_best.get(row.agent, -1.0)),
     # Without a rating an hour ago there is no trend: those come last.
@@ -171,7 +178,10 @@ def list_choices(board: Leaderboard, view: View) -> list[Choice]:
     named = [(str(pk), name) for pk, name in newest]
     if view.tournament and view.tournament not in dict(named):
         named.append((view.tournament, f"number {view.tournament}"))
-    sorts = [{"value": name, "label": sort.label} for name, sort in SORTS.items()]
+    left_out = "live" if is_scored_game(board.game) else "score"
+    sorts = [
+        {"value": name, "label": sort.label} for name, sort in SORTS.items() if name != left_out
+    ]
     reverse = [{"value": f"-{o['value']}", "label": f"{o['label']}, reversed"} for o in sorts]
     return [
         Choice("kind", "Kind", view.kind, _list_options(kinds, view.kind)),

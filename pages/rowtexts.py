@@ -17,25 +17,32 @@ TEMPLATE = "pages/_row.html"
 _AGENT = 987_654_321
 
 
-def render_rows(rows: Iterable[Row], record: str, *, board: str) -> SafeString:
+def render_rows(
+    rows: Iterable[Row], record: str, *, board: str, is_scored: bool = False
+) -> SafeString:
     """Return the rows as their template would render them one by one.
 
-    record: what the counts of results are called. board: the name of the leaderboard.
+    record: what the counts of results are called. board: the name of the leaderboard. is_scored:
+    its game has one seat.
     """
-    parts, texts = _split_template(record), []
+    parts, texts = _split_template(record, is_scored), []
     for row in rows:
-        shown = {**row, "board": board}
+        shown = {"score": "", "scores": "", **row, "board": board}
         values = {name: conditional_escape(str(value)) for name, value in shown.items()}
         texts += [values[part] if at % 2 else part for at, part in enumerate(parts)]
     return mark_safe("".join(texts))  # every value is escaped
 
 
 @cache
-def _split_template(record: str) -> tuple[str, ...]:
+def _split_template(record: str, is_scored: bool) -> tuple[str, ...]:
     """Return the template in parts: text and, between, names of fields."""
     names = [*get_type_hints(Row), "board"]
     marks = {name: f"{{{name}}}" for name in names} | {"agent": str(_AGENT)}
-    context = {"record": {"label": record}, "board": {"name": marks["board"]}}
+    context = {
+        "record": {"label": record},
+        "board": {"name": marks["board"]},
+        "is_scored": is_scored,
+    }
     text = render_to_string(TEMPLATE, {"row": {**marks, "agent": _AGENT}, **context})
     fields = {mark: name for name, mark in marks.items()}
     # The brackets make `split` return the marks too: every second part is the name of a field.

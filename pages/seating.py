@@ -7,8 +7,9 @@ from arena.games import registry as games
 from arena.ratings.base import Constants
 from arena.ratings.live import update_ranked
 from arena.teams import NO_TEAMS, are_mates, team_size
-from matches.models import Match, Rating
+from matches.models import Match, Outcome, Rating
 from matches.models.match import parse_numbers
+from matches.ratings.score_counting import read_score
 
 PAIR = 2
 _LIVE = ("live_mu", "live_sigma")
@@ -26,12 +27,18 @@ _OF_TWO = Record("Wins, draws, losses", "W / D / L")
 _OF_MORE = Record("First place alone, first place shared, a lower place", "1st / =1st / lower")
 
 
+_OF_ONE = Record("Better, equal, worse scores than others on the same seeds", "Better / = / worse")
+
+
 def name_record(game: str) -> Record:
     """Return what wins, draws and losses are called in a game of so many sides."""
     try:
-        return _OF_TWO if games.get(game).spec.n_sides == PAIR else _OF_MORE
+        spec = games.get(game).spec
     except ArenaError:
         return _OF_TWO  # the file of the game is gone or broken: its results are still shown
+    if spec.is_scored:
+        return _OF_ONE
+    return _OF_TWO if spec.n_sides == PAIR else _OF_MORE
 
 
 def list_seats(match: Match, *, game: str) -> list[dict[str, Any]]:
@@ -51,7 +58,7 @@ def list_seats(match: Match, *, game: str) -> list[dict[str, Any]]:
             "team": team_of[row.seat] + 1 if teams else None,
             "joins": before is not None and are_mates(teams, before.seat, row.seat),
             "agent": row.agent,
-            "result": _describe_rank(ranks, row.seat, team_size(teams)) if ranks else "",
+            "result": _describe_seat(outcome, ranks, row.seat, team_size(teams)) if outcome else "",
             "is_guilty": outcome is not None and outcome.guilty_seat == row.seat,
         }
         for before, row in zip([None, *rows], rows, strict=False)
@@ -77,6 +84,13 @@ def weigh_result(match: Match) -> dict[int, float]:
     except (KeyError, ArenaError):
         return {}
     return {seat: mu - before[seat][0] for seat, (mu, _) in enumerate(after)}
+
+
+def _describe_seat(outcome: Outcome, ranks: list[int], seat: int, size: int) -> str:
+    if len(ranks) > 1:
+        return _describe_rank(ranks, seat, size)
+    score = read_score(outcome.returns)
+    return "lost" if score is None else f"score {score:,.6g}"
 
 
 def _describe_rank(ranks: list[int], seat: int, size: int) -> str:

@@ -90,6 +90,21 @@ def test_team_mates_are_told_apart_and_forfeit_together(cluster: Stack, tmp_path
     assert [rating["agent"] for rating in report["ratings"]] == levels[::-1]
 
 
+def test_agents_of_one_seat_are_rated_by_score_on_equal_seeds(
+    cluster: Stack, tmp_path: Path
+) -> None:
+    levels = [f"level:{level}" for level in (5, 50, 95)]
+    report = _evaluate(
+        cluster,
+        tmp_path,
+        *("--game", "dice_walk", "--agents", ",".join(levels), "--num-matches", "120"),
+        *("--pairing", "double_round_robin", "--seed", "5"),
+    )
+    assert (report["completed"], report["pending"], report["void"]) == (120, 0, 0)
+    assert [rating["games"] for rating in report["ratings"]] == [40, 40, 40]
+    assert [rating["agent"] for rating in report["ratings"]] == levels[::-1]
+
+
 def test_real_agents_are_rated_the_same_way(cluster: Stack, tmp_path: Path) -> None:
     agents = ["random", "greedy", "alphabeta:2", "alphabeta:4"]
     report = _evaluate(

@@ -1,4 +1,4 @@
-"""A broken plug-in, a game of one seat and one that only a terminal knows, beside healthy ones."""
+"""A broken plug-in, a game without a seat, one that only a terminal knows, beside healthy ones."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nim = (root / "games/nim.py").read_text()
     (root / "games/broken.py").write_text("import a_module_that_is_not_there")
     (root / "policies/broken.py").write_text("POLICY = (")
-    solo = nim.replace('id="nim"', 'id="solo"').replace("n_seats=2", "n_seats=1")
+    solo = nim.replace('id="nim"', 'id="solo"').replace("n_seats=2", "n_seats=0")
     (root / "games/solo.py").write_text(solo)
     return root
 
@@ -82,7 +82,7 @@ def page(stack: Stack, address: str) -> str:
 def test_one_bad_plugin_stops_nothing_else(
     stack: Stack, evaluate: Evaluate, folder: Path, tmp_path: Path
 ) -> None:
-    for game, word in (("broken", "No module named"), ("solo", "of one seat cannot be rated")):
+    for game, word in (("broken", "No module named"), ("solo", "someone must play")):
         refused = evaluate(game, "random", "greedy")
         assert refused.returncode == 2, refused.stderr
         assert word in refused.stderr

@@ -44,7 +44,10 @@ def infer_belief(evidence: Evidence) -> Belief:
     if factor > 1:
         settled = data.settle(dispersion=factor)
     spec = games.get(board.game).spec
-    return form_belief(settled, counts, n_opponents=max(1, spec.n_seats - spec.team_size))
+    n_opponents = spec.n_seats - spec.team_size
+    if spec.is_scored:
+        n_opponents = round(2 / data.weight) - 1  # of an episode: the others of its block
+    return form_belief(settled, counts, n_opponents=max(1, n_opponents))
 
 
 def estimate_dispersion(evidence: Evidence, mu: Floats) -> float:

@@ -22,6 +22,7 @@ from matches.models import (
     Match,
     Outcome,
     Replacement,
+    Score,
     Tournament,
     Uncounted,
     Voiding,
@@ -200,6 +201,7 @@ def _strike_outcomes(done: Sequence[Row]) -> tuple[str, ...]:
         waiting = Uncounted.objects.filter(match__in=among(ids))
         n_uncounted = waiting.filter(is_counted=False).count()
         waiting.delete()
+        Score.objects.filter(pk__in=among(ids)).delete()
         if n_uncounted < len(ids):
             Leaderboard.objects.filter(pk=pk).update(n_rerates_asked=F("n_rerates_asked") + 1)
             names.append(board.name)

@@ -12,6 +12,7 @@ from matches.models.order import Order
 from matches.models.outcome import Outcome, Uncounted
 from matches.models.rating import PairCount, Rating, RatingSnapshot, TeamCount
 from matches.models.schedule import Schedule, ScheduleRun
+from matches.models.score import Score
 from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
 from matches.models.tournament_counts import EntrantCount, MeetingCount, TournamentCount
@@ -45,6 +46,7 @@ __all__ = [
     "Schedule",
     "ScheduleRun",
     "Scope",
+    "Score",
     "Season",
     "SeasonRow",
     "Seat",

@@ -26,6 +26,10 @@ class Rating(models.Model):
     n_draws = models.PositiveBigIntegerField(default=0)
     n_losses = models.PositiveBigIntegerField(default=0)
     n_forfeits = models.PositiveBigIntegerField(default=0)
+    # Of one-seat games alone; a forfeit counts as the least score of the game.
+    mean_score = models.FloatField(null=True, help_text="Over the game seeds it has played.")
+    score_low = models.FloatField(null=True, help_text="Lower end of its 95 % interval.")
+    score_high = models.FloatField(null=True, help_text="Upper end of its 95 % interval.")
 
     class Meta:
         constraints = (

@@ -28,6 +28,7 @@ from matches.models import Entrant, Leaderboard, Match, Tournament, Uncounted
 from matches.models.choices import is_in_state
 from matches.ratings.counting import Result, Tally, tally_results, teams_of
 from matches.ratings.fitting import SideCounts
+from matches.ratings.score_counting import is_scored, tally_late_episodes
 from matches.store import selectors
 from matches.store.bulk import among
 
@@ -88,8 +89,13 @@ def find_late_results(
         if not late:
             continue
         matches.update(result.match for result in late)
+        if is_scored(of_board[board]):
+            continue  # below, all at once: two late episodes of a block are one result
         total = tallies.setdefault(board, Tally())
         tally_results(late, total, teams=teams_of(of_board[board]))
+    for pk, scored in of_board.items():
+        if matches and is_scored(scored):
+            tallies[pk] = tally_late_episodes(scored, matches)
     return Late(tallies, frozenset(matches))
 
 

@@ -37,6 +37,9 @@ class Result(NamedTuple):
     # It was played on another leaderboard before.
     is_copied: bool = False
     reason: str = ""
+    # Of a one-seat game; no score after a forfeit.
+    game_seed: int = 0
+    score: float | None = None
 
     @property
     def is_limited(self) -> bool:

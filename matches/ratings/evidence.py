@@ -5,7 +5,8 @@ on leaderboards that are listed and rated, without emulated faults. Time limits 
 agents, so a result says the same under any of them, unless a limit decided it: a forfeit by
 time-out counts on its own leaderboard only. A match whose outcome was taken over from another
 leaderboard counts there only, so nothing counts twice. Each leaderboard adds its present season. In
-games of teams it is the sides that are rated, and the own leaderboard alone is asked.
+games of teams it is the sides that are rated, and in games of one seat the blocks of a leaderboard:
+there the own leaderboard alone is asked.
 
 The ratings that a leaderboard shows are made of its own results alone (matches.ratings.fitting).
 """
@@ -141,7 +142,8 @@ def gather_all_evidence(board: Leaderboard, agents: Sequence[int]) -> Evidence:
 
 def find_boards(board: Leaderboard, agents: Sequence[int]) -> list[Leaderboard]:
     """Return the leaderboards that may know these agents: this one, then comparable ones."""
-    if games.get(board.game).spec.teams:
+    spec = games.get(board.game).spec
+    if spec.teams or spec.is_scored:
         return [board]
     rated = Rating.objects.filter(agent__in=among(agents)).values("leaderboard")
     shared = rated.annotate(n=Count("pk")).filter(n__gte=COUPLE).values("leaderboard")

@@ -7,12 +7,14 @@ games of teams it is the results of the sides that are fitted, those of the lead
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import sub
 
 from django.db.models import QuerySet
 
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
+from arena.ratings.scores import weigh_blocks
 from arena.ratings.settled import PairCounts, SettledRatings, TeamCounts, settle_ratings
 from arena.ratings.teamcounts import TeamSide
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
@@ -39,15 +41,22 @@ class FitData:
 
         dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
         """
-        spec = games.get(self.board.game).spec
         return settle_ratings(
             self.counts,
             self.n_agents,
             draw_probability=self.board.draw_probability,
-            weight=1 / (max(1, spec.n_sides - 1) * dispersion),
+            weight=self.weight / dispersion,
             parents=self.parents,
-            has_seat_term=spec.n_seats == COUPLE,
+            has_seat_term=games.get(self.board.game).spec.n_seats == COUPLE,
         )
+
+    @cached_property
+    def weight(self) -> float:
+        """What one result of two counts, as it is one of several of its match or block."""
+        spec = games.get(self.board.game).spec
+        if spec.is_scored and isinstance(self.counts, PairCounts):
+            return weigh_blocks(self.counts)
+        return 1 / max(1, spec.n_sides - 1)
 
 
 def load_own_counts(board: Leaderboard, agents: Sequence[int]) -> PairCounts:

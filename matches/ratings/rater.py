@@ -5,7 +5,7 @@ order of arrival cannot matter; the live rating is folded in planned order, its 
 contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import add
 
@@ -14,11 +14,19 @@ from django.db.models import F, Q
 
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.settled import SettledRatings
-from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
+from matches.models import Leaderboard, Match, PairCount, Rating, Score, TeamCount, Uncounted
 from matches.ratings import live_ratings, standings
 from matches.ratings.counting import KINDS, Result, Tally, tally_results, teams_of
 from matches.ratings.fitting import fit_ratings
 from matches.ratings.live_ratings import LiveRating, Rules
+from matches.ratings.score_counting import (
+    NO_MEAN,
+    Mean,
+    compute_means,
+    count_episodes,
+    is_scored,
+    read_score,
+)
 from matches.store.bulk import among, update_rows
 from matches.store.catalog import game_problem
 from matches.store.clock import is_within
@@ -26,6 +34,7 @@ from matches.store.failures import Failures
 
 LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
+MEANS = ("mean_score", "score_low", "score_high")
 # A board with matches in flight is rated at most this often: nobody sees more.
 MIN_INTERVAL = timedelta(seconds=0.5)
 # The same by the outcomes beyond the prefix, each of which is read and folded again: some 5 us of a
@@ -34,6 +43,8 @@ INTERVAL_PER_WAITING = timedelta(microseconds=50)
 # The settled ratings of a board with matches in flight are fitted at most this often: a tenth of a
 # core for 200 agents, and for 10,000.
 FIT_INTERVAL_PER_AGENT = timedelta(milliseconds=10)
+# Mean scores are computed from all episodes: some 3 us each.
+MEANS_INTERVAL_PER_EPISODE = timedelta(microseconds=30)
 
 
 def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
@@ -108,11 +119,16 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     new = read_uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
-    _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
-    rest = remembered or live_ratings.Rest(read_uncounted(board.pk))
-    if remembered:
-        rest.add(new)
-    _fold_live(board, rest, prefix)
+    rest = live_ratings.Rest([])
+    if is_scored(board):
+        # It has no live rating: that is made match by match, and here nobody meets anybody.
+        _add_to_counts(board.pk, count_episodes(board, new))
+    else:
+        _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
+        rest = remembered or live_ratings.Rest(read_uncounted(board.pk))
+        if remembered:
+            rest.add(new)
+        _fold_live(board, rest, prefix)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
     Leaderboard.objects.filter(pk=board.pk).update(
@@ -128,12 +144,13 @@ def start_over(board: Leaderboard) -> None:
 
     The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
     """
-    for counted in (Uncounted, PairCount, TeamCount):
+    for counted in (Uncounted, PairCount, TeamCount, Score):
         counted.objects.filter(leaderboard=board).delete()
     Rating.objects.filter(leaderboard=board).update(
         **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
         **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
         **dict.fromkeys(COUNTERS, 0),
+        **dict.fromkeys(MEANS),
     )
     Leaderboard.objects.filter(pk=board.pk).update(
         season_first_sequence=board.next_sequence,
@@ -157,6 +174,8 @@ def _settle_if_due(board_id: int, *, now: datetime, is_new: bool = False) -> boo
     if board.fitted_at is not None and not (is_new and _is_idle(board)):
         n_agents = Rating.objects.filter(leaderboard=board).count()
         interval = max(MIN_INTERVAL, n_agents * FIT_INTERVAL_PER_AGENT)
+        if is_scored(board):
+            interval = max(interval, board.n_counted * MEANS_INTERVAL_PER_EPISODE)
         if is_within(board.fitted_at, interval, now=now):
             return False
     # The conditional UPDATE is the lock: of several that come at once, one changes the row.
@@ -171,7 +190,8 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
     ratings = list(rated.values_list("pk", "agent_id"))
     # Outside of any transaction: the recorder would wait for as long as the fit takes.
     settled = fit_ratings(board, [agent for _, agent in ratings])
-    if not _store_settled(board, [pk for pk, _ in ratings], settled, now=now):
+    means = compute_means(board) if is_scored(board) else None
+    if not _store_settled(board, [pk for pk, _ in ratings], settled, means, now=now):
         return False
     # Kept, so that lists of boards need not compute it for each.
     chance = standings.compute_leader_chance(board_id)
@@ -199,11 +219,18 @@ def read_uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
     waiting = Uncounted.objects.filter(leaderboard_id=board_id)
     rows = (waiting.filter(is_counted=False) if is_new else waiting).order_by("sequence")
     return [
-        Result(match, sequence, is_counted, lineup, ranks, guilty, first is not None, reason)
-        for match, sequence, is_counted, lineup, ranks, guilty, first, reason in rows.values_list(
-            *("match_id", "sequence", "is_counted", "match__lineup"),
-            *("match__outcome__ranks", "match__outcome__guilty_seat"),
-            *("match__same_as", "match__outcome__reason"),
+        Result(
+            *(match, sequence, is_counted, lineup, ranks, guilty, first is not None, reason),
+            game_seed=seed,
+            score=read_score(returns),
+        )
+        for match, sequence, is_counted, lineup, ranks, guilty, first, reason, seed, returns in (
+            rows.values_list(
+                *("match_id", "sequence", "is_counted", "match__lineup"),
+                *("match__outcome__ranks", "match__outcome__guilty_seat"),
+                *("match__same_as", "match__outcome__reason"),
+                *("match__game_seed", "match__outcome__returns"),
+            )
         )
     ]
 
@@ -238,7 +265,12 @@ def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None
 
 @transaction.atomic
 def _store_settled(
-    board: Leaderboard, pks: Sequence[int], settled: SettledRatings, *, now: datetime
+    board: Leaderboard,
+    pks: Sequence[int],
+    settled: SettledRatings,
+    means: Mapping[int, Mean] | None = None,
+    *,
+    now: datetime,
 ) -> bool:
     # An older fit never overwrites a newer one. Without a hash the board was rated again, maybe
     # from fewer outcomes than before.
@@ -261,4 +293,9 @@ def _store_settled(
     values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
     changed = [(mu, sd, pk) for mu, sd, pk in values if before.get(pk) != (mu, sd)]
     update_rows(Rating, ("mu", "sd"), changed)
+    if means is not None:
+        rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
+        after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
+        rows = [(*mean, pk) for pk, mean, values in after if [*mean] != values]
+        update_rows(Rating, MEANS, rows)
     return True

@@ -18,6 +18,7 @@ from django.db.models import F, QuerySet
 
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
+from arena.ratings.scores import ScoreBook
 from arena.teams import NO_TEAMS, Teams
 from matches import dispatch
 from matches.models import Leaderboard, Match, Rating, Tournament
@@ -33,6 +34,7 @@ from matches.ratings.counting import (
     teams_of,
 )
 from matches.ratings.rater import COUNTERS
+from matches.ratings.score_counting import is_scored, make_book, read_score, tally_episodes
 from matches.store import auditing
 from matches.store.auditing import Actor
 from matches.store.bulk import among, insert_rows, split_batches, update_rows
@@ -61,9 +63,15 @@ class Fold:
     index: dict[int, int] = field(default_factory=dict)
     mus: list[float] = field(default_factory=list)
     sigmas: list[float] = field(default_factory=list)
+    # Of a game of one seat, whose episodes are compared by score and have no live rating.
+    book: ScoreBook | None = None
 
     def add(self, results: Sequence[Result]) -> None:
         """Take in outcomes in planned order."""
+        self.n_outcomes += len(results)
+        if self.book is not None:
+            tally_episodes(results, self.book, self.total)
+            return
         tally_results(results, self.total, teams=self.teams)
         lineups = [parse_numbers(result.lineup) for result in results]
         for agent in chain.from_iterable(lineups):
@@ -76,7 +84,13 @@ class Fold:
             for lineup, result in zip(lineups, results, strict=True)
         )
         fold_matches(self.mus, self.sigmas, played, self.constants, self.teams)
-        self.n_outcomes += len(results)
+
+    def tally_more(self, results: Sequence[Result]) -> Tally:
+        """Return what outcomes after these add to the counts, without taking them in."""
+        if self.book is None:
+            return tally_results(results, teams=self.teams)
+        blocks = self.book.copy_blocks({result.game_seed for result in results})
+        return tally_episodes(results, blocks)
 
     def state_of(self, agent: int) -> tuple[float, float]:
         """Return live mu and sigma of an agent."""
@@ -141,6 +155,7 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
         Constants(draw_probability=board.draw_probability),
         teams_of(board),
         sequence=board.season_first_sequence - 1,
+        book=make_book(board) if is_scored(board) else None,
     )
     # Without the lock: each round leaves less for the time that others wait for it.
     for _ in range(N_ROUNDS):
@@ -167,17 +182,22 @@ def _read_up_to(sequence: int, fold: Fold, board: Leaderboard) -> None:
     done = Match.objects.filter(leaderboard=board, state=Match.State.DONE).order_by("sequence")
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
+    scored = ("game_seed", "outcome__returns")
     while fold.sequence < sequence:
         end = min(sequence, fold.sequence + CHUNK)
         chunk = done.filter(sequence__gt=fold.sequence, sequence__lte=end)
         fold.add(
             [
-                Result(pk, place, True, lineup, ranks, guilty, first_board is not None, reason)
-                for pk, place, lineup, ranks, guilty, reason, tournament, first_board in (
-                    chunk.values_list(*columns, *more)
+                Result(
+                    *(pk, place, True, lineup, ranks, guilty, first is not None, reason),
+                    game_seed=seed,
+                    score=read_score(returns),
+                )
+                for pk, place, lineup, ranks, guilty, reason, tournament, first, seed, returns in (
+                    chunk.values_list(*columns, *more, *scored)
                 )
                 # The same game again on the same leaderboard counts nothing.
-                if tournament not in unrated and first_board != board.pk
+                if tournament not in unrated and first != board.pk
             ]
         )
         fold.sequence = end
@@ -212,7 +232,7 @@ def _mend_some(
         return None
     _read_up_to(locked.prefix_sequence, fold, locked)
     counted = [result for result in rater.read_uncounted(board.pk) if result.is_counted]
-    tallies = fold.total, tally_results(counted, teams=fold.teams)
+    tallies = fold.total, fold.tally_more(counted)
     return sum(
         _mend_kind(board, kind, tallies, leads, set(keys))
         for kind, keys in zip(KINDS, keys_by_kind, strict=True)

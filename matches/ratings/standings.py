@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from math import ceil, floor, log10
 from statistics import median
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from django.db.models import Case, QuerySet, When
 
@@ -19,7 +19,7 @@ from matches.ratings.p_best import compute_chances, compute_p_best
 from matches.ratings.rank_ranges import Ladder, build_ladder, read_ladder
 from matches.store import selectors
 from matches.store.catalog import policy_title
-from matches.store.formats import format_pace, format_percent, format_signed
+from matches.store.formats import format_pace, format_percent, format_score, format_signed
 
 # Rows that are live; a longer board has plain pages for the rest.
 TOP = 200
@@ -39,7 +39,8 @@ class Row(TypedDict):
     rank: by rating, those without a match come after all others; place: the ranks that the
     intervals leave open, empty without a match; lineage: training run, step and parent; best: P(it
     is the best of the first TOP ranks), of_run: of its training run among them, both empty below
-    them; trend: change of mu in about an hour, empty for an agent that is newer.
+    them; trend: change of mu in about an hour, empty for an agent that is newer; score, scores: the
+    mean and its 95 % interval, once there is one, of a game of one seat alone.
     """
 
     agent: int
@@ -61,6 +62,8 @@ class Row(TypedDict):
     draws: str
     losses: str
     forfeits: str
+    score: NotRequired[str]
+    scores: NotRequired[str]
 
 
 class Tick(TypedDict):
@@ -137,6 +140,9 @@ class Rated(NamedTuple):
     n_draws: int
     n_losses: int
     n_forfeits: int
+    mean_score: float | None
+    score_low: float | None
+    score_high: float | None
     name: str
     policy: str
     run: str | None
@@ -150,6 +156,7 @@ _WEIGHTS = "agent__checkpoint"
 _COLUMNS = (
     *("agent_id", "mu", "sd", "live_mu"),
     *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+    *("mean_score", "score_low", "score_high"),
     *("agent__name", "agent__policy", f"{_WEIGHTS}__run", f"{_WEIGHTS}__step"),
     *(f"{_WEIGHTS}__parent__run", f"{_WEIGHTS}__parent__step"),
 )
@@ -241,7 +248,7 @@ def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     is_rated = rating.n_matches > 0
     place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
     before = among.mu_before.get(rating.agent) if is_rated else None
-    return {
+    row: Row = {
         "agent": rating.agent,
         "rank": rank,
         "place": str(place),
@@ -262,6 +269,19 @@ def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
         "losses": f"{rating.n_losses:,}",
         "forfeits": f"{rating.n_forfeits:,}",
     }
+    if rating.mean_score is not None:
+        ends = rating.score_low, rating.score_high
+        row["score"], row["scores"] = format_mean(rating.mean_score, *ends)
+    return row
+
+
+def format_mean(mean: float, low: float | None, high: float | None) -> tuple[str, str]:
+    """Return a mean score and its interval as they are shown; one seed alone gives none."""
+    if low is None or high is None:
+        return format_score(mean, None), ""
+    doubt = (high - low) / 2
+    ends = (format_score(end, doubt) for end in (low, high))
+    return format_score(mean, doubt), " to ".join(ends)
 
 
 def _format_chance(chance: float | None) -> str:

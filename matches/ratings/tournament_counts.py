@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -19,8 +19,9 @@ from arena.teams import NO_TEAMS, Teams
 from matches.models import EntrantCount, Match, MeetingCount, Tournament, TournamentCount
 from matches.ratings.counting import Result, Tally, tally_results, teams_of
 from matches.ratings.fitting import PAIR_COUNTERS
+from matches.ratings.score_counting import make_book, read_score, tally_episodes
 from matches.store.bulk import add_to_rows, among
-from matches.store.catalog import game_problem
+from matches.store.catalog import game_problem, is_scored_game
 
 # Results that a page adds by itself: some 5 ms. Only where there are more, they are counted ahead.
 MOST_READ = 1_000
@@ -28,6 +29,7 @@ N_LEFT = MOST_READ // 2
 # Of one pass, 50 ms each: the duties of a second wait for it.
 CHUNK, N_TOURNAMENTS = 10_000, 5
 _OPEN = frozenset(state.value for state in Match.OPEN)
+_COLUMNS = ("lineup", "outcome__ranks", "sequence", "block", "game_seed", "outcome__returns")
 _AGENT_COUNTERS = ("n_wins", "n_draws", "n_losses")
 
 Counts = tuple[int, int, int]
@@ -74,9 +76,8 @@ def read_counts(tournament: Tournament) -> OwnCounts:
         state=Match.State.DONE,
         sequence__gt=stored.up_to_sequence,
     )
-    columns = after.order_by("sequence").values_list("lineup", "outcome__ranks")
-    rows = list(columns[: MOST_READ + 1])
-    rest = _tally_rows(rows[:MOST_READ], tournament)
+    rows = list(after.order_by("sequence").values_list(*_COLUMNS)[: MOST_READ + 1])
+    rest = _tally_rows(rows[:MOST_READ], tournament, stored.up_to_sequence)
     agents = {
         agent: (wins, draws, losses)
         for agent, wins, draws, losses in EntrantCount.objects.filter(
@@ -123,19 +124,19 @@ def _count_more(tournament: Tournament) -> int:
         forget_counts([tournament.pk])
         return 0
     planned = Match.objects.filter(tournament=tournament, sequence__gt=stored.up_to_sequence)
-    columns = ("lineup", "outcome__ranks", "state", "sequence")
-    rows = planned.order_by("sequence").values_list(*columns)[:CHUNK]
-    closed = list(takewhile(lambda row: row[2] not in _OPEN, rows))
-    done = [row[:2] for row in closed if row[2] == Match.State.DONE]
+    rows = planned.order_by("sequence").values_list(*_COLUMNS, "state")[:CHUNK]
+    closed = list(takewhile(lambda row: row[-1] not in _OPEN, rows))
+    done = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
     if not closed:
         return 0
     # The conditional UPDATE is the lock: of two that count it at once, one changes the row.
     unclaimed = TournamentCount.objects.filter(
         pk=tournament.pk, up_to_sequence=stored.up_to_sequence
     )
-    if not unclaimed.update(up_to_sequence=closed[-1][3], n_matches=stored.n_matches + len(done)):
+    last = closed[-1][_COLUMNS.index("sequence")]
+    if not unclaimed.update(up_to_sequence=last, n_matches=stored.n_matches + len(done)):
         return 0
-    _store(tournament.pk, _tally_rows(done, tournament))
+    _store(tournament.pk, _tally_rows(done, tournament, stored.up_to_sequence))
     return len(done)
 
 
@@ -146,9 +147,28 @@ def _store(tournament: int, tally: Tally) -> None:
     add_to_rows(MeetingCount, ("tournament_id", "first_id", "second_id"), PAIR_COUNTERS, met)
 
 
-def _tally_rows(rows: Sequence[tuple[str, str]], tournament: Tournament) -> Tally:
+def _tally_rows(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: int) -> Tally:
+    """Return what matches behind a place in planned order add to the counts."""
     board = tournament.leaderboard
+    if is_scored_game(board.game):
+        return _tally_episodes(rows, tournament, after)
     # Without its plug-in nobody knows who played together: each counts alone.
     teams: Teams = NO_TEAMS if game_problem(board.game) else teams_of(board)
-    results = (Result(0, 0, False, lineup, ranks, -1) for lineup, ranks in rows)
-    return tally_results(results, teams=teams)
+    return tally_results(map(_read_result, rows), teams=teams)
+
+
+def _tally_episodes(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: int) -> Tally:
+    """Return the same of one-seat games: against the episodes of their blocks, earlier ones too."""
+    book = make_book(tournament.leaderboard)
+    blocks = sorted({row[_COLUMNS.index("block")] for row in rows})
+    earlier = Match.objects.filter(
+        tournament=tournament, block__in=among(blocks), sequence__lte=after, state=Match.State.DONE
+    )
+    tally_episodes(map(_read_result, earlier.values_list(*_COLUMNS)), book)
+    return tally_episodes(map(_read_result, rows), book)
+
+
+def _read_result(row: tuple[Any, ...]) -> Result:
+    lineup, ranks, sequence, _, game_seed, returns = row
+    score = read_score(returns)
+    return Result(0, sequence, False, lineup, ranks, -1, game_seed=game_seed, score=score)

@@ -48,7 +48,13 @@ def add_to_rows(
     counters: Sequence[str],
     rows: Sequence[Sequence[Any]],
 ) -> None:
-    """Add to the counters of rows found by their unique keys; a missing row starts at zero."""
+    """Add to the counters of rows found by their unique keys; a missing row starts at zero.
+
+    What is below zero is taken from a row that is there.
+    """
+    n_keys = len(keys)
+    less = [row for row in rows if any(count < 0 for count in row[n_keys:])]
+    more = [row for row in rows if all(count >= 0 for count in row[n_keys:])] if less else rows
     # Added by the database: a value read before would lose what others have added meanwhile.
     table = connection.ops.quote_name(model._meta.db_table)
     columns = [*keys, *counters]
@@ -58,8 +64,15 @@ def add_to_rows(
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) "
         f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {sums}"
     )
+    # An INSERT of less than zero would break the constraint of the column before it is added.
+    taken = ", ".join(f"{name} = {name} + %s" for name in counters)
+    found = " AND ".join(f"{name} = %s" for name in keys)
     with connection.cursor() as cursor:
-        cursor.executemany(sql, rows)
+        cursor.executemany(sql, more)
+        cursor.executemany(
+            f"UPDATE {table} SET {taken} WHERE {found}",
+            [(*row[n_keys:], *row[:n_keys]) for row in less],
+        )
 
 
 def update_rows(

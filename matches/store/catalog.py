@@ -15,6 +15,14 @@ def game_title(game: str) -> str:
         return f"{game} (unknown here)"
 
 
+def is_scored_game(game: str) -> bool:
+    """Say whether episodes of a game are compared by score; no where its file is gone."""
+    try:
+        return games.get(game).spec.is_scored
+    except ArenaError:
+        return False
+
+
 def policy_title(policy: str) -> str:
     """Return the title of a policy kind; its id, marked, where its file cannot be used here."""
     try:

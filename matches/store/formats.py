@@ -4,6 +4,7 @@ Moments are written by pages/templatetags/readable.py, as a script puts them in 
 """
 
 from datetime import datetime
+from math import floor, log10
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _IN_SPANS_FROM_S = 120
@@ -47,6 +48,13 @@ def format_percent(
             return f">99.9{space}%"
     number = f"{100 * probability:.1f}" if is_column else f"{round(100 * probability, 1):g}"
     return f"{number}{space}%"
+
+
+def format_score(value: float, doubt: float | None) -> str:
+    """Return a score with as many decimals as its doubt, half an interval, has two digits for."""
+    if not doubt:
+        return f"{value:,.6g}"
+    return format_number(float(value), min(6, max(0, 1 - floor(log10(doubt)))))
 
 
 def format_count(n: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""One plug-in that is missing, broken or of one seat: everything else goes on."""
+"""One plug-in that is missing, broken or without a seat: everything else goes on."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,11 +47,11 @@ def with_import_errors(folder: PluginFolder, _: pytest.MonkeyPatch) -> None:
     folder.edit(folder.policy, "class CentreKind", "class CentreKind(NoSuchName)")
 
 
-def with_one_seat(folder: PluginFolder, _: pytest.MonkeyPatch) -> None:
-    folder.edit(folder.game, "n_seats=2", "n_seats=1")
+def without_a_seat(folder: PluginFolder, _: pytest.MonkeyPatch) -> None:
+    folder.edit(folder.game, "n_seats=2", "n_seats=0")
 
 
-LOSSES = (named_in_another_terminal_only, moved_away, with_import_errors, with_one_seat)
+LOSSES = (named_in_another_terminal_only, moved_away, with_import_errors, without_a_seat)
 
 
 @pytest.fixture
