@@ -64,6 +64,12 @@ class Listed(NamedTuple):
     says: str
     is_open: bool
 
+    @property
+    def name(self) -> str:
+        """What somebody called it; empty where its name is only the id of its question."""
+        name: str = self.campaign.tournament.name
+        return "" if name == self.campaign.question else name
+
 
 class OpenAlarm(NamedTuple):
     """An alarm, and its probability in words."""

@@ -53,12 +53,16 @@ COLUMNS = (
 
 
 class ListedCampaign(NamedTuple):
-    """A campaign of the list: its question, what is known of the answer, where it stands."""
+    """A campaign of the list: its question, what is known of the answer, where it stands.
+
+    name: empty where it only repeats the question.
+    """
 
     campaign: Campaign
     tournament: Tournament
     game: str
     asked: str
+    name: str
     says: str
     state: str
 
@@ -103,6 +107,7 @@ def describe_campaigns(campaigns: Sequence[Campaign]) -> list[ListedCampaign]:
             item.campaign.tournament,
             game_title(item.campaign.tournament.leaderboard.game),
             item.asked,
+            item.name,
             item.says,
             item.campaign.tournament.shown_state if item.is_open else "ended",
         )

@@ -28,6 +28,10 @@ def _names(page: str) -> list[str]:
     return re.findall(r'rowheader" scope="row"><a href="[^"]+">([^<]+)</a>', page)
 
 
+def _called(page: str) -> list[str]:
+    return re.findall(r'<span class="called">([^<]+)</span>', page)
+
+
 def _campaign(tournament: Tournament, **fields: object) -> Campaign:
     values = {"question": "best", "max_matches": 100, "chances": [0.7, 0.3], **fields}
     return Campaign.objects.create(tournament=tournament, **values)
@@ -180,7 +184,8 @@ def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -
     _campaign(third, question="rank_all", why="cancelled", statement="cancelled",
               decided_at=factories.NOW)  # fmt: skip
     page = _get(client, "/campaigns/")
-    assert _names(page) == ["cup 2", "cup 1", "cup 0"]
+    assert _called(page) == ["cup 2", "cup 1", "cup 0"]
+    assert _names(page)[1:] == ["Which agent is the best?"] * 2
     assert "A is the best (97" in page
     for query, names in (
         ("state=open", ["cup 0"]),
@@ -191,7 +196,16 @@ def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -
         (f"agent={one.agents.earliest('pk').pk}&q=cup+1", ["cup 1"]),
         ("leaderboard=lists&game=chess", []),
     ):
-        assert _names(_get(client, f"/campaigns/?{query}")) == names, query
+        assert _called(_get(client, f"/campaigns/?{query}")) == names, query
+
+
+def test_a_campaign_named_by_its_question_alone_shows_no_id(client: Client, broker: Redis) -> None:
+    (one,) = _make_tournaments(1)
+    Tournament.objects.filter(pk=one.pk).update(name="best")
+    _campaign(one)
+    page = _get(client, "/campaigns/")
+    assert _called(page) == []
+    assert len(_names(page)) == 1
 
 
 @pytest.mark.parametrize("name", LISTS)
