@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from matches.models import Agent, Checkpoint, Entrant, Rating
+from matches.models import Agent, Checkpoint, Entrant, Rating, Tournament
 from matches.models.choices import game_choices, policy_choices
 from matches.store.catalog import game_title, policy_title
 from pages.downloads.files import Column, Line, Table
@@ -20,6 +20,7 @@ NAMES = ("q", "game", "kind", "run", "state", "leaderboard", "tournament", "from
 OFTEN = ("q", "game", "kind", "run", "state")
 LABELS = {"q": "Name has", "from": "Registered from", "to": "Registered until"}
 PLAYING, RETIRED, QUARANTINED = STATES = ("playing", "retired", "in quarantine")
+SHOWN_STATES = {PLAYING: "free to play", RETIRED: RETIRED, QUARANTINED: "quarantined"}
 
 COLUMNS = (
     Column("id", int),
@@ -36,12 +37,16 @@ COLUMNS = (
 
 
 class ListedAgent(NamedTuple):
-    """An agent of the list; n_matches: rated ones, on all leaderboards."""
+    """An agent of the list; n_matches: rated ones, on all leaderboards.
+
+    differs: what sets it apart from most others, empty for an agent that is free and at rest.
+    """
 
     agent: Agent
     game: str
     kind: str
     state: str
+    differs: str
     n_matches: int
 
 
@@ -86,19 +91,31 @@ def describe_state(agent: Agent) -> str:
 
 
 def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
-    """Return agents as the list shows them: one query for all of them."""
+    """Return agents as the list shows them: two queries for all of them."""
     rated = Rating.objects.filter(agent__in=agents).order_by()
     counts = dict(rated.values_list("agent").annotate(n=Sum("n_matches")))
+    active = Entrant.objects.filter(agent__in=agents, tournament__state=Tournament.State.RUNNING)
+    playing = set(active.order_by().values_list("agent_id", flat=True))
     return [
         ListedAgent(
             agent,
             game_title(agent.game),
             policy_title(agent.policy),
             describe_state(agent),
+            _describe_difference(agent, is_playing=agent.pk in playing),
             counts.get(agent.pk, 0),
         )
         for agent in agents
     ]
+
+
+def _describe_difference(agent: Agent, *, is_playing: bool) -> str:
+    if (state := describe_state(agent)) != PLAYING:
+        return SHOWN_STATES[state]
+    weights = agent.checkpoint
+    if weights is not None and weights.state != Checkpoint.State.READY:
+        return weights.state
+    return "being played" if is_playing else ""
 
 
 def _filter_state(agents: QuerySet[Agent], state: str) -> QuerySet[Agent]:
@@ -137,6 +154,6 @@ def _form(address: ListAddress) -> dict[str, Any]:
     choices = {
         "game": address.offer("game", game_choices()),
         "kind": address.offer("kind", policy_choices()),
-        "state": address.offer("state", [(name, name) for name in STATES]),
+        "state": address.offer("state", [*SHOWN_STATES.items()]),
     }
     return address.describe_form(choices, often=OFTEN)
