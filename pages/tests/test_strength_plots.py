@@ -209,7 +209,7 @@ def test_the_page_draws_it_and_tells_it_as_a_table(
     page = client.get("/leaderboards/board/").content.decode()
     assert page.count("<circle") == len(GEOMETRIC)
     for agent in agents:
-        assert f'href="#agent-{agent.pk}"' in page
+        assert f'href="/agents/{agent.pk}/" aria-label=' in page
         assert f'id="agent-{agent.pk}"' in page
     assert "<title>selfplay@512, step 512: 24.00, 23.02 to 24.98</title>" in page
     assert '<span data-field="low">23.02</span>' in page
