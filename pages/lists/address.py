@@ -142,11 +142,16 @@ class ListAddress:
             for name, text in texts.items()
         ]
 
-    def offer(self, name: str, options: Sequence[tuple[str, str]]) -> Choice:
-        """Return the choice of a filter: any, the options, and what is chosen if it is neither."""
+    def offer(
+        self, name: str, options: Sequence[tuple[str, str]], *, without: str = "any"
+    ) -> Choice:
+        """Return the choice of a filter: none, the options, and what is chosen if it is neither.
+
+        without: what is listed while nothing is chosen.
+        """
         chosen = self.read_text(name)
         strange = [(chosen, chosen)] if chosen and chosen not in dict(options) else []
-        return Choice(name, self.label(name), chosen, [("", "any"), *options, *strange])
+        return Choice(name, self.label(name), chosen, [("", without), *options, *strange])
 
     def describe_form(
         self, choices: Mapping[str, Choice], *, often: Sequence[str]

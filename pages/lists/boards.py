@@ -18,7 +18,11 @@ from pages.lists.address import ListAddress
 from pages.lists.showing import cut_by_key, show_list, walk_by_key
 
 NAMES = ("q", "game", "state")
-STATES = {"playing": "playing", "resting": "at rest", "unlisted": "unlisted"}
+STATES = {
+    "playing": "listed, being played",
+    "resting": "listed, at rest",
+    "unlisted": "unlisted, of single evaluations",
+}
 MOST_PINNED = 50
 COLUMNS = (
     Column("name", str),
@@ -35,11 +39,11 @@ COLUMNS = (
 @require_safe
 def show_boards(request: HttpRequest) -> HttpResponseBase:
     """List the leaderboards that the address asks for."""
-    address = ListAddress(request.GET, "boards", NAMES, labels={"q": "Name"})
+    address = ListAddress(request.GET, "boards", NAMES, labels={"q": "Name", "state": "Boards"})
     games = [(name, str(title)) for name, title in game_choices()]
     choices = {
         "game": address.offer("game", games),
-        "state": address.offer("state", [*STATES.items()]),
+        "state": address.offer("state", [*STATES.items()], without="all that are listed"),
     }
     form = {
         "typed": address.typed,
@@ -66,6 +70,7 @@ def _list_boards(address: ListAddress) -> dict[str, Any]:
         "boards": board_list.describe_boards(boards, now=db_now()),
         "next": following,
         "is_first": address.is_first,
+        "is_unlisted": address.read_text("state") == "unlisted",
     }
 
 
