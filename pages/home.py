@@ -38,6 +38,7 @@ class Cluster(NamedTuple):
     waiting: str
     remaining: str
     trouble: str
+    is_idle: bool
 
 
 @require_safe
@@ -91,6 +92,7 @@ def describe_cluster(*, now: datetime) -> Cluster:
         waiting=f"{n_waiting:,}",
         remaining=remaining,
         trouble=trouble,
+        is_idle=not (n_waiting or pace),
     )
 
 
