@@ -30,6 +30,29 @@ from matches.store.formats import format_percent
 ASKED = ("question", "parameters", "error", "margin")
 LIMITS = tuple(name for name in columns_of(CampaignPlan, Campaign) if name not in ASKED)
 OPTIONS = options_of(CampaignPlan)
+# In the order in which a person thinks of them; what follows it is not needed to begin.
+FIRST = ("leaderboard", "agents", "question", "parameters", "error", "max_matches")
+MARGINS = ("margin", "margin_elo", "margin_points")
+MORE = ("name", "max_core_s", "max_money", "pairing", "pairing_parameters", "is_paused")
+WORDS = {
+    "agents": ("", "Those it is about: two or more, all of the game of the leaderboard."),
+    "question": ("", "Which of several checkpoints is best: the first one."),
+    "error": (
+        "Wrong at most with",
+        "A probability. With 0.05 it goes on until the answer holds with one of 95\u00a0%.",
+    ),
+    "max_matches": (
+        "Matches at most",
+        "It ends earlier once the answer is sure. Unsure how many? Enter 1000: the forecast, "
+        "which starts nothing, says how many it will probably take.",
+    ),
+    "margin": ("In rating", "1 is some 45 points of Elo."),
+    "margin_elo": ("In Elo", "Such as 20."),
+    "margin_points": ("In win rate", "Such as 0.02, for two wins more in a hundred."),
+    "max_core_s": ("Core-seconds at most", "Empty: any."),
+    "max_money": ("Money at most", "Empty: any."),
+}
+"""Label (empty: as it is) and help of a field, where the words of the plan are short of a form."""
 STANDING = (
     *("statement", "probability", "why", "decided_at", "n_known", "n_played", "n_round_robin"),
     *("n_judged", "judged_at", "forecast_said"),
@@ -53,6 +76,13 @@ class StartForm(PlanForm):
         # All of it is said to the service
         model = Campaign
         fields = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Say of each field what a person has to know who asks for the first time."""
+        super().__init__(*args, **kwargs)
+        for name, (label, help_text) in WORDS.items():
+            if field := self.fields.get(name):
+                field.label, field.help_text = label or field.label, help_text
 
     def _post_clean(self) -> None:
         """Leave the row alone: it is the service that writes it."""
@@ -120,9 +150,22 @@ class CampaignAdmin(PlanAdmin):
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that was started also how it stands."""
         if obj is None:
-            first = ("leaderboard", "name", "agents", *ASKED)
-            return (*self.list_entered(first), "foreseen")
+            return (*self.list_entered((*FIRST, *MARGINS, *MORE)), "foreseen")
         return ("campaign", "leaderboard", *ASKED, *LIMITS, *STANDING)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Return the question first, then what few change."""
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        (_, main), advanced = super().get_fieldsets(request, obj)
+        later = {*MARGINS, *MORE}
+        near = "Agents that lie as close as this count as equally good. Fill in one, or none."
+        return [
+            (None, {"fields": [name for name in main["fields"] if name not in later]}),
+            ("What makes no difference", {"fields": MARGINS, "description": near}),
+            ("Name, further limits and pairing", {"fields": MORE}),
+            advanced,
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of one that was started."""
