@@ -89,6 +89,19 @@ def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis)
         assert words in page
 
 
+def test_a_match_whose_result_was_known_has_no_number_of_attempts(
+    client: Client, broker: Redis
+) -> None:
+    tournament = boards.played_board(n_matches=84)
+    first, known = Match.objects.order_by("sequence")[:2]
+    Match.objects.filter(pk=known.pk).update(same_as=first, attempt=0)
+    assert "<dd>none: known before</dd>" in _get(client, f"/matches/{known.pk}/")
+    row = re.findall(r'data-label="attempts" class="number">([^<]+)<', _get(
+        client, f"/tournaments/{tournament.pk}/"
+    ))  # fmt: skip
+    assert row[:2] == ["1", "known before"]
+
+
 def test_a_match_that_waits_has_no_result(client: Client, broker: Redis) -> None:
     factories.planned()
     match = Match.objects.earliest("pk")
