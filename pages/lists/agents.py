@@ -115,7 +115,7 @@ def _describe_difference(agent: Agent, *, is_playing: bool) -> str:
     weights = agent.checkpoint
     if weights is not None and weights.state != Checkpoint.State.READY:
         return weights.state
-    return "being played" if is_playing else ""
+    return "playing\u00a0now" if is_playing else ""
 
 
 def _filter_state(agents: QuerySet[Agent], state: str) -> QuerySet[Agent]:

@@ -40,6 +40,8 @@ def test_unlisted_boards_stand_where_they_are_asked_for(client: Client) -> None:
     _open("unrated", is_listed=False, is_rated=False)
     assert _listed(client) == ["standing"]
     assert _listed(client, "?state=unlisted") == ["single"]
+    page = client.get("/leaderboards/").content.decode()
+    assert '<a href="/leaderboards/?state=unlisted">Unlisted boards' in page
 
 
 def test_boards_are_found_by_name_title_and_game(client: Client) -> None:

@@ -90,6 +90,13 @@ def test_the_cluster_stands_in_a_line(client: Client, broker: Redis) -> None:
     assert 'href="/system/"' in line
 
 
+def test_a_cluster_without_work_is_idle_and_not_dead(client: Client, broker: Redis) -> None:
+    factories.alive(now=db_now(), slots=3)
+    line = _home(client).split('id="cluster"')[1].split("</p>")[0]
+    assert "<b>idle</b>: nothing is waiting to be played" in line
+    assert "matches/s" not in line
+
+
 def test_it_says_why_nothing_can_play(client: Client, broker: Redis) -> None:
     boards.planned_board()
     factories.alive(now=db_now() - timedelta(hours=2))

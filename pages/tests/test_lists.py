@@ -169,6 +169,26 @@ def test_agents_are_filtered(client: Client, broker: Redis) -> None:
     assert network.name not in on_board
 
 
+def test_an_agent_has_a_state_only_where_something_is_different(
+    client: Client, broker: Redis
+) -> None:
+    factories.planned(6, board="runs")
+    held, retired = (
+        Agent.objects.create(name=name, game="chess", policy="random") for name in ("held", "old")
+    )
+    Agent.objects.filter(pk=held.pk).update(quarantined_at=factories.NOW)
+    Agent.objects.filter(pk=retired.pk).update(is_retired=True)
+    Agent.objects.create(name="free", game="chess", policy="random")
+    page = _get(client, "/agents/")
+    rows = dict(zip(_names(page), page.split('rowheader" scope="row"')[1:], strict=True))
+    assert "playing" not in rows["free"]
+    assert 'data-label="state"' not in rows["free"]
+    for name, state in (
+        ("held", "quarantined"), ("old", "retired"), ("level:10", "playing\u00a0now"),
+    ):  # fmt: skip
+        assert f'data-label="state">{state}<' in rows[name]
+
+
 def test_the_matches_of_an_agent_are_a_link(client: Client, broker: Redis) -> None:
     boards.played_board(n_matches=84)
     page = _get(client, "/agents/?q=mcts:100")
