@@ -36,7 +36,7 @@ MARGINS = ("margin", "margin_elo", "margin_points")
 MORE = ("name", "max_core_s", "max_money", "pairing", "pairing_parameters", "is_paused")
 WORDS = {
     "agents": ("", "Those it is about: two or more, all of the game of the leaderboard."),
-    "question": ("", "Which of several checkpoints is best: the first one."),
+    "question": ("", "To find the best of several checkpoints, leave the first one."),
     "error": (
         "Wrong at most with",
         "A probability. With 0.05 it goes on until the answer holds with one of 95\u00a0%.",
@@ -163,7 +163,7 @@ class CampaignAdmin(PlanAdmin):
         return [
             (None, {"fields": [name for name in main["fields"] if name not in later]}),
             ("What makes no difference", {"fields": MARGINS, "description": near}),
-            ("Name, further limits and pairing", {"fields": MORE}),
+            ("Name, further limits and pairing", {"fields": MORE, "classes": ["collapse"]}),
             advanced,
         ]
 
