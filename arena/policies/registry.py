@@ -3,6 +3,7 @@
 from typing import cast
 
 from arena import catalogs
+from arena.games.base import GameSpec
 from arena.policies.base import PolicyKind
 
 FAMILY = catalogs.Family(
@@ -13,6 +14,11 @@ FAMILY = catalogs.Family(
 def names() -> tuple[str, ...]:
     """Return the ids of all policy kinds, in order."""
     return catalogs.list_ids(FAMILY)
+
+
+def list_able(spec: GameSpec) -> tuple[str, ...]:
+    """Return the ids of the policy kinds that can play a game, in order."""
+    return tuple(name for name in names() if get(name).refusal(spec) is None)
 
 
 def version(name: str) -> str:

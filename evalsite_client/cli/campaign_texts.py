@@ -52,7 +52,7 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
         "saved": campaign.saved,
         **(_describe_blocks(campaign.pairs) if campaign.pairs else {}),
         "a round robin": campaign.n_round_robin and f"about {campaign.n_round_robin:,.0f} matches",
-        "core time": f"{campaign.spent.core_s:,.1f} s",
+        "core time": _format_core_time(campaign.spent.core_s),
         "money": campaign.spent.money or None,
         **(
             _describe_forecast(campaign.forecast)
@@ -110,12 +110,19 @@ def _describe_forecast(forecast: Forecast) -> Mapping[str, object]:
         "to the verdict": f"about {forecast.matches:,.0f} ({span})",
         "by round robin": forecast.round_robin and f"about {forecast.round_robin:,.0f} matches",
         "ends accepted": None if forecast.accepted is None else f"{forecast.accepted:.1%} of cases",
-        "cores": None if cost.core_s is None else f"{cost.core_s / HOUR_S:,.3g} h",
+        "cores": None if cost.core_s is None else _format_core_time(cost.core_s),
         "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
         "on the clock": None if cost.wall_s is None else format_duration(cost.wall_s),
         "costs": cost.money or None,
         f"{forecast.more.n_matches} more": _describe_more(forecast.more),
     }
+
+
+def _format_core_time(seconds: float) -> str:
+    """Return core time with one decimal: seconds up to an hour, then hours."""
+    if seconds < HOUR_S:
+        return f"{seconds:,.1f} s"
+    return f"{seconds / HOUR_S:,.1f} h"
 
 
 def _describe_more(more: ForecastMore) -> str:

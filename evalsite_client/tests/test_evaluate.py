@@ -40,7 +40,10 @@ CONNECT_FOUR = "--game connect_four"
         (f"{CONNECT_FOUR} --agents random,alphbeta:3", "did you mean alphabeta:3?"),
         (f"{CONNECT_FOUR} --agents random,x", "no registered agent of connect_four"),
         (f"{CONNECT_FOUR} --agents random,x.safetensors", "there is no file 'x.safetensors'"),
-        ("--leaderboard mine", "there is none named 'mine'"),
+        (
+            "--leaderboard mine",
+            "there is none named 'mine', nor any other; to open it: evalsite open mine --game",
+        ),
         ("--pairing lottery", "double_round_robin"),
         (CONNECT_FOUR, "needs --agents"),
         (f"{CONNECT_FOUR} --agents random", "needs 2 agents"),

@@ -14,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
-from matches.api.fields import AgentNameSerializer
+from matches.api.fields import AgentNameSerializer, BoardField
 from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSerializer
 from matches.api.matches import IntegerFilter
 from matches.api.options import PlanSerializer
@@ -209,9 +209,7 @@ class CampaignQuestionSerializer(PlanSerializer):
     """What is asked of whom: the leaderboard and the agents by name."""
 
     options: ClassVar[Sequence[Option]] = [option for option in OPTIONS if option.is_asked]
-    leaderboard = serializers.SlugRelatedField[Leaderboard](
-        slug_field="name", queryset=Leaderboard.objects.all()
-    )
+    leaderboard = BoardField(slug_field="name", queryset=Leaderboard.objects.all())
     agents = serializers.ListField(
         child=serializers.CharField(max_length=120),
         max_length=MAX_AGENTS,

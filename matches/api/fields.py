@@ -2,19 +2,21 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
 from matches.errors import BadInputError
-from matches.models import Agent
+from matches.ledger.naming import describe_no_board
+from matches.models import Agent, Leaderboard
 
 NUL = "\x00"
 # A larger number would be no refusal but an error of the database.
 MAX_ID = 2**63 - 1
 SHOWN_MISSING = 20
+MAX_NAME = 120
 
 
 def validate_text(value: Any) -> None:
@@ -28,6 +30,18 @@ def validate_text(value: Any) -> None:
             validate_text(inner)
     elif isinstance(value, str) and NUL in value:
         raise serializers.ValidationError("NUL characters are not allowed.")
+
+
+class BoardField(serializers.SlugRelatedField[Leaderboard]):
+    """A leaderboard by its name; a refusal says which one may be meant and how to open one."""
+
+    def fail(self, key: str, **context: Any) -> NoReturn:
+        """Raise ValidationError with these words, or those of REST framework."""
+        if key == "does_not_exist":
+            raise serializers.ValidationError(
+                describe_no_board(context["value"][:MAX_NAME]), code=key
+            )
+        super().fail(key, **context)
 
 
 class Parameters(serializers.DictField):

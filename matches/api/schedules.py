@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
-from matches.api.fields import find_agents
+from matches.api.fields import BoardField, find_agents
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
@@ -61,9 +61,7 @@ class NewScheduleSerializer(PlanSerializer, RemarkSerializer):
 
     options = OPTIONS
     name = serializers.CharField(max_length=100)
-    leaderboard = serializers.SlugRelatedField[Leaderboard](
-        slug_field="name", queryset=Leaderboard.objects.all()
-    )
+    leaderboard = BoardField(slug_field="name", queryset=Leaderboard.objects.all())
     agents = serializers.ListField(
         child=serializers.IntegerField(min_value=1),
         max_length=MAX_AGENTS,

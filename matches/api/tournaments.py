@@ -14,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.evaluations import ReportSerializer
 from matches.api.explanations import ExplainsRows
-from matches.api.fields import AgentNameSerializer, find_agents
+from matches.api.fields import AgentNameSerializer, BoardField, find_agents
 from matches.api.generations import ExportsShards
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
@@ -97,9 +97,7 @@ class NewTournamentSerializer(PlanSerializer):
     """A tournament to schedule: the leaderboard by name, the agents by id."""
 
     options = OPTIONS
-    leaderboard = serializers.SlugRelatedField[Leaderboard](
-        slug_field="name", queryset=Leaderboard.objects.all()
-    )
+    leaderboard = BoardField(slug_field="name", queryset=Leaderboard.objects.all())
     agents = serializers.ListField(
         child=serializers.IntegerField(min_value=1), max_length=MAX_AGENTS
     )

@@ -14,7 +14,7 @@ from matches.campaigns.inputs import open_board
 from matches.campaigns.sprt import read_test
 from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start_campaign
 from matches.errors import BadInputError
-from matches.ledger.naming import describe_unknown, find_agent
+from matches.ledger.naming import describe_no_board, describe_unknown, find_agent
 from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
@@ -81,7 +81,7 @@ def enter_test(
     Its evidence are all blocks of the two on the leaderboard, so a new budget is no second chance.
     """
     if leaderboard and not Leaderboard.objects.filter(name=leaderboard).exists():
-        raise BadInputError("leaderboard", f"there is none named {leaderboard!r}")
+        raise BadInputError("leaderboard", describe_no_board(leaderboard))
     game = candidate.game
     own_name, title = f"gate-{game.replace('_', '-')}", f"Gate: {games.get(game).spec.title}"
     board = open_board(leaderboard or own_name, game=game, title=title)

@@ -1,6 +1,7 @@
 """Find the agent that a text of the command line means, or explain why it means none."""
 
 from difflib import get_close_matches
+from shlex import quote
 
 from arena.errors import ArenaError, UnknownNameError
 from arena.policies import registry as policies
@@ -49,13 +50,16 @@ def describe_unknown(text: str, *, game: str = "") -> str:
 
 
 def describe_no_board(name: str) -> str:
-    """Return that no leaderboard has this name, and the names that are near, else the newest."""
+    """Return that no leaderboard has this name, which one may be meant, and how to open it."""
     boards = Leaderboard.objects.filter(is_rated=True).order_by("-pk")
     names = list(boards.values_list("name", flat=True)[:MOST_NAMES])
     near = get_close_matches(name, names, n=N_NEAR)
     if near:
         return f"there is none named {name!r}; did you mean {' or '.join(near)}?"
-    return f"there is none named {name!r}, but {', '.join(names[:SHOWN_BOARDS]) or 'none at all'}"
+    others = f", but {', '.join(names[:SHOWN_BOARDS])}" if names else ", nor any other"
+    return (
+        f"there is none named {name!r}{others}; to open it: evalsite open {quote(name)} --game GAME"
+    )
 
 
 def find_near(text: str, names: list[str]) -> list[str]:

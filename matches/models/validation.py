@@ -38,7 +38,9 @@ def check_policy(game: str, policy: str, parameters: object) -> Policy:
         raise ValidationError({"policy": str(error)}) from error
     refusal = kind.refusal(rules.spec)
     if refusal is not None:
-        raise ValidationError({"policy": f"{policy} cannot play {game}: {refusal}"})
+        able = ", ".join(policies.list_able(rules.spec))
+        message = f"{policy} cannot play {game}: {refusal}; these can: {able}"
+        raise ValidationError({"policy": message})
     try:
         return kind.build(rules, _check_mapping("parameters", parameters))
     except ArenaError as error:

@@ -78,7 +78,11 @@ def test_a_tournament_is_scheduled_with_entrants_and_ratings(
     [
         ({"game": "poker"}, "game", ["'poker'", "connect_four"]),
         ({"policy": "alphazero"}, "policy", ["'alphazero'", "mcts", "random"]),
-        ({"policy": "level", "parameters": {}}, "policy", ["level cannot play connect_four"]),
+        (
+            {"policy": "level", "parameters": {}},
+            "policy",
+            ["level cannot play connect_four", "these can: alphabeta, "],
+        ),
         ({"parameters": {"depth": 2}}, "parameters", ["depth", "simulations"]),
         ({"parameters": {"simulations": -1}}, "parameters", ["simulations", "-1"]),
         ({"parameters": {"simulations": "many"}}, "parameters", ["simulations", "many"]),
@@ -133,7 +137,7 @@ def test_a_leaderboard_that_cannot_be_is_refused(
         ({"match_s": "long"}, "match_s", ["long"]),
         ({"faults": {"error_rate": 2}}, "faults", ["error_rate"]),
         ({"faults": "often"}, "faults", []),
-        ({"leaderboard": "nowhere"}, "leaderboard", ["nowhere"]),
+        ({"leaderboard": "nowhere"}, "leaderboard", ["evalsite open nowhere --game"]),
         ({"agents": []}, "agents", ["2 agents"]),
         ({"agents": [10**30, 77]}, "agents", ["77"]),
         ({"agents": "all"}, "agents", ["all"]),

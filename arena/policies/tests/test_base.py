@@ -37,6 +37,12 @@ def test_a_refused_game_is_named_with_the_reason() -> None:
         accepted(registry.get("mcts"), games.get("kuhn_poker"), {})
 
 
+def test_kinds_that_can_play_a_game_are_listed() -> None:
+    able = registry.list_able(games.get("kuhn_poker").spec)
+    assert "random" in able
+    assert not {"mcts", "level"} & set(able)
+
+
 def test_parameters_are_checked_and_completed() -> None:
     assert accepted(registry.get("mcts"), GAME, {"simulations": "7"}) == {
         "simulations": 7,
