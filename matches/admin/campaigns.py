@@ -163,7 +163,7 @@ class CampaignAdmin(PlanAdmin):
         return [
             (None, {"fields": [name for name in main["fields"] if name not in later]}),
             ("What makes no difference", {"fields": MARGINS, "description": near}),
-            ("Name, further limits and pairing", {"fields": MORE, "classes": ["collapse"]}),
+            ("Name, further limits and pairing", {"fields": MORE}),
             advanced,
         ]
 
