@@ -49,11 +49,12 @@ def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
         _make_table("cost-boards", f"Cost by board, {newest}", "Board", board_rows),
         _make_table(
             "cost-agents",
-            f"Cost by agent, {newest}: its share of the {N_BOARDS} dearest boards, by all matches "
-            "that it ever played there",
+            f"Cost by agent, {newest}: an estimate, as seats are not measured one by one. Each of "
+            f"the {N_BOARDS} dearest boards is split by how many matches its agents played there "
+            "ever, so one that played long ago has a part of it, too",
             "Agent",
             _list_agents(costly),
-            counted="Matches ever",
+            counted="Matches there, ever",
         ),
     ]
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from matches.models import SystemMinute
 from matches.operations.system.minutes import KEPT
-from pages.plots.charts import MIN_POINTS
+from matches.store.formats import format_short
+from pages.plots.charts import MIN_POINTS, Tick, list_round
 
 STEP = timedelta(minutes=10)
 N_STEPS = KEPT // STEP
@@ -22,6 +23,7 @@ class History(NamedTuple):
     most: str
     lines: list[str]
     is_early: bool
+    levels: list[Tick]
 
 
 class _Minute(NamedTuple):
@@ -72,4 +74,6 @@ def _draw_line(
         parts[-1].append(f"{100 * step / (N_STEPS - 1):.1f},{100 - scale * values[step]:.1f}")
     # Twice, so that ten minutes between two gaps are seen: a line of one point is not drawn.
     lines = [" ".join(part if len(part) > 1 else part * 2) for part in parts]
-    return History(label, f"{most:,.3g}", lines, is_early=len(values) < MIN_POINTS)
+    marks = list_round(0, most, 3) if most else [0.0]
+    levels = [Tick(round(100 - scale * mark, 1), f"{mark:,g}") for mark in marks]
+    return History(label, format_short(most), lines, len(values) < MIN_POINTS, levels)

@@ -12,6 +12,10 @@ _FEW, _MANY = 10, 100
 """Below the one a length of time has a decimal; from the other on no number of a line has one."""
 
 
+_SLOWEST = 0.01
+"""Matches a minute of which a pace is no number any more."""
+
+
 def format_number(value: float, n_places: int = 0) -> str:
     """Return a number with its thousands apart and so many decimals."""
     # An integer may be longer than a float keeps.
@@ -66,6 +70,8 @@ def format_pace(matches_per_s: float) -> str:
     """Return how fast matches end: a second, or a minute where it is less than one a second."""
     if matches_per_s >= 1:
         return f"{matches_per_s:,.1f} matches/s"
+    if 0 < 60 * matches_per_s < _SLOWEST:
+        return f"<{_SLOWEST} matches/min"
     return f"{60 * matches_per_s:.2g} matches/min"
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from django.conf import settings
 
+from matches.store.formats import format_pace
 from pages.templatetags.readable import change, moment, number, span
 
 AT = datetime(2026, 3, 1, 23, 5, 9, tzinfo=timezone(timedelta(hours=2)))
@@ -41,6 +42,19 @@ def test_numbers_are_written_with_their_thousands_apart(
     value: float | None, n_places: int, text: str
 ) -> None:
     assert number(value, n_places) == text
+
+
+@pytest.mark.parametrize(
+    ("matches_per_s", "text"),
+    [
+        (2, "2.0 matches/s"),
+        (0.05, "3 matches/min"),
+        (1e-6, "<0.01 matches/min"),
+        (0, "0 matches/min"),
+    ],
+)
+def test_a_pace_that_is_hardly_one_is_no_power_of_ten(matches_per_s: float, text: str) -> None:
+    assert format_pace(matches_per_s) == text
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,8 @@ def test_24_hours_are_drawn_with_their_gaps() -> None:
     for minutes_ago in (15, 25, 26, 300, 310):
         keep(minutes_ago, 2)
     pace, waiting, slots = draw_day(now=NOW)
+    assert [level.label for level in pace.levels] == ["0", "2", "4"]
+    assert [level.at for level in pace.levels] == [100, 55, 10]
     assert (pace.most, waiting.most, slots.most) == ("4", "3", "2")
     assert [len(line.split()) for line in pace.lines] == [2, 3], "a gap parts the line"
     assert pace.lines[1].endswith("100.0,10.0"), "the newest ten minutes stand at the right"
