@@ -41,7 +41,7 @@ def in_flight(meetings: Sequence[Meeting]) -> dict[tuple[int, int], int]:
     for meeting in meetings:
         if meeting.points is None:
             members = sorted(meeting.lineup)
-            pairs = [(i, j) for i in members for j in members if i < j]
+            pairs = [(i, j) for i in members for j in members if i < j] or [(members[0],) * 2]
             n_open.update(dict.fromkeys(pairs, len(members)))
     return dict(n_open)
 

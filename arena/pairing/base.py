@@ -60,8 +60,11 @@ class Field:
 
         For k seats 1 / (k - 1), as each pair of a match counts. With teams of s seats it is
         1 / (s (k - 1)): the mean over all ways to draw partners, of whom those that play together
-        are told apart by nothing.
+        are told apart by nothing. An episode of one seat says as much as two agents on one seed
+        do, however many others play it.
         """
+        if self.n_seats == 1:
+            return 1.0
         return 1 / (self.team_size * (self.n_seats - 1))
 
 
@@ -107,9 +110,9 @@ class Standing:
     None above DENSE_LIMIT agents. sd: float64 [n]. spread: of the field's skills. counts: all
     results known of these agents, by index; opponents only. sides: in a game of teams, those of
     teams. n_in_flight: matches planned and not closed, by pair (i, j) with i < j, opponents or
-    mates. meetings: the blocks of this tournament in planned order; may be left empty
-    unless the pairing needs_meetings. seeding: the agents as they stood at the start, best first;
-    empty means by index. It must not change during a tournament.
+    mates; of one seat those of each agent, by (i, i). meetings: the blocks of this tournament in
+    planned order; may be left empty unless the pairing needs_meetings. seeding: the agents as they
+    stood at the start, best first; empty means by index. It must not change during a tournament.
     """
 
     field: Field

@@ -22,6 +22,17 @@ def expected_information(gap: Floats) -> Floats:
     return information
 
 
+def is_worth_playing(gap: float, variance: float, n_waiting: int, rng: np.random.Generator) -> bool:
+    """Return whether to compare two although some matches are open: the less sure, the rather.
+
+    gap, variance: of their ratings' difference, the variance as if they were independent.
+    """
+    if n_waiting == 0:
+        return True
+    gain = float(expected_information(np.array(gap))) * variance
+    return bool(rng.random() * (1 + gain * n_waiting) < 1)
+
+
 def count_in_flight(standing: Standing) -> Floats:
     """Return the number of matches in flight of every two agents: [n, n], symmetric."""
     n = standing.field.n_agents

@@ -5,12 +5,13 @@ from typing import cast
 
 from arena import catalogs
 from arena.errors import UnknownNameError
-from arena.pairing.base import AdaptivePairing, Pairing
+from arena.pairing.base import COUPLE, AdaptivePairing, Pairing
 from arena.parameters import Value
 
 FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
 ORDER = "order_information"
 SAMPLE = "posterior_sample"
+SEEDS = "common_seeds"
 
 
 def names() -> tuple[str, ...]:
@@ -34,18 +35,19 @@ def get_adaptive(name: str) -> AdaptivePairing:
 
 
 def choose_pairing(
-    question: str, parameters: Mapping[str, Value]
+    question: str, parameters: Mapping[str, Value], *, n_seats: int = COUPLE
 ) -> tuple[str, Mapping[str, Value]]:
     """Return the pairing of a question with these parameters, and the parameters of the pairing.
 
     The best turns on the first two ranks, a top k on the ranks k and k + 1; all other questions are
     about the order of many.
     """
+    sample, order = (SEEDS, SEEDS) if n_seats == 1 else (SAMPLE, ORDER)
     if question == "best":
-        return SAMPLE, {"top": 2}
+        return sample, {"top": 2}
     if question == "top_k":
-        return SAMPLE, {"edge": parameters["k"]}
-    return ORDER, {}
+        return sample, {"edge": parameters["k"]}
+    return order, {}
 
 
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:

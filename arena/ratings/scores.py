@@ -108,6 +108,15 @@ def compare_scores(score: float, other: float, margin: float) -> int:
     return 1 if score > other else -1
 
 
+def count_common_seeds(counts: PairCounts, n_agents: int) -> Ints:
+    """Return on how many seeds each agent met the other that it met most: int64 [n_agents]."""
+    times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
+    most = np.zeros(n_agents, np.int64)
+    for agents in (counts.first, counts.second):
+        np.maximum.at(most, agents, times)
+    return most
+
+
 def weigh_blocks(counts: PairCounts) -> float:
     """Return what one result of two weighs, so that a block of k agents weighs k - 1 results.
 

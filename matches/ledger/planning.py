@@ -10,7 +10,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Max
 
 from arena.errors import ArenaError
 from arena.games import registry as games
@@ -187,15 +187,27 @@ def _end_planning(tournament: Tournament, *, now: datetime) -> None:
     dispatch.wake_rater()
 
 
+def _name_seeds(tournament: Tournament) -> tuple[str | int, ...]:
+    """Return what its game seeds are derived from, but for the block.
+
+    What is played to be trained on draws under another name: no agent is rated on what it may have
+    been trained on.
+    """
+    board = tournament.leaderboard
+    is_training = tournament.keeps_trajectories and not tournament.is_rated
+    version = games.get(board.game).spec.rules_version
+    return ("train" if is_training else "game", board.game, version, tournament.seed)
+
+
 def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     """Yield the matches of a tournament in planned order; the same every time."""
     board = tournament.leaderboard
     spec = games.get(board.game).spec
-    scope = (board.game, spec.rules_version, tournament.seed)
+    scope = _name_seeds(tournament)
     if n_agents == 1:
         # One match per block: with itself in the other seats it would only be repeated.
         return (
-            Planned((0,) * spec.n_seats, block, 0, derive("game", *scope, block))
+            Planned((0,) * spec.n_seats, block, 0, derive(*scope, block))
             for block in range(tournament.n_matches)
         )
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
@@ -204,7 +216,7 @@ def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
     if spec.teams:
         lineups = [
-            draw_partners(lineup, derive("partners", *scope, block))
+            draw_partners(lineup, derive("partners", *scope[1:], block))
             for block, lineup in enumerate(lineups)
         ]
     return islice(_draw_blocks(lineups, scope), tournament.n_matches)
@@ -213,13 +225,30 @@ def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
 def _draw_fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[Planned]:
     """Yield the blocks of lineups that were just chosen: no two of a tournament share a seed."""
     spec = games.get(tournament.leaderboard.game).spec
-    scope = (tournament.leaderboard.game, spec.rules_version, tournament.seed)
+    scope = _name_seeds(tournament)
+    if spec.is_scored:
+        yield from _draw_next_seeds(tournament, lineups, scope)
+        return
     for block, lineup in enumerate(lineups, start=tournament.n_planned // spec.n_seats):
-        game_seed = derive("game", *scope, block)
+        game_seed = derive(*scope, block)
         if spec.teams:
-            lineup = draw_partners(lineup, derive("partners", *scope, block))
+            lineup = draw_partners(lineup, derive("partners", *scope[1:], block))
         for rotation, seats in enumerate(rotate_seats(lineup)):
             yield Planned(seats, block, rotation, game_seed)
+
+
+def _draw_next_seeds(
+    tournament: Tournament, lineups: Sequence[Lineup], scope: tuple[str | int, ...]
+) -> Iterator[Planned]:
+    """Yield the next block of each agent that plays alone: all agents play the same seeds."""
+    of_agent = Match.objects.filter(tournament=tournament).values_list("lineup")
+    last = {int(agent): block for agent, block in of_agent.annotate(last=Max("block"))}
+    entrants = entrants_of(tournament)
+    n_planned = Counter({place: 1 + last.get(agent, -1) for place, agent in enumerate(entrants)})
+    for (agent,) in lineups:
+        block = n_planned[agent]
+        n_planned[agent] += 1
+        yield Planned((agent,), block, 0, derive(*scope, block))
 
 
 def _draw_blocks(
@@ -234,7 +263,7 @@ def _draw_blocks(
         block = met[key]
         met[key] += 1
         if block == len(seeds):
-            seeds.append(derive("game", *scope, block))
+            seeds.append(derive(*scope, block))
         for rotation, seats in enumerate(rotate_seats(lineup)):
             yield Planned(seats, block, rotation, seeds[block])
 

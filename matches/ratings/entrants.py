@@ -65,7 +65,8 @@ def _count_in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple
     n_open: Counter[tuple[int, int]] = Counter()
     for lineup in opened.values_list("lineup", flat=True).iterator(chunk_size=2_000):
         met = sorted(index[agent] for agent in parse_numbers(lineup) if agent in index)
-        n_open.update(combinations(met, 2))
+        # Of one seat, how many an agent has in flight: who plays its next seed turns on that.
+        n_open.update([(met[0], met[0])] if lineup.isdecimal() and met else combinations(met, 2))
     return n_open
 
 

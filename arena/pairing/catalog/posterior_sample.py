@@ -11,7 +11,7 @@ import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Lineup, Standing
-from arena.pairing.matching import expected_information
+from arena.pairing.matching import is_worth_playing
 from arena.parameters import Parameter
 from arena.ratings.counts import Floats
 from arena.ratings.samples import Sampler
@@ -95,12 +95,9 @@ def _is_worth_playing(
 ) -> bool:
     """Return whether to play it although some matches are in flight: the less sure, the rather."""
     first, second = max(_list_pairs(lineup), key=lambda pair: waiting.get(pair, 0))
-    n_waiting = waiting.get((first, second), 0)
-    if n_waiting == 0:
-        return True
     gap = standing.mu[first] - standing.mu[second]
-    gain = expected_information(gap) * (standing.sd[first] ** 2 + standing.sd[second] ** 2)
-    return bool(rng.random() * (1 + gain * n_waiting) < 1)
+    variance = standing.sd[first] ** 2 + standing.sd[second] ** 2
+    return is_worth_playing(gap, variance, waiting.get((first, second), 0), rng)
 
 
 def _list_pairs(lineup: Lineup) -> list[tuple[int, int]]:
