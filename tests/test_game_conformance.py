@@ -247,6 +247,7 @@ BROKEN: tuple[tuple[Check, Game], ...] = (
     (game_checks.ends_with_valid_returns, with_spec(max_steps=4)),
     (game_checks.ends_with_valid_returns, with_spec(n_seats=3)),
     (game_checks.ends_with_valid_returns, with_state(IntReturns)),
+    (game_checks.ends_with_valid_returns, with_spec(score_range=(-0.5, 0.5))),
     (game_checks.masks_match_the_legal_actions, with_state(MaskOfTheOthers)),
     (game_checks.masks_match_the_legal_actions, with_state(Unsorted)),
     (game_checks.observes_in_the_declared_form, with_state(DoubleObservation)),

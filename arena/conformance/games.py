@@ -55,6 +55,7 @@ def ends_with_valid_returns(game: Game) -> None:
     for seed in SEEDS:
         for state in play_steps(game, seed):
             moved.add(state.to_move())
+        _check_range(game, state)
         require(
             min(ranks(state.returns(), game.spec.n_seats, game.spec.teams)) == 0,
             "some seat must be first",
@@ -63,6 +64,15 @@ def ends_with_valid_returns(game: Game) -> None:
     require(not idle, f"a seat never moves: {sorted(idle)}")
     strange = moved - {*range(game.spec.n_seats), OVER}
     require(not strange, f"to_move() returns {sorted(strange)}: no seat of the spec, nor OVER")
+
+
+def _check_range(game: Game, state: State) -> None:
+    """Check that returns lie in the declared range, which tests of scores rely on."""
+    if game.spec.score_range is not None:
+        low, high = game.spec.score_range
+        returns = list(state.returns())
+        is_within = all(low <= value <= high for value in returns)
+        require(is_within, f"returns must lie in score_range {low:g} to {high:g}, are {returns}")
 
 
 def masks_match_the_legal_actions(game: Game) -> None:

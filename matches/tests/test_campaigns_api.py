@@ -193,7 +193,7 @@ def test_a_sequential_test_shows_what_its_blocks_say(client: Client) -> None:
         ({"margin_points": 50}, "margin_points", "score must be between 0 and 1, got 1.0"),
         ({"margin": -1}, "margin", "margin must be finite and 0 or more, got -1.0"),
         ({"error": 0.5}, "error", "error must be between 0 and 0.5, got 0.5"),
-        ({"pairing": "lottery"}, "pairing", "choose one of double_round_robin, gauntlet"),
+        ({"pairing": "lottery"}, "pairing", "choose one of common_seeds, double_round_robin"),
         ({"weight": 0}, "weight", "greater than or equal to 1"),
         ({"max_matches": 0}, "max_matches", "must be 1..100000000, got 0"),
         ({"max_money": -1}, "max_money", "greater than or equal to 0"),

@@ -145,7 +145,9 @@ def test_an_unknown_pairing_is_refused_once_with_those_there_are(broker: Redis) 
     with pytest.raises(BadInputError) as refused:
         make.scheduled(10, pairing="bad")
     assert str(refused.value).count("'bad'") == 1
-    assert "unknown pairing 'bad': choose one of common_seeds, double_round_robin" in str(refused.value)
+    assert "unknown pairing 'bad': choose one of common_seeds, double_round_robin" in str(
+        refused.value
+    )
 
 
 def test_a_game_of_three_needs_three_agents(broker: Redis) -> None:
