@@ -173,7 +173,7 @@ def test_campaigns_of_the_two_come_before_those_of_more(client: Client, broker: 
         plan = CampaignPlan(name=name, question="best", max_matches=100)
         start_campaign(plan, leaderboard=board, agents=agents)
     page = _get(client, _address(one, other))
-    assert page.index("of two</a>") < page.index("of all</a>")
+    assert page.index(">of two</p>") < page.index(">of all</p>")
 
 
 def test_two_who_never_met_are_compared_by_others(client: Client, broker: Redis) -> None:
