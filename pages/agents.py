@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 from arena.ratings.base import Z95
 from matches.models import Agent, Rating, SeasonRow
 from matches.operations import explain
-from matches.store.catalog import game_title, policy_title
+from matches.ratings.standings import format_mean
+from matches.store.catalog import game_title, is_scored_game, policy_title
 from matches.store.clock import db_now
 from pages import agentmatches, campaignpages, lineages, records
 from pages.paging import read_optional_number
@@ -33,6 +34,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
         "agent": agent,
         "game": game_title(agent.game),
         "record": name_record(agent.game),
+        "is_scored": is_scored_game(agent.game),
         "policy": policy_title(agent.policy),
         "lineage": lineages.trace_lineage(agent),
         "older": lineages.list_older_versions(agent),
@@ -43,6 +45,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
                 "board": rating.leaderboard,
                 "rating": rating,
                 "rank": rating.rank,
+                "mean": describe_mean(rating),
                 **describe_interval(rating),
             }
             for rating in ratings
@@ -67,6 +70,13 @@ def describe_interval(row: Rating | SeasonRow) -> dict[str, float]:
     """Return the 95 % interval of a rating: half its width and its ends."""
     half = Z95 * row.sd
     return {"half": half, "low": row.mu - half, "high": row.mu + half}
+
+
+def describe_mean(rating: Rating) -> tuple[str, str]:
+    """Return the mean score and its interval of a game of one seat, else nothing."""
+    if rating.mean_score is None:
+        return "", ""
+    return format_mean(rating.mean_score, rating.score_low, rating.score_high)
 
 
 def rank_on_boards(agent: Agent) -> Sequence[Any]:

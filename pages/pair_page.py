@@ -17,7 +17,7 @@ from matches.ratings.comparisons import compare_agents
 from matches.store.catalog import game_problem, game_title
 from matches.store.formats import format_percent
 from matches.store.pair_search import count_planned, find_played
-from pages import campaignpages, pair_numbers
+from pages import campaignpages, pair_numbers, score_pair
 from pages.match_list import seat_matches
 from pages.paging import HIGHEST, read_optional_number
 from pages.records import Record
@@ -48,6 +48,7 @@ def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
         "boards": boards,
         "board": board,
         "comparison": _compare(agents, board) if board else None,
+        "gaps": score_pair.describe_gaps(board, agents[0], agents[1]),
         "is_duel": board is not None and pair_numbers.count_seats(board) == PAIR,
         "by_seat": pair_numbers.group_by_seat(board, first, second) if board else [],
         "by_tournament": pair_numbers.group_by_tournament(played),

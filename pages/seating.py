@@ -27,7 +27,9 @@ _OF_TWO = Record("Wins, draws, losses", "W / D / L")
 _OF_MORE = Record("First place alone, first place shared, a lower place", "1st / =1st / lower")
 
 
-_OF_ONE = Record("Better, equal, worse scores than others on the same seeds", "Better / = / worse")
+_OF_ONE = Record(
+    "Better, equal, worse scores than others on the same seeds", "+ / = / \N{MINUS SIGN}"
+)
 
 
 def name_record(game: str) -> Record:

@@ -11,7 +11,7 @@ from matches.models import Tournament
 from matches.operations import explain
 from matches.ratings import standings
 from matches.store import selectors
-from matches.store.catalog import game_title
+from matches.store.catalog import game_title, is_scored_game
 from matches.store.clock import db_now
 from pages import brackets, campaignpages, crosstables, early_ends, paces, tournament_results
 from pages.paging import cut_page, read_number
@@ -80,6 +80,7 @@ def _describe_results(request: HttpRequest, tournament: Tournament) -> dict[str,
         "headline": tournament_results.describe_first(tournament, results, rounds),
         "notes": early_ends.list_notes(request, tournament, rounds) if rounds else [],
         "record": name_record(tournament.leaderboard.game),
+        "is_scored": is_scored_game(tournament.leaderboard.game),
         "crosstable": crosstables.build_crosstable(
             tournament,
             agents,

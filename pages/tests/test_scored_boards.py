@@ -1,17 +1,23 @@
 """Boards of one-seat games: mean scores with intervals beside the ratings, and no live rating."""
 
+from dataclasses import replace
 from html import unescape
+from statistics import fmean
+from typing import Any
 
 import msgspec
 import pytest
 from django.test import Client
 from redis import Redis
 
+from arena.games import registry as games
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from arena.seeding import derive
-from matches.models import EntrantCount, Match, Tournament
+from matches.models import EntrantCount, Match, Score, Tournament
 from matches.ratings import rater, tournament_counts
+from matches.ratings.score_gaps import read_gaps
 from matches.tests import boards, factories
+from pages.plots import score_gaps
 
 pytestmark = pytest.mark.django_db
 
@@ -106,3 +112,71 @@ def test_a_tournament_places_its_entrants_by_their_results_on_equal_seeds(
         pass
     stored = EntrantCount.objects.values_list("agent_id", "n_wins", "n_draws", "n_losses")
     assert {agent: tuple(won) for agent, *won in stored} == counts.agents
+
+
+def test_the_page_of_two_compares_them_seed_by_seed(client: Client, tournament: Tournament) -> None:
+    first, second, _ = (rating.agent for rating in tournament.leaderboard.rating_set.all())
+    found = read_gaps(tournament.leaderboard, first.pk, second.pk)
+    scores = [
+        {row.game_seed: row.score or 0.0 for row in Score.objects.filter(agent=agent)}
+        for agent in (first, second)
+    ]
+    leads = [scores[0][seed] - scores[1][seed] for seed in scores[0]]
+    assert found.mean == pytest.approx(fmean(leads))
+    assert [gap.lead for gap in found.gaps] == sorted(leads, reverse=True)
+    assert found.n_better + found.n_equal + found.n_worse == len(leads) == 20
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < fmean(leads) < found.high
+    page = _get(client, f"/compare/{first.pk}/{second.pk}/")
+    assert f"scored higher on {found.n_better}" in page
+    assert f"/matches/{found.gaps[0].matches[0]}/" in page
+    assert 'class="score-gaps"' in page
+    assert "Their games" not in page
+
+
+def test_two_without_a_common_seed_are_told_what_to_do(client: Client, broker: Redis) -> None:
+    planned = factories.planned(3, game="dice_walk", board="walks")
+    first, second, _ = planned.entrant_set.values_list("agent", flat=True)
+    assert "No game seed was played by both" in _get(client, f"/compare/{first}/{second}/")
+
+
+def test_gaps_of_more_seeds_cost_no_more_queries(
+    tournament: Tournament, django_assert_num_queries: Any
+) -> None:
+    first, second, _ = (rating.agent_id for rating in tournament.leaderboard.rating_set.all())
+    with django_assert_num_queries(2):
+        read_gaps(tournament.leaderboard, first, second)
+
+
+def test_forfeits_are_left_out_where_the_least_score_is_not_declared(
+    tournament: Tournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = replace(games.get("dice_walk").spec, score_range=None)
+    monkeypatch.setattr(type(games.get("dice_walk")), "spec", spec)
+    agents = [rating.agent_id for rating in tournament.leaderboard.rating_set.all()]
+    found = read_gaps(tournament.leaderboard, *agents[:2])
+    forfeited = Score.objects.filter(score=None, agent__in=agents[:2])
+    assert found.n_without == forfeited.values("game_seed").distinct().count() > 0
+    assert found.gaps[-1].lead is None
+    assert found.n_better + found.n_equal + found.n_worse == 20
+
+
+@pytest.mark.parametrize(
+    ("leads", "titles"),
+    [
+        ([1.0, 1.0, -2.0, 0.0], ["-2: 1 of 4", "0: 1 of 4", "+1: 2 of 4"]),
+        ([0.5], ["+0.5: 1 of 1"]),
+        ([0.0, 0.0], ["0: 2 of 2"]),
+        ([1e6, -1e6], ["-1,000,000: 1 of 2", "+1,000,000: 1 of 2"]),
+    ],
+)
+def test_bars_stand_about_their_differences(leads: list[float], titles: list[str]) -> None:
+    drawn = score_gaps.draw_histogram(leads)
+    assert drawn is not None
+    assert [bar.title.removesuffix(" seeds") for bar in drawn.bars] == titles
+    assert len(drawn.marks) <= 9
+
+
+def test_no_difference_is_no_histogram() -> None:
+    assert score_gaps.draw_histogram([]) is None
