@@ -167,11 +167,16 @@ def _played(game: str) -> Match:
     n_seats = games.get(game).spec.n_seats
     agents = [
         Agent.objects.create(name=f"{name} of {game}", game=game, policy="random")
-        for name in ("north", "south", "east", "west")[:n_seats]
+        for name in ("north", "south", "east", "west")[: max(2, n_seats)]
     ]
     tournament = factories.planned(n_seats, agents=agents, game=game, board=game)
     ranks = [0, *[n_seats // 2] * (n_seats - 1)] if n_seats < len("pair") else [0, 2, 0, 2]
-    boards.play_some(tournament, n_seats, lambda row: factories.result(row, ranks=ranks))
+    returns = [7.0] if n_seats == 1 else []
+    boards.play_some(
+        tournament,
+        n_seats,
+        lambda row: msgspec.structs.replace(factories.result(row, ranks=ranks), returns=returns),
+    )
     match = Match.objects.filter(tournament=tournament).earliest("pk")
     give_moves(match, game)
     return match

@@ -42,7 +42,9 @@ class _CommonSeeds(Adaptive):
         n_seeds = count_common_seeds(standing.counts, standing.field.n_agents) + n_waiting
         chosen: list[Lineup] = []
         n_refused = 0
-        for pair in self._draw_pairs(standing, rng):
+        pairs = self._draw_pairs(standing, rng)
+        while len(chosen) < n_blocks:
+            pair = next(pairs)
             gap = float(standing.mu[pair[0]] - standing.mu[pair[1]])
             variance = float((standing.sd[pair] ** 2).sum())
             n_open = int(n_waiting[pair].max())
@@ -54,8 +56,6 @@ class _CommonSeeds(Adaptive):
                 chosen.append((agent,))
                 n_seeds[agent] += 1
                 n_waiting[agent] += 1
-            if len(chosen) >= n_blocks:
-                break
         return chosen[:n_blocks]
 
     def _draw_pairs(self, standing: Standing, rng: np.random.Generator) -> Iterator[Ints]:
