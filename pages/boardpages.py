@@ -124,6 +124,7 @@ def _draw_board(board: Leaderboard, rows: list[Row]) -> dict[str, Any]:
     # Only the first page of the whole board has these: they say nothing about a part of the rows.
     return {
         "plots": strength.draw_plots(board.pk, rows),
+        "score_plot": strength.draw_scores(board.pk) if is_scored_game(board.game) else None,
         "history": board_history.draw_history(board, rows),
         "matrix": winrates.build_matrix(board.pk, rows) if len(rows) > 1 else [],
         "rates": board_history.draw_rates(board),

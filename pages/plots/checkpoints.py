@@ -12,6 +12,7 @@ from pages.plots.charts import MIN_POINTS, thin_out
 
 MAX_LISTED = 100
 """Of a run: more would run into each other."""
+_SCORES = ("mean_score", "score_low", "score_high")
 _STEP, _RUN = "agent__checkpoint__step", "agent__checkpoint__run"
 
 
@@ -47,16 +48,27 @@ def read_checkpoints(board_id: int) -> dict[str, list[Checkpoint]]:
     }
 
 
-def list_runs(board_id: int, runs: Mapping[str, Sequence[Checkpoint]]) -> dict[str, list[Listed]]:
-    """Return the rows of runs, by step: so many that they can be told apart. One query."""
+def list_runs(
+    board_id: int, runs: Mapping[str, Sequence[Checkpoint]], *, in_scores: bool = False
+) -> dict[str, list[Listed]]:
+    """Return the rows of runs, by step: so many that they can be told apart. One query.
+
+    in_scores: with mean scores in the place of ratings, and only those whose interval is known.
+    """
     chosen = {run: _choose(checkpoints) for run, checkpoints in runs.items()}
     agents = [one.agent for of_run in chosen.values() for one in of_run]
     ratings = Rating.objects.filter(leaderboard=board_id, agent__in=agents)
+    if in_scores:
+        ratings = ratings.filter(score_low__isnull=False)
     rows = {one.agent: standings.format_row(one, 0) for one in standings.read_rated(ratings)}
+    if in_scores:
+        for agent, *numbers in ratings.values_list("agent_id", *_SCORES):
+            mean, low, high = (f"{number:.6g}" for number in numbers)
+            rows[agent] |= {"mu": mean, "low": low, "high": high}
     limit = settling.find_limit([one.sd for of_run in chosen.values() for one in of_run])
     return {
         run: [
-            Listed(run, one.step, rows[one.agent], is_settled=one.sd <= limit)
+            Listed(run, one.step, rows[one.agent], is_settled=in_scores or one.sd <= limit)
             for one in of_run
             # It may have left the board between the two queries.
             if one.agent in rows

@@ -156,6 +156,30 @@ def draw_runs(board_id: int, runs: Collection[str]) -> Plot | None:
     )
 
 
+def draw_scores(board_id: int) -> Plot | None:
+    """Return mean scores against training steps, of a game of one seat; None with no run of two.
+
+    Two queries, whatever was played. The runs with most checkpoints, each in a colour.
+    """
+    checkpoints = read_checkpoints(board_id)
+    largest = sorted(checkpoints, key=lambda run: (-len(checkpoints[run]), run))[:MAX_RUNS]
+    chosen = {run: checkpoints[run] for run in largest if len(checkpoints[run]) >= FEWEST}
+    if not chosen:
+        return None
+    scored = list_runs(board_id, chosen, in_scores=True)
+    listed = {run: of_run for run, of_run in scored.items() if of_run}
+    drawn = choose_drawn(listed)
+    numbers = {run: number for number, run in enumerate(sorted(drawn), 1)}
+    scale, marks = _fit_scale(_list_all(drawn), [])
+    plot = _draw_plot("", drawn, numbers, scale)
+    return plot._replace(
+        labels=_draw_labels(plot.series),
+        ratings=marks,
+        listed=_list_all(listed),
+        n_all=sum(map(len, chosen.values())),
+    )
+
+
 def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
     return [one for of_run in runs.values() for one in of_run]
 
