@@ -1,10 +1,12 @@
 """Ratings of results from anywhere, without any server: `arena.rate`."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import combinations
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +78,7 @@ def rate(
     *,
     draw_probability: float = DRAW_PROBABILITY,
     has_seat_term: bool = False,
+    score_margin: float = 0.0,
     seed: int = 0,
 ) -> FieldRatings:
     """Return the ratings that explain a set of results best; their order plays no part.
@@ -83,16 +86,17 @@ def rate(
     rows: (first, second, score) with the points of the first, 1, 0.5 or 0; matches that
     `arena.play` returned; or a DataFrame with these three columns. draw_probability: of a match
     between equals. has_seat_term: whether the first is to be given an advantage that is fitted.
+    score_margin: scores on one game seed that differ by no more are a draw, in games of one seat.
     seed: of the samples behind p_best. The model is TrueSkill's with one fit to all results (see
     arena.ratings.settled). Raises RatingError, naming the row.
     """
-    table, n_opponents = _read_rows(rows)
+    table, n_opponents, weight = _read_rows(rows, score_margin)
     names = sorted({name for row in table for name in row[:2]})
     place = {name: index for index, name in enumerate(names)}
     results = np.array(
         [(place[row.first], place[row.second], SCORES[row.score]) for row in table], np.int64
     ).reshape(-1, 3)
-    counts, weight = count_results(results), 1 / n_opponents
+    counts = count_results(results)
     settled = settle_ratings(
         counts,
         len(names),
@@ -126,21 +130,56 @@ def rate(
     )
 
 
-def _read_rows(rows: Iterable[Any]) -> tuple[list[Row], int]:
-    """Return the results of two, and how many opponents each has in a match."""
+def _read_rows(rows: Iterable[Any], score_margin: float) -> tuple[list[Row], int, float]:
+    """Return the results of two, how many opponents each has in a match, and a result's weight."""
     tuples = rows.itertuples(index=False) if hasattr(rows, "itertuples") else rows
     table: list[Row] = []
     sizes = set()
+    episodes: dict[int, dict[str, PlayedMatch]] = defaultdict(dict)
     for number, row in enumerate(tuples, 1):
         if isinstance(row, PlayedMatch):
             table += _split_match(row)
             sizes.add(len(row.lineup))
+            if len(row.lineup) == 1:
+                episodes[row.game_seed][row.lineup[0]] = row
         else:
             table.append(_read_row(number, row))
             sizes.add(2)
     if len(sizes) > 1:
         raise RatingError(f"matches must all have as many seats, got {sorted(sizes)}")
-    return table, max(sizes, default=2) - 1
+    if episodes:
+        return _compare_episodes(episodes, score_margin)
+    n_opponents = max(sizes, default=2) - 1
+    return table, n_opponents, 1 / n_opponents
+
+
+def _compare_episodes(
+    episodes: Mapping[int, Mapping[str, PlayedMatch]], score_margin: float
+) -> tuple[list[Row], int, float]:
+    """Return each two agents' results on each game seed.
+
+    The k agents of a seed weigh as much as k - 1 comparisons: that many are independent.
+    """
+    (n_agents, *others) = {len(block) for block in episodes.values()}
+    if others or n_agents == 1:
+        counts = sorted({n_agents, *others})
+        raise RatingError(
+            f"every game seed must be played by the same number of agents, 2 or more, got {counts}"
+        )
+    table = [
+        Row(name, other, _compare_scores(block[name], block[other], score_margin))
+        for block in episodes.values()
+        for name, other in combinations(sorted(block), 2)
+    ]
+    return table, n_agents - 1, 2 / n_agents
+
+
+def _compare_scores(episode: PlayedMatch, other: PlayedMatch, margin: float) -> float:
+    # Who failed has no score, which is less than any.
+    one, two = (float(match.returns[0]) if match.returns else -inf for match in (episode, other))
+    if one == two or abs(one - two) <= margin:
+        return 0.5
+    return float(one > two)
 
 
 def _split_match(match: PlayedMatch) -> list[Row]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from arena.errors import ArenaError, IllegalActionError
 from arena.games import registry as games
-from arena.games.base import OVER, Game, forfeit_ranks, ranks
+from arena.games.base import OVER, Game, GameSpec, forfeit_ranks, ranks
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, count_blocks, rotate_seats
+from arena.pairing.base import Field, Lineup, count_blocks, rotate_seats
 from arena.policies import registry as policies
 from arena.policies.base import Policy, Row
 from arena.policies.callables import Act, CallablePolicy
@@ -46,6 +46,8 @@ def play(
 ) -> list[PlayedMatch]:
     """Play n matches, rounded up to whole blocks: every agent once in every seat of an opening.
 
+    In a game of one seat a block is an episode of every agent on the same game seed.
+
     agents: by name; policies that are spelled may go without names. Who meets whom follows from
     the seed by a double round robin, and so does all chance: the same call gives the same matches.
     An agent that raises or plays illegally loses. Raises ArenaError for what cannot be played.
@@ -53,18 +55,24 @@ def play(
     rules = games.get(game) if isinstance(game, str) else game
     named = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
     names, built = list(named), {name: _build(rules, agent) for name, agent in named.items()}
-    field = Field(len(names), rules.spec.n_seats, rules.spec.team_size)
-    n_blocks = count_blocks(n, field.n_seats)
-    blocks = pairings.get(PAIRING).pair(field, n_blocks, seed=derive("pair", seed))
-    planned = [
-        (tuple(names[agent] for agent in lineup), derive("play", seed, block))
-        for block, agents_of_block in enumerate(blocks)
-        for lineup in rotate_seats(agents_of_block)
+    matches = [
+        _Match(rules, tuple(names[agent] for agent in lineup), derive("play", seed, block))
+        for block, lineups in enumerate(_plan_blocks(rules.spec, len(names), n, seed))
+        for lineup in lineups
     ]
-    matches = [_Match(rules, lineup, game_seed) for lineup, game_seed in planned]
     for start in range(0, len(matches), N_TOGETHER):
         _play_together(matches[start : start + N_TOGETHER], built)
     return [match.finish() for match in matches]
+
+
+def _plan_blocks(spec: GameSpec, n_agents: int, n: int, seed: int) -> list[list[Lineup]]:
+    """Return the lineups of each block; those of a block share their game seed."""
+    if spec.n_seats == 1:
+        return [[(agent,) for agent in range(n_agents)]] * -(-n // n_agents)
+    field = Field(n_agents, spec.n_seats, spec.team_size)
+    n_blocks = count_blocks(n, field.n_seats)
+    pairs = pairings.get(PAIRING).pair(field, n_blocks, seed=derive("pair", seed))
+    return [list(rotate_seats(agents)) for agents in pairs]
 
 
 def _build(game: Game, agent: Agent) -> Policy:

@@ -5,7 +5,6 @@ time (parallel), who are asked one after the other without seeing what the other
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from pettingzoo.utils.conversions import parallel_to_aec
 from pettingzoo.utils.env import ParallelEnv
 
-from arena.errors import IllegalActionError, ParameterError, UnsupportedGameError
+from arena.errors import IllegalActionError, UnsupportedGameError
 from arena.games.base import OVER, GameSpec
 from arena.games.looks import PLAIN, Look, tell_turn
+from arena.games.openings import start_after_opening
 from arena.games.pictures import Grid, Picture
 from arena.games.spaces import read_actions, read_observations
 from arena.parameters import Value, read_parameters
@@ -23,7 +23,6 @@ from arena.seeding import derive
 
 # Of the environments; numpy's generators take no more than 32 bits from some of them.
 SEED_BITS = 31
-MAX_OPENING_DRAWS = 200
 OBSERVATION, MASK = "observation", "action_mask"
 
 
@@ -174,21 +173,9 @@ class PettingZooGame:
 
         Raises ParameterError unless some opening of so many plies leaves the game undecided.
         """
-        if opening_plies < 0 or (opening_plies and self.spec.has_chance):
-            rule = "0, as the game has chance" if self.spec.has_chance else "0 or more"
-            raise ParameterError(self.spec.id, "opening_plies", f"must be {rule}: {opening_plies}")
-        rng = Random(derive("opening", game_seed))
-        # Drawn again where they end the game, from the same generator, as in every game.
-        for _ in range(MAX_OPENING_DRAWS):
-            state = self._reset(game_seed)
-            while len(state.actions) < opening_plies and state.to_move() != OVER:
-                legal = state.legal_actions()
-                state.apply(legal[int(rng.random() * len(legal))])
-            if state.to_move() != OVER:
-                state.begin_after(state.actions)
-                return state
-        reason = f"{opening_plies} plies ended the game in each of {MAX_OPENING_DRAWS} draws"
-        raise ParameterError(self.spec.id, "opening_plies", f"is too large: {reason}")
+        return start_after_opening(
+            self.spec, game_seed, opening_plies, lambda: self._reset(game_seed)
+        )
 
     def picture(self, state: PettingZooState, seat: int | None = None) -> Grid | Picture | None:
         """Return a position as it is drawn, None for a game that is only told."""

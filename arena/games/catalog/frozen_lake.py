@@ -1,0 +1,45 @@
+"""FrozenLake: cross slippery ice to the goal and fall into no hole; a point for reaching it."""
+
+from typing import Any
+
+from arena.games.gymnasium import GymnasiumGame
+from arena.games.looks import Look
+from arena.games.pictures import Cell, Grid, Side
+
+NAMES = ("left", "down", "right", "up")
+SHADES = {b"H": "blue", b"G": "green"}
+ROWS = ("4", "3", "2", "1")
+SIDES = (Side("walker", "red"),)
+
+
+def draw_position(env: Any, seat: int | None) -> Grid:
+    """Return the lake: holes blue, the goal green, and the walker."""
+    del seat
+    rows = tuple(
+        tuple(
+            Cell(0 if row * env.ncol + column == env.s else -1, shade=SHADES.get(kind, ""))
+            for column, kind in enumerate(line)
+        )
+        for row, line in enumerate(env.desc)
+    )
+    return Grid(rows, "abcd", ROWS, SIDES, has_moving_pieces=True)
+
+
+def describe_position(env: Any, seat: int | None) -> str:
+    """Return where the walker stands."""
+    return draw_position(env, seat).list_pieces()
+
+
+def name_action(env: Any, seat: int, action: int) -> str:
+    """Return where the walker tries to go: the ice may turn it aside."""
+    del env, seat
+    return NAMES[action]
+
+
+GAME = GymnasiumGame(
+    "frozen_lake",
+    "FrozenLake-v1",
+    title="FrozenLake",
+    score_range=(0, 1),
+    look=Look(draw_position, describe_position, name_action),
+)

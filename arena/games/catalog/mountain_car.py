@@ -1,0 +1,61 @@
+"""MountainCar: rock a weak car up a hill; each step until the flag costs a point, 200 at most."""
+
+from itertools import pairwise
+from math import sin
+from typing import Any
+
+from arena.games.gymnasium import GymnasiumGame
+from arena.games.looks import Look
+from arena.games.pictures import Circle, Line, Picture
+
+WIDTH, HEIGHT, N_PIECES = 90.0, 46.0, 36
+NAMES = ("drive left", "roll", "drive right")
+
+
+def draw_position(env: Any, seat: int | None) -> Picture:
+    """Return the valley, the car in it, and the flag on the right."""
+    del seat
+
+    def place(x: float) -> tuple[float, float]:
+        share = (x - env.min_position) / (env.max_position - env.min_position)
+        return share * WIDTH, HEIGHT - 8 - (sin(3 * x) + 1) * 15
+
+    step = (env.max_position - env.min_position) / N_PIECES
+    ground = [place(env.min_position + n * step) for n in range(N_PIECES + 1)]
+    car, flag = place(float(env.state[0])), place(env.goal_position)
+    return Picture(
+        WIDTH,
+        HEIGHT,
+        (
+            *(Line(*start, *end, "line", 0.8) for start, end in pairwise(ground)),
+            Line(*flag, flag[0], flag[1] - 9, "ink", 0.6),
+            Line(flag[0], flag[1] - 8, flag[0] - 4, flag[1] - 8, "green", 2),
+            Circle(car[0], car[1] - 2.6, 2.6, "red"),
+        ),
+    )
+
+
+def describe_position(env: Any, seat: int | None) -> str:
+    """Return where the car is and how fast it goes which way."""
+    del seat
+    x, speed = map(float, env.state)
+    way = "left" if speed < 0 else "right"
+    return (
+        f"The car is {env.goal_position - x:.2f} away from the flag and goes "
+        f"{abs(speed):.3f} a step to the {way}."
+    )
+
+
+def name_action(env: Any, seat: int, action: int) -> str:
+    """Return where the car is driven."""
+    del env, seat
+    return NAMES[action]
+
+
+GAME = GymnasiumGame(
+    "mountain_car",
+    "MountainCar-v0",
+    title="MountainCar",
+    score_range=(-200, 0),
+    look=Look(draw_position, describe_position, name_action),
+)
