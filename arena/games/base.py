@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arena import teams as sides
 from arena.errors import InvalidReturnsError, UnsupportedGameError
+from arena.games.observations import Parts, check_parts
 from arena.parameters import Parameter, Value
 from arena.teams import NO_TEAMS, Teams
 
@@ -41,6 +42,9 @@ class GameSpec:
     engine: str = ""
     # The team of each seat, from 0; empty: each for itself. Team mates share their returns.
     teams: Teams = NO_TEAMS
+    # What lies along the first axis of an observation; and whose view it is, and the other axes.
+    observation_parts: Parts = ()
+    observation_note: str = ""
     # Whether game seed and actions give the same episode again. Where they do not, a match that is
     # interrupted starts again, none is known before it is played, and pages show its moves alone.
     is_replayable: bool = True
@@ -55,6 +59,7 @@ class GameSpec:
         Raises UnsupportedGameError.
         """
         sides.check_teams(self.id, self.teams, self.n_seats)
+        check_parts(self.id, self.observation_parts, self.observation_shape)
         if self.opening_plies and not self.is_replayable:
             raise UnsupportedGameError(
                 f"{self.id}: opening_plies must be 0 where is_replayable is False, "

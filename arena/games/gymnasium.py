@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from arena.errors import IllegalActionError, UnsupportedGameError
 from arena.games.base import OVER, GameSpec
 from arena.games.looks import PLAIN, Look
+from arena.games.observations import Parts
 from arena.games.openings import start_after_opening
 from arena.games.pictures import Grid, Picture
 from arena.games.spaces import read_actions, read_observations
@@ -108,6 +109,7 @@ class GymnasiumGame:
         has_chance: bool = True,
         is_replayable: bool = True,
         n_bins: int = 0,
+        observation_parts: Parts = (),
         look: Look = PLAIN,
     ) -> None:
         """Make an environment to read its spaces from.
@@ -143,6 +145,7 @@ class GymnasiumGame:
             is_replayable=is_replayable,
             score_range=score_range,
             score_margin=score_margin,
+            observation_parts=observation_parts,
         )
 
     def configured(self, parameters: Mapping[str, object]) -> "GymnasiumGame":

@@ -5,6 +5,7 @@ pyspiel has no types: NativeState and NativeGame declare what we use of it.
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from math import prod
 from random import Random
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from arena.errors import IllegalActionError, ParameterError, UnsupportedGameError
 from arena.games.base import OVER, GameSpec, State
 from arena.games.looks import PLAIN, Look
+from arena.games.observations import Part, Parts
 from arena.games.pictures import Grid, Picture
 from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive
@@ -192,15 +194,19 @@ class OpenSpielGame:
         fixed: Mapping[str, Value] | None = None,
         parameters: Sequence[Parameter] = (),
         teams: Teams = NO_TEAMS,
+        observation_parts: Parts = (),
+        observation_note: str = "",
         look: Look = PLAIN,
     ) -> None:
         """Load the engine's game.
 
         engine_name: what OpenSpiel calls it, where that is not `name`. fixed: engine parameters
         that are part of the game; parameters: engine parameters that users may set. teams: the
-        team of each seat, which the engine does not know. look: how it is drawn and told.
+        team of each seat, which the engine does not know. observation_parts, observation_note: what
+        the engine's tensor holds where its pieces do not say it. look: how it is drawn and told.
         """
         self._teams, self.look = teams, look
+        self._parts, self._note = observation_parts, observation_note
         self._name, self._title, self._opening_plies = name, title, opening_plies
         self._engine_name, self._fixed = engine_name or name, dict(fixed or {})
         self._declared = tuple(parameters)
@@ -276,9 +282,9 @@ class OpenSpielGame:
             raise UnsupportedGameError(f"{name}: its engine offers no observation tensor")
         self.native: NativeGame = engine
         self._parameters = dict(parameters)
-        self._spec = self._read_spec()
         # The observer fills one buffer of its own: 5 to 35 times faster than a Python list.
         self._observer: Any = pyspiel._Observation(engine, engine.make_observer({}))
+        self._spec = self._read_spec()
         flat = np.frombuffer(self._observer, np.float32)
         self._tensor = flat.reshape(self._spec.observation_shape)
 
@@ -301,6 +307,8 @@ class OpenSpielGame:
             is_zero_sum=kind.utility == pyspiel.GameType.Utility.ZERO_SUM,
             engine=ENGINE,
             teams=self._teams,
+            observation_parts=self._parts or _read_pieces(self._observer),
+            observation_note=self._note,
         )
 
 
@@ -310,6 +318,14 @@ def native_of(state: State) -> NativeState:
     if native is None:
         raise UnsupportedGameError(f"{type(state).__name__} is no state of an OpenSpiel game")
     return native
+
+
+def _read_pieces(observer: Any) -> Parts:
+    """Return the pieces of an engine's observer by their names, none where all is one piece."""
+    pieces = observer.tensors_info()
+    if len(pieces) == 1:
+        return ()
+    return tuple(Part(piece.name.replace("_", " "), prod(piece.shape)) for piece in pieces)
 
 
 def _draw_outcome(outcomes: Sequence[tuple[int, float]], rng: Random) -> int:

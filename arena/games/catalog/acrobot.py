@@ -5,6 +5,7 @@ from typing import Any
 
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.pictures import Circle, Line, Picture
 
 SIZE, ARM = 60.0, 13.0
@@ -53,5 +54,13 @@ GAME = GymnasiumGame(
     "Acrobot-v1",
     title="Acrobot",
     score_range=(-500, 0),
+    observation_parts=parts(
+        "cosine of the upper angle",
+        "its sine",
+        "cosine of the lower angle",
+        "its sine",
+        "angular speed of the upper arm",
+        "of the lower arm",
+    ),
     look=Look(draw_position, describe_position, name_action),
 )

@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import OpenSpielGame
 from arena.games.pictures import Circle, Picture, Polygon, Rect, Shape, Side, Text, draw_piece
 
@@ -136,4 +137,16 @@ GAME = OpenSpielGame(
     title="Backgammon",
     opening_plies=0,
     look=Look(draw_position, describe_position, name_action),
+    observation_parts=parts(
+        ("own checkers on each point: is it 1, 2, 3, how many more", 96),
+        ("the other seat's checkers, likewise", 96),
+        "own checkers on the bar",
+        "own checkers borne off",
+        "1 while the seat is to move",
+        "the other seat's on the bar",
+        "the other seat's borne off",
+        "1 while the other seat is to move",
+        ("the dice", 2),
+    ),
+    observation_note="As the seat sees it; points from 1 to 24 as the board numbers them.",
 )

@@ -5,6 +5,7 @@ from typing import Any
 from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.pictures import Picture
 
 NAMES = ("stick", "hit")
@@ -52,5 +53,10 @@ GAME = GymnasiumGame(
     title="Blackjack",
     score_range=(-1, 1),
     max_steps=MAX_CARDS,
+    observation_parts=parts(
+        ("sum of the player", 32),
+        ("the dealer's open card", 11),
+        ("whether an ace counts 11: no, yes", 2),
+    ),
     look=Look(draw_position, describe_position, name_action),
 )

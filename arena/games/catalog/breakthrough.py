@@ -1,6 +1,7 @@
 """Breakthrough: the first pawn on the last of 8 x 8 ranks wins."""
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import Grid, Side
 from arena.games.rows import read_cells, shade_checkered
@@ -18,5 +19,10 @@ def draw_position(native: NativeState, seat: int | None) -> Grid:
 
 
 GAME = OpenSpielGame(
-    "breakthrough", title="Breakthrough", opening_plies=4, look=Look(draw_position)
+    "breakthrough",
+    title="Breakthrough",
+    opening_plies=4,
+    look=Look(draw_position),
+    observation_parts=parts("pieces of seat 0", "pieces of seat 1", "empty cells"),
+    observation_note="The same for both seats; row 0 is 8, column 0 is a.",
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.pictures import Circle, Line, Picture, Rect
 
 SCALE, TRACK, POLE = 20.0, 40.0, 24.0
@@ -56,5 +57,8 @@ GAME = GymnasiumGame(
     "CartPole-v1",
     title="CartPole",
     score_range=(0, 500),
+    observation_parts=parts(
+        "place of the cart", "its speed", "lean of the pole in radians", "its angular speed"
+    ),
     look=Look(draw_position, describe_position, name_action),
 )

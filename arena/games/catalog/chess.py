@@ -1,6 +1,7 @@
 """Chess with draws by repetition and by the rule of 50 moves."""
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import Cell, Grid, Side
 from arena.games.rows import shade_checkered
@@ -37,4 +38,23 @@ def _read_rank(rank: str) -> list[Cell]:
 
 # The engine's bound stays (17,695 plies, what the rule of 50 moves allows): a lower one would let
 # a losing seat drag a legal match into a fault of the platform.
-GAME = OpenSpielGame("chess", title="Chess", opening_plies=4, look=Look(draw_position))
+GAME = OpenSpielGame(
+    "chess",
+    title="Chess",
+    opening_plies=4,
+    look=Look(draw_position),
+    observation_parts=parts(
+        *(f"{side} {piece}" for piece in NAMES for side in ("white", "black")),
+        "empty squares",
+        "how often the position was there before, over 2",
+        "1 everywhere while white is to move",
+        "moves since the last capture or pawn move, over 101",
+        "white may castle to the a side",
+        "white may castle to the h side",
+        "black may castle to the a side",
+        "black may castle to the h side",
+    ),
+    observation_note=(
+        "The same for both seats, white is seat 1; row 0 is rank 1, column 0 is file a."
+    ),
+)

@@ -1,6 +1,7 @@
 """Connect Four: four in a row on 7 columns of 6."""
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import RING, Grid, Side
 from arena.games.rows import mark_winners, read_cells
@@ -27,4 +28,6 @@ GAME = OpenSpielGame(
     title="Connect Four",
     opening_plies=4,
     look=Look(draw_position, name_action=name_action),
+    observation_parts=parts("discs of seat 0", "discs of seat 1", "empty cells"),
+    observation_note="The same for both seats; row 0 is the lowest, column 0 is a.",
 )

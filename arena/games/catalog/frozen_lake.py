@@ -4,6 +4,7 @@ from typing import Any
 
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.pictures import Cell, Grid, Side
 
 NAMES = ("left", "down", "right", "up")
@@ -41,5 +42,6 @@ GAME = GymnasiumGame(
     "FrozenLake-v1",
     title="FrozenLake",
     score_range=(0, 1),
+    observation_parts=parts(("which field, from the upper left, row by row", 16)),
     look=Look(draw_position, describe_position, name_action),
 )

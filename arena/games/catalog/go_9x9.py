@@ -1,6 +1,7 @@
 """Go on 9 x 9 under Tromp-Taylor rules, komi 7.5; it ends after 162 plies at the latest."""
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import POINTS, Grid, Side
 from arena.games.rows import read_cells
@@ -38,4 +39,11 @@ GAME = OpenSpielGame(
     title="Go 9 x 9",
     opening_plies=4,
     look=Look(draw_position, name_action=name_action),
+    observation_parts=parts(
+        "black stones (seat 0)",
+        "white stones (seat 1)",
+        "empty crossings",
+        "1 everywhere while white is to move",
+    ),
+    observation_note="The same for both seats; row 0 is 1, column 0 is A.",
 )

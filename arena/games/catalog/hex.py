@@ -3,6 +3,7 @@
 from collections import deque
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import HEXES, RING, Grid, Line, Side
 from arena.games.rows import Cells, mark_places, read_cells
@@ -81,4 +82,16 @@ GAME = OpenSpielGame(
     opening_plies=2,
     parameters=(Parameter("board_size", 11, "cells along each side", 3, 19),),
     look=Look(draw_position),
+    observation_parts=parts(
+        "seat 1 has won with",
+        "joined to the west (seat 1)",
+        "joined to the east (seat 1)",
+        "other stones of seat 1",
+        "empty cells",
+        "other stones of seat 0",
+        "joined to the south (seat 0)",
+        "joined to the north (seat 0)",
+        "seat 0 has won with",
+    ),
+    observation_note="The same for both seats; row 0 is 1, column 0 is a.",
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.pictures import Circle, Line, Picture
 
 WIDTH, HEIGHT, N_PIECES = 90.0, 46.0, 36
@@ -57,5 +58,6 @@ GAME = GymnasiumGame(
     "MountainCar-v0",
     title="MountainCar",
     score_range=(-200, 0),
+    observation_parts=parts("place of the car", "its speed"),
     look=Look(draw_position, describe_position, name_action),
 )

@@ -1,6 +1,7 @@
 """Othello (Reversi) on 8 x 8; a seat that cannot move passes by an action."""
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import Grid, Side
 from arena.games.rows import read_cells
@@ -18,4 +19,13 @@ def draw_position(native: NativeState, seat: int | None) -> Grid:
     return Grid(felt, "abcdefgh", ROWS, SIDES)
 
 
-GAME = OpenSpielGame("othello", title="Othello", opening_plies=4, look=Look(draw_position))
+GAME = OpenSpielGame(
+    "othello",
+    title="Othello",
+    opening_plies=4,
+    look=Look(draw_position),
+    observation_parts=parts(
+        "empty cells", "discs of the seat that looks", "discs of the other seat"
+    ),
+    observation_note="As the seat sees it; row 0 is 1, column 0 is a.",
+)

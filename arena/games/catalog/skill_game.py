@@ -16,6 +16,7 @@ from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, GameSpec
 from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.looks import tell_turn
+from arena.games.observations import parts
 from arena.games.pictures import Picture
 from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive_uniforms
@@ -46,6 +47,7 @@ _SPEC = GameSpec(
     max_steps=_N_SEATS,
     parameters=(DURATION,),
     is_zero_sum=True,
+    observation_parts=parts(("the seat, one-hot", _N_SEATS)),
 )
 
 

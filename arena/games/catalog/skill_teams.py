@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from arena.games.catalog.skill_game import GAME as SINGLE
 from arena.games.catalog.skill_game import RATING_RANGE, SkillGame, SkillState, toss_result
+from arena.games.observations import parts
 from arena.teams import group_by_team
 
 ID = "skill_teams"
@@ -17,6 +18,7 @@ _SPEC = replace(
     id=ID,
     title="Skill game for teams (test)",
     n_seats=len(TEAMS),
+    observation_parts=parts(("the seat, one-hot", len(TEAMS))),
     observation_shape=(len(TEAMS),),
     max_steps=len(TEAMS),
     teams=TEAMS,

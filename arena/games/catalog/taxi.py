@@ -4,6 +4,7 @@ from typing import Any
 
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.pictures import Cell, Grid, Line, Side
 
 NAMES = ("south", "north", "east", "west", "pick up", "drop off")
@@ -68,5 +69,6 @@ GAME = GymnasiumGame(
     "Taxi-v4",
     title="Taxi",
     score_range=(-2_000, 20),
+    observation_parts=parts(("((row x 5 + column) x 5 + passenger) x 4 + goal", 500)),
     look=Look(draw_position, describe_position, name_action),
 )

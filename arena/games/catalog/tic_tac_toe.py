@@ -1,6 +1,7 @@
 """Tic-tac-toe: three in a row on 3 x 3."""
 
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import CROSS, RING, Grid, Side
 from arena.games.rows import mark_winners, read_cells
@@ -27,4 +28,6 @@ GAME = OpenSpielGame(
     title="Tic-tac-toe",
     opening_plies=2,
     look=Look(draw_position, name_action=name_action),
+    observation_parts=parts("empty cells", "rings (seat 1)", "crosses (seat 0)"),
+    observation_note="The same for both seats; row 0 is 3, column 0 is a.",
 )

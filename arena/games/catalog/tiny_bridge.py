@@ -4,6 +4,7 @@ from typing import Final
 
 from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.looks import Look
+from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
 from arena.games.pictures import Picture
 
@@ -86,4 +87,13 @@ GAME = OpenSpielGame(
     opening_plies=0,
     teams=(0, 1, 0, 1),
     look=Look(draw_position, describe_position, name_action),
+    observation_parts=parts(
+        ("the hand: HJ HQ HK HA SJ SQ SK SA", 8),
+        ("who bid last: oneself, left, partner, right", 4),
+        ("who doubled it, likewise", 4),
+        ("who redoubled it, likewise", 4),
+        ("who dealt, likewise", 4),
+        ("the last bid: 1H 1S 1N 2H 2S 2N", 6),
+    ),
+    observation_note="As the seat sees it.",
 )
