@@ -118,6 +118,7 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         "first": first.pk,
         "second": second.pk,
         "name": played.leaderboard.name,
+        "game": played.leaderboard.game,
         "leaderboard": played.leaderboard.name,
         "tournaments": tournament.pk,
         "tournament": tournament.pk,

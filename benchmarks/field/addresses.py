@@ -133,6 +133,8 @@ PAGES: Mapping[str, Sequence[str]] = {
         "/matches/?node=node-0001.europe-west4-b.example",
         "/matches/?node=nobody",
     ),
+    "games": ("/games/",),
+    "game": ("/games/chess/", "/games/connect_four/"),
     "compare": (
         "/compare/",
         "/compare/?agents={busiest},{second}",

@@ -84,6 +84,23 @@ class NewestSnapshots(NewestFirst):
             return False
 
 
+class WholeList(NewestFirst):
+    """All there is, of what is never many."""
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        """Return all rows."""
+        del request, view
+        return list(queryset)
+
+    def get_next_link(self) -> str | None:
+        return None
+
+    def get_previous_link(self) -> str | None:
+        return None
+
+
 class _Place(NamedTuple):
     """Where a page of ratings begins: after this rank, at this mu and agent.
 

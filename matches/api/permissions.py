@@ -55,6 +55,8 @@ TABLE: Final = {
     ("agent", "unretire"): _RETIRES,
     ("agent", "quarantine"): _QUARANTINES_AGENTS,
     ("agent", "release"): _QUARANTINES_AGENTS,
+    ("game", "list"): _PUBLIC,
+    ("game", "retrieve"): _PUBLIC,
     ("checkpoint", "list"): _PUBLIC,
     ("checkpoint", "retrieve"): _PUBLIC,
     ("checkpoint", "create"): Access(Scope.SUBMIT, "matches.add_checkpoint"),

@@ -10,6 +10,7 @@ from matches.api.campaigns import CampaignView
 from matches.api.checkpoints import CheckpointView
 from matches.api.errors import answer_no_such_address
 from matches.api.evaluations import EvaluationView
+from matches.api.games import GameView
 from matches.api.gates import GateView
 from matches.api.generations import GenerationView
 from matches.api.leaderboards import LeaderboardView
@@ -42,6 +43,7 @@ router = Router()
 router.register("agents", AgentView)
 router.register("checkpoints", CheckpointView)
 router.register("leaderboards", LeaderboardView)
+router.register("games", GameView, basename="game")
 router.register("tournaments", TournamentView)
 router.register("campaigns", CampaignView)
 router.register("evaluations", EvaluationView, basename="evaluation")

@@ -1,9 +1,12 @@
 """Titles and problems of games and policy kinds, also where their file is gone or broken."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
+from arena.catalogs import count_reloads
 from arena.errors import ArenaError, UnknownNameError
 from arena.games import registry as games
+from arena.games.reference import Reference, describe_game
 from arena.policies import registry as policies
 
 
@@ -39,6 +42,16 @@ def game_problem(game: str) -> str:
 def policy_problem(policy: str) -> str:
     """Return why a policy kind cannot be used here and what to do; empty when it can."""
     return _describe_problem(policies.get, policy)
+
+
+def read_reference(game: str) -> Reference:
+    """Return what who trains for a game must know. Raises ArenaError for one not usable here."""
+    return _read_reference(game, games.version(game), count_reloads())
+
+
+@lru_cache(maxsize=64)
+def _read_reference(game: str, version: str, _n_reloads: int) -> Reference:
+    return describe_game(games.get(game), version)
 
 
 def _describe_problem(get: Callable[[str], object], name: str) -> str:

@@ -1,0 +1,74 @@
+"""The pages of games: the list, and the reference of each."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from arena import catalogs
+from arena.games import registry as games
+
+pytestmark = pytest.mark.django_db
+
+
+def read_page(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_list_names_every_game(client: Client) -> None:
+    page = read_page(client, "/games/")
+    for name in games.names():
+        assert f'href="/games/{name}/">{games.get(name).spec.title}</a>' in page
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "connect_four", "skill_game"])
+def test_a_reference_says_what_is_observed_and_done(client: Client, name: str) -> None:
+    page = read_page(client, f"/games/{name}/")
+    spec = games.get(name).spec
+    for part in spec.observation_parts:
+        assert part.holds in page
+    assert f"{spec.n_actions:,}, numbered from 0" in page
+    assert '<svg class="drawn"' in page
+    state = games.get(name).start(1, opening_plies=spec.opening_plies)
+    assert f">{state.action_name(state.legal_actions()[0])}<" in page.replace(", ", "<>")
+
+
+def test_an_unknown_game_is_answered_with_those_there_are(client: Client) -> None:
+    response = client.get("/games/ludo/")
+    assert response.status_code == 404
+    answer = client.get("/api/v1/games/ludo/")
+    assert answer.status_code == 404
+    assert "connect_four" in answer.json()["detail"]
+
+
+UGLY = """
+from arena.games.registry import get
+
+class Ugly:
+    spec = get("tic_tac_toe").spec
+    parameters = {}
+    def configured(self, parameters): return self
+    def start(self, game_seed, *, opening_plies):
+        return get("tic_tac_toe").start(game_seed, opening_plies=opening_plies)
+    def picture(self, state, seat=None): raise OSError("no pen")
+
+GAME = Ugly()
+"""
+
+
+def test_a_plugin_that_cannot_draw_or_load_breaks_no_page(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games" / "ugly.py").write_text(UGLY)
+    (tmp_path / "games" / "broken.py").write_text("import no_such_package")
+    monkeypatch.setenv("EVALSITE_PLUGINS", str(tmp_path))
+    catalogs.clear_loaded()
+    try:
+        assert "It cannot be drawn: no pen" in read_page(client, "/games/ugly/")
+        assert "no_such_package" in read_page(client, "/games/")
+    finally:
+        monkeypatch.undo()
+        catalogs.clear_loaded()
