@@ -13,6 +13,7 @@ from evalsite_client.api.alarms import Alarms
 from evalsite_client.api.attempts import Attempts
 from evalsite_client.api.audit import Audits
 from evalsite_client.api.evaluations import Evaluations
+from evalsite_client.api.games import Games
 from evalsite_client.api.gates import Gates
 from evalsite_client.api.generations import Generations
 from evalsite_client.api.leaderboards import Leaderboards
@@ -77,6 +78,7 @@ class Client:
         self.campaigns = Campaigns(transport)
         self.checkpoints = Checkpoints(transport)
         self.evaluations = Evaluations(transport)
+        self.games = Games(transport)
         self.gates = Gates(transport)
         self.generations = Generations(transport)
         self.leaderboards = Leaderboards(transport)

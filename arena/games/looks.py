@@ -45,7 +45,9 @@ class Look:
         if self.name_action:
             return self.name_action(native, to_move, action)
         name = str(native.action_to_string(to_move, action)).strip()
-        return f"action {action}" if not name or name.isdigit() else name
+        if not name.strip("0123456789 -"):
+            return f"action {name or action}"
+        return name
 
 
 PLAIN: Final = Look()

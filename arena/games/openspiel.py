@@ -5,6 +5,7 @@ pyspiel has no types: NativeState and NativeGame declare what we use of it.
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from importlib.metadata import version
 from math import prod
 from random import Random
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from arena.teams import NO_TEAMS, Teams
 
 ENGINE = "openspiel"
 MAX_OPENING_DRAWS = 200
+USUAL_OPENING_PLIES = 2
 
 _NO_CHANCE = Random(0)  # never drawn from; making one costs as much as a game of tic-tac-toe
 
@@ -188,8 +190,8 @@ class OpenSpielGame:
         self,
         name: str,
         *,
-        title: str,
-        opening_plies: int,
+        title: str = "",
+        opening_plies: int | None = None,
         engine_name: str = "",
         fixed: Mapping[str, Value] | None = None,
         parameters: Sequence[Parameter] = (),
@@ -200,6 +202,7 @@ class OpenSpielGame:
     ) -> None:
         """Load the engine's game.
 
+        title: by default the engine's. opening_plies: by default 2, 0 for a game with chance.
         engine_name: what OpenSpiel calls it, where that is not `name`. fixed: engine parameters
         that are part of the game; parameters: engine parameters that users may set. teams: the
         team of each seat, which the engine does not know. observation_parts, observation_note: what
@@ -268,12 +271,16 @@ class OpenSpielGame:
         raise ParameterError(self._name, "opening_plies", f"is too large: {reason}")
 
     def _load(self, parameters: Mapping[str, Value]) -> None:
-        engine: Any = pyspiel.load_game(self._engine_name, {**self._fixed, **parameters})
-        name, kind = self._name, engine.get_type()
-        if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        # Asked first: the engine prints all names that there are.
+        if self._engine_name not in pyspiel.registered_names():
             raise UnsupportedGameError(
-                f"{name}: seats that move at the same time are not supported"
+                f"{self._name}: OpenSpiel {version('open_spiel')} has no game {self._engine_name!r}"
             )
+        engine: Any = pyspiel.load_game(self._engine_name, {**self._fixed, **parameters})
+        if engine.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+            # Asked one after the other, no seat sees what the others have chosen.
+            engine = pyspiel.convert_to_turn_based(engine)
+        name, kind = self._name, engine.get_type()
         if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
             raise UnsupportedGameError(
                 f"{name}: its engine draws chance itself, so it has no replay"
@@ -290,18 +297,23 @@ class OpenSpielGame:
 
     def _read_spec(self) -> GameSpec:
         kind = self.native.get_type()
+        has_chance = kind.chance_mode != pyspiel.GameType.ChanceMode.DETERMINISTIC
+        plies = self._opening_plies
+        if plies is None:
+            longest = self.native.max_game_length() - 1
+            plies = 0 if has_chance else min(USUAL_OPENING_PLIES, longest)
         return GameSpec(
             id=self._name,
-            title=self._title,
+            title=self._title or kind.long_name,
             n_seats=self.native.num_players(),
             n_actions=self.native.num_distinct_actions(),
             observation_shape=tuple(self.native.observation_tensor_shape()),
             observation_dtype="float32",
-            has_chance=kind.chance_mode != pyspiel.GameType.ChanceMode.DETERMINISTIC,
+            has_chance=has_chance,
             has_hidden_information=(
                 kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION
             ),
-            opening_plies=self._opening_plies,
+            opening_plies=plies,
             max_steps=self.native.max_game_length(),
             parameters=self._declared,
             is_zero_sum=kind.utility == pyspiel.GameType.Utility.ZERO_SUM,

@@ -15,6 +15,7 @@ from evalsite_client.cli import (
     checkpoints,
     evaluate,
     explanations,
+    games,
     gates,
     generate,
     leaderboards,
@@ -91,7 +92,7 @@ ADDING: Final = (
         seasons.add_commands,
         workers.add_commands,
     ),
-    *(trajectories.add_commands, tokens.add_commands, plugins.add_commands),
+    *(trajectories.add_commands, tokens.add_commands, plugins.add_commands, games.add_commands),
 )
 
 

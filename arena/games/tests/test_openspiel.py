@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.conformance.base import run_check
+from arena.conformance.games import CHECKS
 from arena.errors import IllegalActionError, ParameterError, UnsupportedGameError
 from arena.games import openspiel, registry
-from arena.games.base import OVER, State
+from arena.games.base import OVER, Game, State
 from arena.games.openspiel import OpenSpielGame, native_of
 from arena.parameters import Parameter
 
@@ -181,7 +184,7 @@ def test_backgammon_ends_in_a_draw_when_nobody_gets_home() -> None:
 @pytest.mark.parametrize(
     ("engine_name", "reason"),
     [
-        ("goofspiel", "seats that move at the same time"),
+        ("ludo", "has no game 'ludo'"),
         ("stones_and_gems", "draws chance itself"),
         ("coin_game", "no observation tensor"),
     ],
@@ -197,6 +200,19 @@ def test_a_game_of_its_own_is_a_few_lines() -> None:
     assert game.spec.is_zero_sum
     assert not game.spec.has_chance
     assert game.start(1, opening_plies=2).to_move() in (0, 1)
+
+
+def test_a_name_alone_is_a_game() -> None:
+    pentago, pig = OpenSpielGame("pentago"), OpenSpielGame("pig")
+    assert (pentago.spec.title, pentago.spec.opening_plies) == ("Pentago", 2)
+    assert (pig.spec.title, pig.spec.opening_plies) == ("Pig", 0)
+    # The whole game is two decisions: an opening of two would end it.
+    assert OpenSpielGame("matrix_pd").spec.opening_plies == 1
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_seats_that_move_at_once_are_asked_in_turn(check: Callable[[Game], None]) -> None:
+    assert run_check(check, OpenSpielGame("goofspiel", fixed={"num_cards": 4})) == ""
 
 
 def test_a_state_of_another_engine_has_no_native_one() -> None:
