@@ -70,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"{source} -> " + "\n  ".join(lines) + "\n")
     if len(sources) > 1:
         sys.stdout.write(f"{len(sources) - n_failed} converted, {n_failed} failed\n")
+    if n_failed:
+        game = wish.seal.game
+        sys.stderr.write(f"`evalsite games show {game}` says what it shows a network and takes\n")
     return _FAILED if n_failed else 0
 
 

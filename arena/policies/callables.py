@@ -1,6 +1,6 @@
-"""Policies without our protocol: one function of what a seat sees."""
+"""Policies without our protocol: one function of what a seat sees, alone or as a kind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import index
 from random import Random
 from typing import Any
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.policies.base import Row
+from arena.games.base import Game, GameSpec
+from arena.parameters import Parameter
+from arena.policies.base import Row, accepted
 
 # Takes the observation of the seat to move, bool [A] with True where legal, and a generator that
 # is the decision's own; returns the action.
@@ -29,3 +31,28 @@ class CallablePolicy:
             index(self._choose(row.state.observation(row.seat), row.state.legal_mask(), row.rng()))
             for row in rows
         ]
+
+
+class CallableKind:
+    """A function as a kind of policy: what a plug-in file offers as POLICY in ten lines."""
+
+    is_batched = False
+    parameters: tuple[Parameter, ...] = ()
+
+    def __init__(
+        self, name: str, choose: Act, *, title: str = "", games: Collection[str] = ()
+    ) -> None:
+        """Offer the function under the name of its file; games: ids, empty for all games."""
+        self.id, self.title = name, title or name.replace("_", " ").capitalize()
+        self._choose, self._games = choose, frozenset(games)
+
+    def refusal(self, spec: GameSpec) -> str | None:
+        """Return that it plays other games, or None where it plays this one."""
+        if not self._games or spec.id in self._games:
+            return None
+        return f"it plays {', '.join(sorted(self._games))}"
+
+    def build(self, game: Game, parameters: Mapping[str, object]) -> CallablePolicy:
+        """Return the policy. Raises ParameterError or UnsupportedGameError."""
+        accepted(self, game, parameters)
+        return CallablePolicy(self._choose)

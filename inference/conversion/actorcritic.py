@@ -24,8 +24,10 @@ _OWN = (
     "write it as an architecture of your own (EVALSITE_PLUGINS), save its state_dict() alone "
     "and convert --from state_dict"
 )
+_DQN = "q_net.q_net.0.weight"
+_NO_VALUE = "it has no value head: its value is 0 everywhere"
 _SB3_OTHERS = {
-    "q_net.": "DQN answers Q-values and has no value head",
+    "q_net.features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
     "features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
     "pi_features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
     "lstm_actor.": f"RecurrentPPO keeps an LSTM: {_OWN}",
@@ -33,7 +35,7 @@ _SB3_OTHERS = {
     "actor.": "its actions are continuous (SAC, TD3); games here have numbered actions",
 }
 _CLEANRL_OTHERS = {
-    "network.": f"its layers are shared (ppo_atari) or it is a DQN: {_OWN}",
+    "network.": f"its layers are shared (ppo_atari): {_OWN}",
     "actor_mean.": "its actions are continuous; games here have numbered actions",
     "actor_logstd": "its actions are continuous; games here have numbered actions",
     "lstm.": f"it keeps an LSTM: {_OWN}",
@@ -56,12 +58,14 @@ class ActorCritic(NamedTuple):
 
 
 def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) -> Converted:
-    """Return an MlpPolicy of PPO or A2C as an mlp. Raises CheckpointFileError for any other.
+    """Return an MlpPolicy of PPO, A2C or DQN as an mlp. Raises CheckpointFileError for any other.
 
     Layers that actor and critic share are written into both: the function is the same.
     """
     _refuse_others(tensors, _SB3_OTHERS)
     _check_spaces(facts)
+    if _DQN in tensors:
+        return _convert_dqn(tensors, facts, given)
     shared = _read_tower(tensors, "mlp_extractor.shared_net.")
     actor = [
         *shared,
@@ -74,7 +78,7 @@ def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) 
         _read_layer(tensors, "value_net"),
     ]
     _check_all_used(tensors, 2 * (len(actor) + len(critic) - len(shared)))
-    activation = _sb3_activation(facts, given)
+    activation = _sb3_activation(facts, given, "Tanh")
     notes = [
         f"activation {activation}, layers {_layer_sizes(actor)}; value {_layer_sizes(critic)}",
         "statistics of VecNormalize are in a file of their own and are not converted",
@@ -83,17 +87,45 @@ def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) 
 
 
 def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
-    """Return the agent of ppo.py (`actor`, `critic`) as an mlp. Raises CheckpointFileError."""
-    _refuse_others(tensors, _CLEANRL_OTHERS)
-    actor, critic = _read_tower(tensors, "actor."), _read_tower(tensors, "critic.")
-    if not actor or not critic:
-        raise CheckpointFileError("no actor.0.weight and critic.0.weight: not the agent of ppo.py")
+    """Return the agent of ppo.py or the Q-network of dqn.py as an mlp.
+
+    The critic may be missing. Raises CheckpointFileError for anything else.
+    """
+    is_dqn = "actor.0.weight" not in tensors and _is_linear(tensors.get("network.0.weight"))
+    if not is_dqn:
+        _refuse_others(tensors, _CLEANRL_OTHERS)
+    actor = _read_tower(tensors, "network." if is_dqn else "actor.")
+    critic = _read_tower(tensors, "critic.")
+    if not actor:
+        raise CheckpointFileError("no actor.0.weight: not the agent of ppo.py, nor that of dqn.py")
     _check_all_used(tensors, 2 * (len(actor) + len(critic)))
-    activation = str(given.get("activation", "tanh"))
-    source = "as told" if "activation" in given else "as in ppo.py: the file does not say"
-    return _convert_layers(
-        ActorCritic(actor, critic, activation), given, [f"{activation}, {source}"]
-    )
+    program, usual = ("dqn.py", "relu") if is_dqn else ("ppo.py", "tanh")
+    activation = str(given.get("activation", usual))
+    source = "as told" if "activation" in given else f"as in {program}: the file does not say"
+    notes = [f"{activation}, {source}", *([] if critic else [_NO_VALUE])]
+    network = ActorCritic(actor, critic or [_make_silent(actor)], activation)
+    return _convert_layers(network, given, notes)
+
+
+def _convert_dqn(
+    tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]
+) -> Converted:
+    """Return the Q-network; the target network beside it was only for training."""
+    layers = _read_tower(tensors, "q_net.q_net.")
+    _check_all_used(tensors, 4 * len(layers))
+    activation = _sb3_activation(facts, given, "ReLU")
+    network = ActorCritic(layers, [_make_silent(layers)], activation)
+    return _convert_layers(network, given, [f"activation {activation}", _NO_VALUE])
+
+
+def _make_silent(layers: Sequence[Layer]) -> Layer:
+    """Return a value head of zeros for a network that has none."""
+    weight = layers[0].weight
+    return Layer(weight.new_zeros((1, weight.shape[1])), weight.new_zeros(1))
+
+
+def _is_linear(weight: Tensor | None) -> bool:
+    return weight is not None and weight.dim() == _MATRIX
 
 
 def _convert_layers(
@@ -193,8 +225,8 @@ def _check_spaces(facts: Mapping[str, Any]) -> None:
             )
 
 
-def _sb3_activation(facts: Mapping[str, Any], given: Mapping[str, Value]) -> str:
-    """Return what the archive says in text of its activation; PPO and A2C have tanh by default."""
+def _sb3_activation(facts: Mapping[str, Any], given: Mapping[str, Value], usual: str) -> str:
+    """Return what the archive says in text of its activation; usual: the library's default."""
     chosen = facts.get("policy_kwargs")
     if not isinstance(chosen, dict):
         if "activation" in given:
@@ -202,7 +234,7 @@ def _sb3_activation(facts: Mapping[str, Any], given: Mapping[str, Value]) -> str
         raise CheckpointFileError(
             "the archive does not say which activation: add --parameter activation=tanh or relu"
         )
-    activation = str(chosen.get("activation_fn", "Tanh")).rstrip("'>").rpartition(".")[2].lower()
+    activation = str(chosen.get("activation_fn", usual)).rstrip("'>").rpartition(".")[2].lower()
     if activation not in ACTIVATIONS:
         raise CheckpointFileError(
             f"activation {activation}: mlp has {' and '.join(ACTIVATIONS)}. {_OWN}"

@@ -120,6 +120,36 @@ def test_a_file_without_actor_and_critic_is_no_agent_of_ppo(
     assert "not the agent of ppo.py" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("program", "start", "others"),
+    [("cleanrl", "network.", ()), ("cleanrl", "actor.", ()), ("sb3", "q_net.q_net.", ("_target",))],
+)
+def test_a_network_without_a_value_head_answers_the_same(
+    tmp_path: Path,
+    convert: Convert,
+    capsys: pytest.CaptureFixture[str],
+    program: str,
+    start: str,
+    others: tuple[str, ...],
+) -> None:
+    torch.manual_seed(6)
+    act = nn.Tanh if start == "actor." else nn.ReLU
+    network = nn.Sequential(linear(N_INPUTS, 64), act(), linear(64, N_ACTIONS))
+    starts = (start, *(start.replace("q_net.", f"q_net{other}.", 1) for other in others))
+    tensors = {
+        f"{one}{name}": tensor for one in starts for name, tensor in network.state_dict().items()
+    }
+    if program == "sb3":
+        path = archived(tmp_path / "a.zip", tensors, {**FACTS, "policy_kwargs": {}})
+    else:
+        path = saved(tmp_path / "a.pt", tensors)
+    assert convert(path, program) == 0
+    assert "it has no value head" in capsys.readouterr().out
+    rows = ROWS.flatten(1)
+    target = tmp_path / "out" / "a.safetensors"
+    assert_answers_as(target, network(rows), torch.zeros(len(rows)))
+
+
 def test_answers_that_differ_are_refused(
     tmp_path: Path,
     convert: Convert,
@@ -240,7 +270,7 @@ def test_an_archive_that_does_not_say_the_activation_needs_it_told(
 @pytest.mark.parametrize(
     ("change", "facts", "reason"),
     [
-        ({"q_net.q_net.0.weight": torch.zeros(1)}, {}, "DQN answers Q-values"),
+        ({"q_net.features_extractor.cnn.0.weight": torch.zeros(1)}, {}, "(CnnPolicy)"),
         ({"features_extractor.cnn.0.weight": torch.zeros(1)}, {}, "(CnnPolicy)"),
         ({"lstm_actor.weight_ih_l0": torch.zeros(1)}, {}, "RecurrentPPO keeps an LSTM"),
         ({"log_std": torch.zeros(9)}, {}, "its actions are continuous"),
