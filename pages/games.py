@@ -41,7 +41,7 @@ def show_game(request: HttpRequest, game: str) -> HttpResponse:
     return render(request, "pages/game.html", context)
 
 
-def _list_policies(game: Game) -> list[dict[str, str]]:
+def _list_policies(game: Game) -> list[dict[str, str | None]]:
     """Return every kind of policy and why it cannot play the game, empty where it can."""
     return [
         {
