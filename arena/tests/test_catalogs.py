@@ -61,7 +61,9 @@ def test_the_ids_are_the_names_of_the_files() -> None:
 
 
 def test_an_unknown_id_is_refused_with_the_choices() -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown game 'ludo': choose one of backgammon, "):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown game 'ludo': choose one of acrobot, backgammon, "
+    ):
         games.get("ludo")
 
 

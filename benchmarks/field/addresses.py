@@ -223,6 +223,7 @@ IN_PATH: Mapping[str, str] = {
     "/api/v1/alarms/{id}": "alarm",
     "/api/v1/campaigns/{id}": "campaign",
     "/api/v1/checkpoints/{sha256}": "checkpoint",
+    "/api/v1/games/{game}": "game",
     "/api/v1/leaderboards/{name}": "board",
     "/api/v1/leaderboards/{name}/ratings/{agent}": "busiest",
     "/api/v1/matches/{id}": "match",

@@ -218,6 +218,7 @@ def find_subjects() -> dict[str, object]:
         "board": board.name,
         "board_id": board.pk,
         "busiest": busiest,
+        "game": "connect_four",
         "second": busiest + 1,
         "searcher": rated.latest("agent_id").agent_id,
         "tournament": largest.pk,

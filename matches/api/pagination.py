@@ -94,6 +94,11 @@ class WholeList(NewestFirst):
         del request, view
         return list(queryset)
 
+    def get_schema_operation_parameters(self, view: APIView) -> list[Any]:
+        """Return none: there is no other page."""
+        del view
+        return []
+
     def get_next_link(self) -> str | None:
         return None
 
