@@ -104,7 +104,9 @@ def _write_planned(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> N
     numbers = np.arange(n)
     # The newest matches are those not played yet.
     is_open = numbers >= main.n_done
-    is_pending = numbers >= main.n_done + (n - main.n_done) * IN_FLIGHT_SHARE
+    # One queued and one running at least: pages of each are compared with those of more.
+    n_in_flight = max(2, int((n - main.n_done) * IN_FLIGHT_SHARE))
+    is_pending = numbers >= main.n_done + n_in_flight
     is_void, is_cancelled = drawn.is_void & ~is_open, drawn.is_cancelled & ~is_open
     is_sent = ~is_pending & ~is_cancelled
     lineups = zip((drawn.first + 1).tolist(), (drawn.second + 1).tolist(), strict=True)
