@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, GameSpec
 from arena.games.catalog.skill_game import DURATION, RATING_RANGE
+from arena.games.observations import parts
 from arena.games.pictures import EMPTY, Cell, Grid, Side
 from arena.parameters import Value, read_parameters
 from arena.seeding import derive_uniforms
@@ -38,6 +39,7 @@ _SPEC = GameSpec(
     max_steps=N_THROWS,
     parameters=(DURATION,),
     score_range=(0.0, float(N_THROWS)),
+    observation_parts=parts("throws made, of 20", "steps forward, of 20"),
 )
 
 
