@@ -27,7 +27,9 @@ def draw_table(
 ) -> Picture:
     """Return the hands side by side, of four two and two; shared cards above, words below."""
     n_columns = len(hands) if len(hands) <= _IN_A_ROW else 2
-    width = _COLUMN * n_columns
+    most = max(len(hand.cards) for hand in hands)
+    column_width = max(_COLUMN, most * (_WIDTH + _GAP) + 2 * _GAP)
+    width = column_width * n_columns
     hands_top = _TOP + (_HEIGHT + 8 if shared else 0)
     hand_height = _HEIGHT + 14 + max(len(hand.notes) for hand in hands) * _LINE
     lines_top = hands_top + -(-len(hands) // n_columns) * hand_height + 3
@@ -36,16 +38,17 @@ def draw_table(
     shapes += _draw_cards(shared, width / 2, _TOP)
     for n, hand in enumerate(hands):
         row, column = divmod(n, n_columns)
-        shapes += _draw_hand(hand, column * _COLUMN, hands_top + row * hand_height, hand_height)
+        left, top = column * column_width, hands_top + row * hand_height
+        shapes += _draw_hand(hand, left, top, column_width, hand_height)
     shapes += [Text(width / 2, lines_top + at * _LINE, line, 4.6) for at, line in enumerate(lines)]
     return Picture(width, height, tuple(shapes))
 
 
-def _draw_hand(hand: Hand, left: float, top: float, height: float) -> list[Shape]:
-    middle = left + _COLUMN / 2
+def _draw_hand(hand: Hand, left: float, top: float, width: float, height: float) -> list[Shape]:
+    middle = left + width / 2
     shapes: list[Shape] = []
     if hand.is_to_move:
-        shapes.append(Rect(left + 2, top - 3, _COLUMN - 4, height - 2, "new", 2))
+        shapes.append(Rect(left + 2, top - 3, width - 4, height - 2, "new", 2))
     shapes.append(Text(middle, top + 2, hand.title, 5))
     shapes += _draw_cards(hand.cards, middle, top + 6)
     notes_top = top + _HEIGHT + 11

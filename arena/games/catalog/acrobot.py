@@ -26,7 +26,7 @@ def draw_position(env: Any, seat: int | None) -> Picture:
         (
             Line(0, line, SIZE, line, "green", 0.6),
             Line(root, root, *joint, "blue", 2.4),
-            Line(*joint, *end, "wood", 2.4),
+            Line(*joint, *end, "yellow", 2.4),
             Circle(root, root, 1.6, "ink"),
             Circle(*joint, 1.6, "ink"),
             Circle(*end, 1.6, "red"),

@@ -28,7 +28,7 @@ def draw_position(env: Any, seat: int | None) -> Picture:
             Line(0, TRACK, width, TRACK, "line", 0.6),
             *(Line(end, TRACK - 3, end, TRACK + 3, "red", 0.8) for end in ends),
             Rect(middle - 7, TRACK - 7, 14, 7, "ink", 1),
-            Line(middle, pivot, *top, "wood", 2),
+            Line(middle, pivot, *top, "yellow", 2),
             Circle(middle, pivot, 1.2, "paper"),
         ),
     )
