@@ -55,11 +55,17 @@ class Leaderboard:
 class Rating(RatingFigures):
     """What is known of an agent; low and high end the 95 % interval of mu.
 
+    mean_score, score_low and score_high are of games of one seat alone, which have no live
+    rating.
+
     mu: Settled rating: posterior mode.
     sd: Its doubt about the field's mean.
     low: Return the lower end.
     high: Return the upper end.
     live_mu: TrueSkill, update by update.
+    mean_score: Over the game seeds it has played.
+    score_low: Lower end of its 95 % interval.
+    score_high: Upper end of its 95 % interval.
     """
 
     rank: int
@@ -75,6 +81,9 @@ class Rating(RatingFigures):
     n_draws: int
     n_losses: int
     n_forfeits: int
+    mean_score: float | None
+    score_low: float | None
+    score_high: float | None
 
 
 @dataclass(frozen=True)

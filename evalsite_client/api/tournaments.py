@@ -155,6 +155,9 @@ class EntrantRating:
     low: Return the lower end.
     high: Return the upper end.
     live_mu: TrueSkill, update by update.
+    mean_score: Over the game seeds it has played.
+    score_low: Lower end of its 95 % interval.
+    score_high: Upper end of its 95 % interval.
     """
 
     rank: int
@@ -169,6 +172,9 @@ class EntrantRating:
     n_draws: int
     n_losses: int
     n_forfeits: int
+    mean_score: float | None
+    score_low: float | None
+    score_high: float | None
 
 
 @dataclass(frozen=True)

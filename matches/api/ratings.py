@@ -12,7 +12,10 @@ from matches.store import snapshot_tables
 
 
 class RatingSerializer(serializers.ModelSerializer[Rating]):
-    """What is known of an agent; low and high end the 95 % interval of mu."""
+    """What is known of an agent; low and high end the 95 % interval of mu.
+
+    mean_score, score_low and score_high are of games of one seat alone, which have no live rating.
+    """
 
     agent = AgentNameSerializer()
     rank = serializers.IntegerField()
@@ -25,6 +28,7 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
         fields: tuple[str, ...] = (
             *("rank", "agent", "mu", "sd", "low", "high", "live_mu", "live_sigma"),
             *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+            *("mean_score", "score_low", "score_high"),
         )
 
     # The schema takes the descriptions of computed fields from these docstrings.
