@@ -41,6 +41,7 @@ TYPED = {
     "./run checkpoints",
     "./run compare",
     "./run evaluate",
+    "./run games",
     "./run gate",
     "./run generate",
     "./run plugin",
@@ -72,7 +73,7 @@ README = (ROOT / "README.md").read_text()
 COMMANDS = read_commands(README)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the files of the clone, set up by what is installed here."""
     folder = tmp_path_factory.mktemp("clone")
@@ -93,7 +94,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Return that of a new user, with a data folder and ports of this test."""
     var = tmp_path_factory.mktemp("var")
