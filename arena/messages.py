@@ -25,12 +25,18 @@ REPORTS_QUEUE = "reports"
 # So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first.
 MAX_RECORDERS = 10
 MAX_DETAIL = 500
+# In the versions of a node: which orders it reads.
+ORDERS, ORDERS_WITH_ACTIONS = "orders", "2"
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]
 Detail = Annotated[str, msgspec.Meta(max_length=MAX_DETAIL)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+# Of a match, from its opening on; the most that a result may have.
+Actions = Annotated[
+    str, msgspec.Meta(max_length=100_000, pattern="^([0-9]{1,10}( [0-9]{1,10})*)?$")
+]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 # With fractions: thousands of matches of a small game end within one.
@@ -102,6 +108,8 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     GPU_LOST = "gpu_lost"
     SITE_LOST = "site_lost"
+    # The actions that an attempt was to go on from are none of its game.
+    UNFIT = "unfit"
     # Where its network runs, the plug-in is missing that builds it.
     NO_ARCHITECTURE = "no_architecture"
 
@@ -173,6 +181,8 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     trajectories: Link = ""
     # False: a match that is interrupted starts again (GameSpec.is_replayable).
     is_replayable: bool = True
+    # By match, what was played in it before: it goes on from there. Empty: all are new.
+    actions: Annotated[list[Actions], Many] = []
     # Where its start and its results are reported.
     reports: ReportsQueue = REPORTS_QUEUE
 
@@ -199,6 +209,15 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     notes: Annotated[str, msgspec.Meta(max_length=200_000)] = ""
     # By seat, of an episode that was played to its end.
     returns: Annotated[list[float], Few] = []
+
+
+class BegunRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """How far an attempt has come that has not ended: all of its actions so far."""
+
+    match: BigId
+    attempt: Count
+    token: Text
+    actions: Actions
 
 
 class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -259,6 +278,7 @@ class Results(
     executing: Annotated[list[BigId], Many]
     is_last: bool
     key: Text
+    begun: Annotated[list[BegunRow], Many] = []
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mark", tag_field="kind"):
@@ -321,28 +341,6 @@ def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
     """Return the JSON object that is sent for a message; read_order and the like take it back."""
     wire: dict[str, Any] = msgspec.to_builtins(message)
     return wire
-
-
-def describe_message(message: Report | MatchOrder | CheckOrder) -> str:
-    """Return what monitors may show of a message: everybody reads them, so never a token."""
-    match message:
-        case MatchOrder():
-            text = f"order {message.order}, {len(message.matches)} matches of {message.game}"
-        case CheckOrder():
-            text = f"checkpoint {message.checkpoint} of {message.game}"
-        case Alive():
-            text = f"{message.node} is alive, {len(message.orders)} orders in hand"
-        case Started():
-            text = f"{message.node} has started order {message.order}"
-        case Results():
-            last = ", the last" if message.is_last else ""
-            text = f"{len(message.results)} results of order {message.order}{last}"
-        case Mark():
-            text = f"mark of {message.at}"
-        case _:
-            verdict = "refused" if message.refusal else "ready"
-            text = f"checkpoint {message.checkpoint} is {verdict}"
-    return f"({text})"
 
 
 def read_order(wire: object) -> MatchOrder:

@@ -6,12 +6,12 @@ import redis
 from celery import Celery
 from kombu.exceptions import KombuError
 
+from arena.message_texts import describe_message
 from arena.messages import (
     DRAIN_TASK,
     RECORD_TASK,
     REPORTS_QUEUE,
     Report,
-    describe_message,
     gpu_queue,
     to_wire,
 )

@@ -13,6 +13,7 @@ PYTHON = sys.executable
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # What a play node may know of the environment besides the broker's address and its own name.
 NODE_VARIABLES = (
+    "EVALSITE_ACTIONS_S",
     "EVALSITE_ALIVE_S",
     "EVALSITE_CAPABILITIES",
     "EVALSITE_NOTICE_S",

@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 from redis import Redis
 from redis.exceptions import RedisError
 
+from arena.message_texts import describe_message
 from arena.messages import (
     CHECK_TASK,
     MAX_RECORDERS,
@@ -22,7 +23,6 @@ from arena.messages import (
     CheckOrder,
     Mark,
     MatchOrder,
-    describe_message,
     gpu_queue,
     mark_token,
     reports_aside,

@@ -39,8 +39,9 @@ COLUMNS = (
     Column("guilty_seat", int),
     Column("recorded_at", datetime),
     Column("reason", str),
+    Column("returns", str),
 )
-"""Agents, names and ranks by seat; the best rank is 0."""
+"""Agents, names, ranks and returns by seat; the best rank is 0."""
 OFTEN = ("agent", "game", "state", "result")
 """What the form shows at once; the rest of it opens."""
 LABELS = {"from": "Played from", "to": "Played until", "ending": "An attempt at it"}
@@ -83,6 +84,7 @@ def _describe_match(match: Match) -> Line:
         *(match.tournament_id, match.state, ",".join(str(seat.agent_id) for seat in seats)),
         *("; ".join(seat.agent.name for seat in seats), *ended),
         match.void_reason or (outcome.reason if outcome else None) or None,
+        outcome.returns or None if outcome else None,
     )
 
 

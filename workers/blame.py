@@ -35,7 +35,7 @@ def matches_in_call(player: PlayerProcess, call: CurrentCall) -> list[MatchProgr
 def matches_begun(player: PlayerProcess, call: CurrentCall) -> list[MatchProgress]:
     """Return the matches of a player that have begun and not ended."""
     begun = {match.index for match in matches_in_call(player, call)} | player.begun
-    return [m for m in player.assigned.values() if m.actions or m.index in begun]
+    return [m for m in player.assigned.values() if m.has_moved or m.index in begun]
 
 
 def charge_matches(

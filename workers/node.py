@@ -13,7 +13,7 @@ from uuid import uuid4
 import msgspec
 from celery.app import app_or_default
 
-from arena.messages import Alive, MatchOrder
+from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, Alive, MatchOrder
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
 from workers.orphans import adopt_orphans
@@ -103,6 +103,7 @@ class Node:
             report_s=self._own.report_s,
             now=self._clock(),
         )
+        reports.actions_s = self._own.actions_s
         scheduler = Scheduler(
             order,
             self._pool,
@@ -141,7 +142,8 @@ class Node:
 
 def installed_versions() -> dict[str, str]:
     """Return the versions of what decides how a match is played."""
-    versions = {"python": platform.python_version()}
+    # Of orders: with actions to go on from. A node that does not say so is sent none.
+    versions = {"python": platform.python_version(), ORDERS: ORDERS_WITH_ACTIONS}
     for package in PACKAGES:
         try:
             versions[package] = version(package)

@@ -4,30 +4,51 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from arena.messages import Detail, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from arena.messages import BegunRow, Detail, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from arena.move_notes import pack_notes
 from workers.wire import Assignment, EndedMatch
 
 MAX_ACTIONS_TEXT = 100_000
 
 # What a player may miss; whether its node stops is for the parent to say.
-_LOST = (Reason.GPU_LOST, Reason.SITE_LOST)
+_LOST = (Reason.GPU_LOST, Reason.SITE_LOST, Reason.UNFIT)
 
 
 class MatchProgress:
     """One match of an order as its parent knows it."""
 
-    __slots__ = ("actions", "index", "is_suspect", "lost_at", "n_losses", "notes", "row", "spent_s")
+    __slots__ = (
+        "actions",
+        "index",
+        "is_suspect",
+        "lost_at",
+        "n_carried",
+        "n_losses",
+        "n_reported",
+        "notes",
+        "reported_at",
+        "row",
+        "spent_s",
+    )
 
-    def __init__(self, index: int, row: MatchOrderRow) -> None:
+    def __init__(self, index: int, row: MatchOrderRow, actions: Sequence[int] = ()) -> None:
         self.index, self.row = index, row
-        self.actions: list[int] = []
-        self.notes: list[int] = []
+        self.actions = list(actions)
+        # How long those moves took is not carried along.
+        self.notes = [0] * len(actions)
+        # When its actions were looked at last, and how many control has of them.
+        self.reported_at: float | None = None
+        self.n_carried = self.n_reported = len(actions)
         # Per seat, and last the game: what its calls have used, for the limit per match.
         self.spent_s = [0.0] * (len(row.seats) + 1)
         self.n_losses = 0
         self.lost_at = -1
         self.is_suspect = False
+
+    @property
+    def has_moved(self) -> bool:
+        """True when it was played on in this order."""
+        return len(self.actions) > self.n_carried
 
     def count_loss(self) -> None:
         """Count a loss that nobody is to blame for; one that has moved since the last is new."""
@@ -41,6 +62,18 @@ class MatchProgress:
         return Assignment(
             self.index, row.attempt, row.game_seed, row.seats, self.actions, row.match
         )
+
+    def report_actions(self, now: float, every_s: float) -> BegunRow | None:
+        """Return how far it has come, if it has moved and was not looked at for so long."""
+        if self.reported_at is None:  # most matches are over before they are looked at again
+            self.reported_at = now
+        if now - self.reported_at < every_s or len(self.actions) <= self.n_reported:
+            return None
+        self.reported_at, self.n_reported = now, len(self.actions)
+        text = " ".join(map(str, self.actions))
+        row = self.row
+        is_kept = len(text) <= MAX_ACTIONS_TEXT
+        return BegunRow(row.match, row.attempt, row.token, text) if is_kept else None
 
     def to_result(self, ended: EndedMatch) -> ResultRow:
         """Return the row to report."""
@@ -57,7 +90,8 @@ class MatchProgress:
             detail=ended.detail,
             n_steps=len(self.actions),
             duration_ms=round(ended.share_ms, 3),
-            actions=text if is_kept else "",
+            # Those that do not fit the game are not worth another try.
+            actions=text if is_kept and ended.reason is not Reason.UNFIT else "",
             trajectory=ended.trajectory,
             notes=b64encode(pack_notes(self.notes)).decode() if is_kept else "",
             returns=ended.returns,
@@ -90,7 +124,13 @@ class OrderProgress:
         # A match that changes its player starts again: trajectories are told whole, and some games
         # cannot be gone on with from their actions.
         self.starts_again = bool(order.trajectories) or not order.is_replayable
-        self.open = {index: MatchProgress(index, row) for index, row in enumerate(order.matches)}
+        played = {} if self.starts_again else dict(enumerate(order.actions))
+        self.open = {
+            index: MatchProgress(
+                index, row, [int(action) for action in played.get(index, "").split()]
+            )
+            for index, row in enumerate(order.matches)
+        }
         self.waiting: deque[MatchProgress] = deque(self.open.values())
         # Each was executing when its player was lost: it goes on alone until it has moved.
         self.suspects: deque[MatchProgress] = deque()

@@ -6,11 +6,11 @@ from celery import Celery
 from kombu import Connection, Producer
 from kombu.exceptions import KombuError
 
+from arena.message_texts import describe_message
 from arena.messages import (
     DRAIN_TASK,
     RECORD_TASK,
     Report,
-    describe_message,
     gpu_queue,
     to_wire,
 )

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Protocol
 
-from arena.messages import MatchOrder, Report, ResultRow, Results, Started
+from arena.messages import BegunRow, MatchOrder, Report, ResultRow, Results, Started
 
 MAX_ROWS = 1_000
 MAX_TEXT = 2_000_000
@@ -21,6 +22,9 @@ class PostReport(Protocol):
 
 class OrderReports:
     """The reports of one order."""
+
+    # How often those say how far they are that have not ended.
+    actions_s = 2.0
 
     def __init__(
         self,
@@ -68,17 +72,21 @@ class OrderReports:
         is_full = len(self._rows) >= MAX_ROWS or self._n_text >= MAX_TEXT
         return is_full or now - self._flushed_at >= self._report_s
 
-    def flush(self, executing: Sequence[int], *, now: float) -> None:
-        """Report the results that wait, and what is executing if that has changed."""
+    def flush(
+        self, executing: Sequence[int], *, now: float, begun: Sequence[BegunRow] = ()
+    ) -> None:
+        """Report the results that wait, how far others are, and what is executing if changed."""
         self._flushed_at = now
-        if self._rows or self._executing != executing:
-            self._send_rows(executing, is_last=False)
+        if self._rows or begun or self._executing != executing:
+            self._send_rows(executing, is_last=False, begun=_take_fitting(begun))
 
     def report_end(self) -> None:
         """Report the results that wait and that the order is done with."""
         self._send_rows([], is_last=True)
 
-    def _send_rows(self, executing: Sequence[int], *, is_last: bool) -> None:
+    def _send_rows(
+        self, executing: Sequence[int], *, is_last: bool, begun: Sequence[BegunRow] = ()
+    ) -> None:
         rows, self._rows, self._n_text = self._rows, [], 0
         self._executing = list(executing)
         for start in range(0, max(1, len(rows)), MAX_ROWS):
@@ -91,5 +99,12 @@ class OrderReports:
                 executing=self._executing,
                 is_last=is_last and end >= len(rows),
                 key=self._key,
+                begun=list(begun) if start == 0 else [],
             )
             self._post(results, queue=self._order.reports, keep_s=self._keep_s)
+
+
+def _take_fitting(begun: Sequence[BegunRow]) -> list[BegunRow]:
+    """Return as many as a report takes; what is left over is reported with later moves."""
+    lengths = accumulate(len(row.actions) for row in begun)
+    return [row for row, length in zip(begun, lengths, strict=True) if length <= MAX_TEXT]

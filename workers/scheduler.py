@@ -1,9 +1,9 @@
 """Play one order with a pool of players: assign matches, read messages, watch limits, report."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from arena.messages import MatchOrder, Reason
+from arena.messages import BegunRow, MatchOrder, Reason
 from workers import blame
 from workers.assigner import Assigner
 from workers.current_call import CurrentCall, Phase
@@ -101,13 +101,22 @@ class Scheduler:
             for player in self._living_players():
                 self._watch_player(player, counted_s)
         if self._reports.is_due(now):
-            executing = [
-                match.row.match
+            begun = [
+                match
                 for player in self._pool.players
                 for match in blame.matches_begun(player, player.read_call())
             ]
-            self._reports.flush(executing, now=now)
+            executing = [match.row.match for match in begun]
+            self._reports.flush(executing, now=now, begun=self._report_actions(begun, now))
         self._pool.sweep_orphans()
+
+    def _report_actions(self, begun: Sequence[MatchProgress], now: float) -> list[BegunRow]:
+        """Return how far matches are that last; none of a match that could not go on elsewhere."""
+        # What faults are emulated in depends on the attempt: it is played whole.
+        if self._progress.starts_again or self._order.faults is not None:
+            return []
+        rows = (match.report_actions(now, self._reports.actions_s) for match in begun)
+        return [row for row in rows if row is not None]
 
     def _cannot_start_players(self) -> bool:
         """Return True when this node has been unable to start a player for long."""

@@ -32,6 +32,8 @@ class Settings:
     capabilities: tuple[str, ...] = ("cpu",)
     alive_s: float = 10.0
     report_s: float = 1.0
+    # How often the actions of a match in play are reported, so that it can go on elsewhere.
+    actions_s: float = 2.0
     notice_s: float = 5.0
     # Queues of gpu workers: no doorbell goes to any other.
     n_shards: int = 1
@@ -58,6 +60,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         ),
         alive_s=_number_of_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
         report_s=_number_of_seconds(environ, "EVALSITE_REPORT_S", 1.0),
+        actions_s=_number_of_seconds(environ, "EVALSITE_ACTIONS_S", 2.0),
         notice_s=_number_of_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
         n_shards=_whole_number(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
         player_mb=_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),

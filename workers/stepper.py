@@ -27,6 +27,10 @@ GAME = Phase.GAME
 _FAILED = Ending.FAILED
 
 
+class _UnfitError(Exception):
+    """The actions that a match is to go on from are none of its game."""
+
+
 class StepRecord(NamedTuple):
     """What the deciding seat saw, and what its network said of it; for the recorder."""
 
@@ -91,6 +95,13 @@ class MatchStepper:
         began = self._add_share()
         try:
             match = self._build_match(assignment)
+        except _UnfitError as error:
+            why = describe_error(error.__cause__ or error)
+            ended = EndedMatch(
+                *(assignment.index, Ending.INTERRUPTED, [], Reason.UNFIT, -1, why), share_ms=0
+            )
+            self._buffer.ended.append(ended)
+            return None
         except Exception as error:  # whatever a game raises is its fault
             why = describe_error(error)
             ended = EndedMatch(assignment.index, _FAILED, [], Reason.ERROR, -1, why, share_ms=0)
@@ -124,7 +135,10 @@ class MatchStepper:
             if fault is not None and state.to_move() == fault.seat:
                 fault = None
             self._show_call(assignment.index, 0, GAME)
-            state.apply(action)
+            try:
+                state.apply(action)
+            except Exception as error:
+                raise _UnfitError from error
         return MatchInPlay(assignment, state, fault)
 
     def apply_answer(

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from arena.errors import MessageError
+from arena.message_texts import describe_message
 from arena.messages import (
     Alive,
     Checked,
@@ -18,7 +19,6 @@ from arena.messages import (
     ResultRow,
     Results,
     Started,
-    describe_message,
     read_order,
     serving_key,
     to_wire,

@@ -201,11 +201,13 @@ class Outcome:
     """The one result of a match; rank 0 is the best, equal ranks are a draw, or mates of a team.
 
     ranks: Return the ranks by seat.
+    returns: By seat; null after a forfeit.
     actions: With the game seed they replay the match.
     trajectory: SHA-256 of the piece that holds its trajectories, if they are kept.
     """
 
     ranks: tuple[int, ...]
+    returns: tuple[float, ...] | None
     is_forfeit: bool
     guilty_seat: int
     reason: str

@@ -39,17 +39,22 @@ class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
     """The one result of a match; rank 0 is the best, equal ranks are a draw, or mates of a team."""
 
     ranks = serializers.SerializerMethodField()
+    returns = serializers.SerializerMethodField(help_text="By seat; null after a forfeit.")
 
     class Meta:
         model = Outcome
         fields: tuple[str, ...] = (
-            *("ranks", "is_forfeit", "guilty_seat", "reason"),
+            *("ranks", "returns", "is_forfeit", "guilty_seat", "reason"),
             *("attempt", "actions", "trajectory", "recorded_at"),
         )
 
     def get_ranks(self, outcome: Outcome) -> list[int]:
         """Return the ranks by seat."""
         return parse_numbers(outcome.ranks)
+
+    def get_returns(self, outcome: Outcome) -> list[float] | None:
+        """Return the returns by seat; null where none were reported."""
+        return [float(value) for value in outcome.returns.split(",")] if outcome.returns else None
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):

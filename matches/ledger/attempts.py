@@ -83,11 +83,12 @@ def _find_spent_matches(match_ids: Sequence[int]) -> set[int]:
     losses: Counter[int] = Counter()
     interruptions: Counter[int] = Counter()
     earlier = Attempt.objects.filter(match__in=among(match_ids))
-    for match, ending, reason, node, was_executing in earlier.values_list(
-        "match_id", "ending", "reason", "node", "was_executing"
+    for match, ending, reason, node, was_executing, n_steps in earlier.values_list(
+        "match_id", "ending", "reason", "node", "was_executing", "n_steps"
     ):
         failures[match] += ending == Ending.FAILED.value
-        losses[match] += was_executing and reason == Reason.NODE_LOST.value
+        # One that was played on, and the next goes on from there, is not lost by the same move.
+        losses[match] += was_executing and not n_steps and reason == Reason.NODE_LOST.value
         # Without a node it only waited, which is no interruption.
         interruptions[match] += node != "" and ending != Ending.FAILED.value
     return {

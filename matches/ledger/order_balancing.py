@@ -23,7 +23,8 @@ def feed_idle_nodes(nodes: Sequence[PlayNode]) -> int:
     The relay has filled the nodes before: one that has nothing found nothing pending for it.
     Raises BrokerError.
     """
-    idle = [node for node in nodes if not node.n_orders]
+    # An order may carry actions, which a node of an older version refuses.
+    idle = [node for node in nodes if not node.n_orders and node.reads_actions]
     busy = {node.queue: node for node in nodes if node.n_queued}
     if not idle or not busy:
         return 0

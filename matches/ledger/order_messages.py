@@ -31,6 +31,7 @@ class OrderedMatch(NamedTuple):
     attempt: int
     game_seed: int
     lineup: str
+    actions: str = ""
 
 
 def build_order_message(
@@ -69,6 +70,7 @@ def build_order_message(
             )
             for match in matches
         ],
+        actions=[match.actions for match in matches] if any(m.actions for m in matches) else [],
         faults=None if tournament.faults is None else parse_faults(tournament.faults),
         trajectories=trajectories,
         is_replayable=spec.is_replayable,

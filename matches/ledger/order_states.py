@@ -8,6 +8,7 @@ from django.db import transaction
 
 from arena.messages import Reason, Results, play_queue
 from matches import dispatch
+from matches.ledger import begun_matches
 from matches.ledger.attempts import Ended, give_matches_back
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Attempt, Match, Order
@@ -103,7 +104,8 @@ def _give_unplayed_back(
 ) -> int:
     unplayed = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
     unplayed = unplayed.select_for_update(no_key=True)
-    begun = set(executing)
+    attempts, begun = dict(unplayed.values_list("pk", "attempt")), set(executing)
+    moved = begun_matches.count_actions(attempts)
     ended = [
         Ended(
             match=pk,
@@ -112,8 +114,9 @@ def _give_unplayed_back(
             reason=reason.value,
             node=order.node,
             was_executing=pk in begun,
+            n_steps=moved.get(pk, 0),
         )
-        for pk, attempt in unplayed.values_list("pk", "attempt")
+        for pk, attempt in attempts.items()
     ]
     give_matches_back(order.tournament_id, ended, now=now)
     return len(ended)

@@ -12,6 +12,7 @@ from django.db.models import F
 from arena.errors import MessageError
 from arena.messages import (
     Alive,
+    BegunRow,
     Checked,
     Ending,
     Mark,
@@ -23,7 +24,7 @@ from arena.messages import (
 )
 from matches import dispatch
 from matches.artifacts import checkpoint_checks
-from matches.ledger import node_presence, order_states, recorder_marks, reuse
+from matches.ledger import begun_matches, node_presence, order_states, recorder_marks, reuse
 from matches.ledger.attempts import Ended, give_matches_back, write_attempts
 from matches.ledger.result_rows import (
     OpenMatch,
@@ -74,6 +75,7 @@ class Prepared(NamedTuple):
     report: Results
     order: Order
     genuine: dict[int, ResultRow]
+    begun: dict[int, BegunRow]
 
 
 def record_messages(wires: Sequence[object], *, now: datetime) -> Recorded:
@@ -164,7 +166,8 @@ def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
             recorded += Recorded(n_refused=len(report.results))
         else:
             genuine = read_genuine_rows(report.results, order.tournament)
-            prepared.append(Prepared(report, order, genuine))
+            begun = begun_matches.read_genuine(report.begun, order.tournament)
+            prepared.append(Prepared(report, order, genuine, begun))
     return recorded + _store_reports(prepared, now=now) if prepared else recorded
 
 
@@ -191,28 +194,30 @@ def _store_reports(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
     fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
     lock_matches_in_flight(
         [p.order.pk for p in prepared if p.report.is_last],
-        more=[match for p in prepared for match in p.genuine],
+        more=[match for p in prepared for match in (*p.genuine, *p.begun)],
     )
     tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
     recorded = Recorded()
     # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
-    for report, order, genuine in sorted(prepared, key=lambda p: p.order.tournament_id):
-        locked = fresh[order.pk]
-        locked.tournament = tournaments[order.tournament_id]
-        recorded += _store_report(report, locked, genuine, now=now)
+    for one in sorted(prepared, key=lambda p: p.order.tournament_id):
+        locked = fresh[one.order.pk]
+        locked.tournament = tournaments[one.order.tournament_id]
+        recorded += _store_report(one._replace(order=locked), now=now)
     finish_if_closed(sorted(tournaments), now=now)
     transaction.on_commit(dispatch.wake_relay)
     return recorded
 
 
-def _store_report(
-    report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
-) -> Recorded:
+def _store_report(prepared: Prepared, *, now: datetime) -> Recorded:
+    report, order, genuine, begun = prepared
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
     _close_matches(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
+    # Before they are given back: what is reported of another attempt than theirs is late.
+    begun_matches.note_given_back(by_kind.given_back, tournament)
+    begun_matches.keep_actions(begun.values(), tournament)
     n_void = give_matches_back(tournament.pk, ended, now=now)
     n_returned = order_states.note_progress(order, report, now=now)
     _update_tournament(tournament, by_kind)
@@ -236,6 +241,7 @@ def _close_matches(
         state__in=Match.sources(Match.State.DONE),
     ).update(state=Match.State.DONE)
     write_attempts((_build_attempt(row, node) for _, row in closing), now=now)
+    begun_matches.forget_ended(row for _, row in closing)
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     insert_rows(
         Outcome,

@@ -18,7 +18,7 @@ from django.db.models import F
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.ledger import code_versions, order_balancing
+from matches.ledger import begun_matches, code_versions, order_balancing
 from matches.ledger.order_messages import OrderedMatch, build_order_message
 from matches.models import Match, Order, Tournament
 from matches.nodes import fair_shares
@@ -189,7 +189,10 @@ def _take_next(
         all_slots=relay_pass.count_slots(needs),
         is_networked=needs is not Match.Needs.CPU,
     )
-    return create_order(tournament, needs, size, queue=node.queue, now=now, held=relay_pass.held)
+    reads_actions, held = node.reads_actions, relay_pass.held
+    return create_order(
+        *(tournament, needs, size), queue=node.queue, now=now, held=held, carries=reads_actions
+    )
 
 
 def _list_active_tournaments() -> Sequence[Tournament]:
@@ -210,10 +213,11 @@ def create_order(
     queue: str,
     now: datetime,
     held: Sequence[int] = (),
+    carries: bool = True,
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Put the next pending matches of these needs into a new order; None when none is pending.
 
-    Those of the held agents wait.
+    Those of the held agents wait. carries: matches that were begun go on where they were left.
     """
     pending = selectors.filter_matches_to_send(tournament.pk, held=held).filter(needs=needs.value)
     if connection.features.has_select_for_update_skip_locked:
@@ -234,6 +238,10 @@ def create_order(
     Match.objects.filter(pk__in=among([match.pk for match in matches])).update(
         state=Match.State.QUEUED, attempt=F("attempt") + 1, order=order
     )
+    again = [match.pk for match in matches if match.attempt > 1]
+    if carries and again and begun_matches.can_go_on(tournament):
+        played = begun_matches.read_actions(again)
+        matches = [match._replace(actions=played.get(match.pk, "")) for match in matches]
     return order, matches
 
 

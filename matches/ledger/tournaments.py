@@ -22,6 +22,7 @@ from matches.ledger.code_versions import (
 )
 from matches.models import (
     Agent,
+    BegunMatch,
     Campaign,
     Checkpoint,
     Entrant,
@@ -307,13 +308,17 @@ def _move_state(
 
 def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
     """Mark tournaments as done whose matches are all planned and closed."""
-    Tournament.objects.filter(
+    n_finished = Tournament.objects.filter(
         pk__in=tournament_ids,
         state__in=(_STATES.RUNNING, _STATES.PAUSED),
         n_planned=F("n_done") + F("n_void") + F("n_cancelled"),
         # Between two slices of planning the counters agree, too: only the last one is the end.
         n_matches=F("n_planned"),
     ).update(state=_STATES.DONE, finished_at=now)
+    if n_finished:
+        # Of matches that were given up or cancelled meanwhile.
+        begun = BegunMatch.objects.filter(match__tournament__in=tournament_ids)
+        begun.filter(match__tournament__state=_STATES.DONE).delete()
 
 
 def _clean_row(row: Leaderboard | Tournament) -> None:

@@ -4,6 +4,7 @@ from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
 from matches.models.attempt import Attempt
 from matches.models.audit import AuditRow
+from matches.models.begun import BegunMatch
 from matches.models.campaign import Alarm, Campaign, CampaignPoint
 from matches.models.checkpoint import Checkpoint
 from matches.models.leaderboard import Leaderboard
@@ -25,6 +26,7 @@ __all__ = [
     "Alarm",
     "Attempt",
     "AuditRow",
+    "BegunMatch",
     "Campaign",
     "CampaignPoint",
     "Checkpoint",

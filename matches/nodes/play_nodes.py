@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from arena.messages import play_queue
+from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, play_queue
 from matches.models import Match, Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
@@ -22,6 +22,8 @@ class PlayNode:
     name: str
     slots: int
     capabilities: frozenset[str]
+    reads_actions: bool = True
+    """Whether it goes on with what others began; a node of an older version does not."""
     n_orders: int = 0
     n_queued: int = 0
     """Of its orders: those that it has not begun."""
@@ -83,7 +85,13 @@ class PlayNode:
 def read_play_nodes(*, now: datetime) -> list[PlayNode]:
     """Return the nodes whose last report is young enough, with their open orders."""
     workers = selectors.list_alive_workers(now=now)
-    nodes = [PlayNode(w.node, w.slots, frozenset(map(str, w.capabilities))) for w in workers]
+    nodes = [
+        PlayNode(
+            *(w.node, w.slots, frozenset(map(str, w.capabilities))),
+            reads_actions=w.versions.get(ORDERS) == ORDERS_WITH_ACTIONS,
+        )
+        for w in workers
+    ]
     by_queue = {node.queue: node for node in nodes}
     columns = ("queue", "tournament", "n_matches", "tournament__mean_match_s", "started_at")
     rows = Order.objects.filter(Order.is_open()).values_list("pk", "uuid", *columns)

@@ -10,6 +10,8 @@ from redis import Redis
 
 from arena.credentials import gpu_key
 from arena.messages import (
+    ORDERS,
+    ORDERS_WITH_ACTIONS,
     Alive,
     Ending,
     MatchOrder,
@@ -89,7 +91,7 @@ def alive(
         incarnation=incarnation,
         slots=slots,
         capabilities=list(capabilities),
-        versions={"evalsite": "test"},
+        versions={"evalsite": "test", ORDERS: ORDERS_WITH_ACTIONS},
         orders=list(orders),
         key=gpu_key(settings.SECRET_KEY) if "gpu" in capabilities else key_of(node),
         place=place,

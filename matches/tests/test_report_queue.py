@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -105,10 +106,10 @@ def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
 ) -> None:
     store = recording._store_report
 
-    def refuse_second(report: Any, order: Order, *rest: Any, **options: Any) -> Any:
-        if order.uuid.hex == orders[1].order:
+    def refuse_second(prepared: recording.Prepared, *, now: datetime) -> recording.Recorded:
+        if prepared.order.uuid.hex == orders[1].order:
             raise ValueError("A string literal cannot contain NUL (0x00) characters.")
-        return store(report, order, *rest, **options)
+        return store(prepared, now=now)
 
     monkeypatch.setattr(recording, "_store_report", refuse_second)
     for order in orders[1:]:
@@ -178,10 +179,10 @@ def test_a_report_that_fails_in_any_way_stops_no_later_one(
 ) -> None:
     store = recording._store_report
 
-    def fail_second(report: Any, order: Order, *rest: Any, **options: Any) -> Any:
-        if order.uuid.hex == orders[1].order:
+    def fail_second(prepared: recording.Prepared, *, now: datetime) -> recording.Recorded:
+        if prepared.order.uuid.hex == orders[1].order:
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
-        return store(report, order, *rest, **options)
+        return store(prepared, now=now)
 
     monkeypatch.setattr(recording, "_store_report", fail_second)
     broker.lpush("reports", item(make.finished(orders[1])))

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from redis import Redis
 
+from matches.api.matches import OutcomeSerializer
 from matches.ledger import recording
 from matches.models import Match, Outcome
 from matches.tests import factories as make
@@ -43,3 +44,8 @@ def test_an_episode_of_one_seat_must_have_its_score(broker: Redis) -> None:
     rows = [make.result(row, ranks=[0]) for row in order.matches]
     recorded = recording.record_report(make.reported(order, rows), now=make.NOW)
     assert (recorded.n_closed, recorded.n_refused) == (0, 3)
+
+
+@pytest.mark.parametrize(("kept", "shown"), [("0.1,0.0", [0.1, 0.0]), ("", None)])
+def test_the_api_shows_the_returns(kept: str, shown: list[float] | None) -> None:
+    assert OutcomeSerializer(Outcome(ranks="0,1", returns=kept)).data["returns"] == shown

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from arena.messages import Ending, Reason, ResultRow, Started, read_report, to_wire
+from arena.messages import BegunRow, Ending, Reason, ResultRow, Started, read_report, to_wire
 from workers.reports import MAX_ROWS, MAX_TEXT, OrderReports
 from workers.tests.orders import ORDER, Posted, make_order
 
@@ -92,3 +92,12 @@ def test_a_report_can_be_read_by_its_consumer() -> None:
     reports.add_result(result(1))
     reports.report_end()
     assert [read_report(to_wire(report)) for report in posted.reports] == posted.reports
+
+
+def test_how_far_matches_are_is_reported_alone_and_within_a_limit() -> None:
+    reports, posted = open_reports()
+    long = "1 " * (MAX_TEXT // 2) + "1"
+    begun = [BegunRow(1, 1, "t", "1 2"), BegunRow(2, 1, "t", long)]
+    reports.flush([], now=1.0, begun=begun)
+    reports.flush([], now=2.0)
+    assert [report.begun for report in posted.results] == [begun[:1]]

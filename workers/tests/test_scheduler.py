@@ -7,6 +7,7 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 import psutil
 import pytest
 
@@ -15,6 +16,7 @@ from arena.move_notes import unpack_notes
 from workers.current_call import Phase
 from workers.message_buffer import FLUSH_S
 from workers.pool import PlayerPool
+from workers.reports import OrderReports
 from workers.stop_signals import Stop
 from workers.tests.fake_networks import network
 from workers.tests.orders import Posted, fake, make_order, play
@@ -284,6 +286,45 @@ def test_what_does_not_end_within_the_notice_is_interrupted(
     endings = [(row.ending, row.reason) for row in posted.rows.values()]
     assert endings == [(Ending.INTERRUPTED, Reason.RETURNED)] * 2
     assert posted.results[-1].is_last
+
+
+def test_an_order_goes_on_from_its_actions_and_reports_the_whole_match(pool: PlayerPool) -> None:
+    order = make_order(6)
+    undisturbed = play(order, pool).rows
+    half = [" ".join(undisturbed[100 + n].actions.split()[: n % 4]) for n in range(6)]
+    resumed = play(msgspec.structs.replace(order, actions=half), pool).rows
+    assert essence(resumed) == essence(undisturbed)
+    notes = unpack_notes(b64decode(resumed[103].notes), 6)
+    assert [note.took_s is None for note in notes] == [True] * 3 + [False] * 3
+
+
+def test_a_match_that_may_not_go_on_starts_at_its_opening(pool: PlayerPool) -> None:
+    order = make_order(2)
+    undisturbed = play(order, pool).rows
+    odd = msgspec.structs.replace(order, actions=["9 9", "9"], is_replayable=False)
+    assert essence(play(odd, pool).rows) == essence(undisturbed)
+
+
+def test_actions_that_do_not_fit_are_an_interruption_without_actions(pool: PlayerPool) -> None:
+    rows = play(msgspec.structs.replace(make_order(2), actions=["7", "1 2"]), pool).rows
+    assert (rows[100].ending, rows[100].reason) == (Ending.INTERRUPTED, Reason.UNFIT)
+    assert (rows[100].seat, rows[100].actions) == (-1, "")
+    assert rows[101].ending is Ending.DONE
+
+
+def test_a_long_match_reports_its_actions_and_a_short_one_does_not(
+    pool: PlayerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OrderReports, "actions_s", 0.1)
+    posted = play(make_order(2, step_s=0.02, steps=30), pool, report_s=0.05)
+    whole = play(make_order(2, step_s=0.001), pool, report_s=0.05)
+    told = [row for results in posted.results for row in results.begun]
+    assert {row.match for row in told} == {100, 101}
+    for row in told:
+        assert posted.rows[row.match].actions.startswith(row.actions)
+        assert row.token == posted.rows[row.match].token
+    assert 2 <= len(told) <= 12
+    assert [row for results in whole.results for row in results.begun] == []
 
 
 def test_agents_that_take_for_ever_to_build_fail_the_order(pool: PlayerPool) -> None:
