@@ -37,8 +37,8 @@ def is_scored(board: Leaderboard) -> bool:
 
 
 def read_score(returns: str) -> float | None:
-    """Return the score of a one-seat episode; None after a forfeit."""
-    return float(returns) if returns else None
+    """Return the score of a one-seat episode; None after a forfeit, and of a match of several."""
+    return float(returns) if returns and "," not in returns else None
 
 
 def make_book(board: Leaderboard) -> ScoreBook:

@@ -7,6 +7,7 @@ from redis import Redis
 from matches.api.matches import OutcomeSerializer
 from matches.ledger import recording
 from matches.models import Match, Outcome
+from matches.ratings import rater
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +25,16 @@ def test_an_outcome_has_the_returns_of_its_episode(
         broker, lambda row: msgspec.structs.replace(make.first_wins(row), returns=returns)
     )
     assert set(Outcome.objects.values_list("returns", flat=True)) == {kept}
+
+
+def test_a_match_with_returns_is_rated_by_its_ranks(broker: Redis) -> None:
+    tournament = make.planned(4)
+    make.play_all(
+        broker, lambda row: msgspec.structs.replace(make.first_wins(row), returns=[1.0, -1.0])
+    )
+    rater.rate_all(now=make.NOW)
+    tournament.leaderboard.refresh_from_db()
+    assert tournament.leaderboard.n_settled == 4
 
 
 @pytest.mark.parametrize("returns", [[-1.0, 1.0], [1.0], [1.0, float("inf")], [0.0, 0.0]])
