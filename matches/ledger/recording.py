@@ -258,7 +258,7 @@ def _close_matches(
                 row.trajectory,
                 read_notes(row),
                 stamp,
-                ",".join(map(repr, row.returns)) if row.ending is Ending.DONE else "",
+                join_returns(row),
             )
             for match, row in closing
         ],
@@ -267,15 +267,20 @@ def _close_matches(
         _give_to_rater(closing, tournament)
 
 
+def join_returns(row: ResultRow) -> str:
+    """Return the returns as an outcome has them: to the last bit, none after a forfeit."""
+    return ",".join(map(repr, row.returns)) if row.ending is Ending.DONE else ""
+
+
 def _give_to_rater(closing: Sequence[tuple[OpenMatch, ResultRow]], tournament: Tournament) -> None:
     """Have the rater count the matches that are not the same game as one that counts already."""
     # Not of time-outs and crashes: on another machine the match may come out otherwise.
-    ranks = {
-        match.pk: join_numbers(row.ranks)
+    results = {
+        match.pk: join_numbers(row.ranks) if match.n_seats > 1 else join_returns(row)
         for match, row in closing
         if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE)
     }
-    repeated = reuse.link_repeated(tournament, ranks)
+    repeated = reuse.link_repeated(tournament, results)
     new = [match for match, _ in closing if match.pk not in repeated]
     insert_rows(
         Uncounted,

@@ -27,6 +27,7 @@ from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tourname
 from matches.models.match import parse_numbers
 from matches.ratings.evidence import are_alike, find_listed_boards
 from matches.store.bulk import among, insert_rows, split_batches, update_rows
+from matches.store.catalog import is_scored_game
 
 log = logging.getLogger(__name__)
 
@@ -166,26 +167,26 @@ def take_over_outcomes(
     transaction.on_commit(dispatch.wake_rater)
 
 
-def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
+def link_repeated(tournament: Tournament, results: Mapping[int, str]) -> set[int]:
     """Link the matches just recorded to those that were over before; return which count nothing.
 
-    ranks: by match, as recorded now; not of forfeits that another machine may not repeat. The first
-    recorded result stands: of those that come out otherwise the tournament keeps count. The caller
-    has the matches locked.
+    results: ranks by match, of one seat the score, as recorded now; not of forfeits that another
+    machine may not repeat. The first recorded result stands: of those that come out otherwise the
+    tournament keeps count. The caller has the matches locked.
     """
-    if not (ranks and tournament.shares_seed and tournament.is_rated):
+    if not (results and tournament.shares_seed and tournament.is_rated):
         return set()
     twins = find_twins(tournament, list(tournament.entrant_set.values_list("agent", flat=True)))
     if connection.features.has_select_for_update:
         # Nobody records the same matches at the same time: of two, one is the first.
         rows = Tournament.objects.filter(pk__in=[tournament.pk, *twins]).order_by("pk")
         list(rows.select_for_update().values_list("pk", flat=True))
-    recorded = Match.objects.filter(pk__in=among(list(ranks)))
+    recorded = Match.objects.filter(pk__in=among(list(results)))
     places = {pk: Place(*values) for pk, *values in recorded.values_list("pk", *Place._fields)}
     by_key = find_known_matches(tournament.leaderboard, twins, list(places.values()))
     linked = {pk: by_key[at.key] for pk, at in places.items() if at.key in by_key}
     update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
-    n_differing = _count_differing(linked, ranks)
+    n_differing = _count_differing(linked, results)
     if n_differing:
         Tournament.objects.filter(pk=tournament.pk).update(
             n_differing=F("n_differing") + n_differing
@@ -201,21 +202,23 @@ def list_differing_matches(tournament: Tournament, limit: int) -> list[tuple[int
     if not tournament.n_differing:
         return []
     linked = Match.objects.filter(tournament=tournament, same_as__isnull=False)
-    otherwise = linked.exclude(outcome__ranks=F("same_as__outcome__ranks"))
+    # Of one seat all have the first rank: there the scores are compared.
+    column = "returns" if is_scored_game(tournament.leaderboard.game) else "ranks"
+    otherwise = linked.exclude(**{f"outcome__{column}": F(f"same_as__outcome__{column}")})
     pairs = otherwise.filter(outcome__isnull=False).order_by("sequence")
     return [(pk, first) for pk, first in pairs.values_list("pk", "same_as")[:limit] if first]
 
 
-def _count_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> int:
+def _count_differing(linked: Mapping[int, Known], results: Mapping[int, str]) -> int:
     """Return how many came out otherwise; the log names each."""
     n_differing = 0
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in linked.values()]))
-    before = dict(firsts.values_list("pk", "ranks"))
+    before = {first.pk: first.result for first in firsts.only("ranks", "returns")}
     for pk, first in linked.items():
-        if before[first.match] != ranks[pk]:
+        if before[first.match] != results[pk]:
             n_differing += 1
             log.warning(
                 "match %s came out otherwise (%s) than match %s (%s), the same game",
-                *(pk, ranks[pk], first.match, before[first.match]),
+                *(pk, results[pk], first.match, before[first.match]),
             )
     return n_differing

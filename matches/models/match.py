@@ -190,7 +190,7 @@ class Match(models.Model):
     def is_differing(self) -> bool:
         """True when it was played again and came out otherwise than the same game before."""
         own, first = getattr(self, "outcome", None), getattr(self.same_as, "outcome", None)
-        return own is not None and first is not None and own.ranks != first.ranks
+        return own is not None and first is not None and own.result != first.result
 
     @property
     def agent_ids(self) -> list[int]:

@@ -45,6 +45,11 @@ class Outcome(models.Model):
     def __str__(self) -> str:
         return f"ranks {self.ranks}"
 
+    @property
+    def result(self) -> str:
+        """What tells two outcomes of one game apart: the ranks, of one seat the score."""
+        return self.ranks if "," in self.ranks else self.returns
+
 
 class Uncounted(models.Model):
     """An outcome that the rater has not counted, or not yet passed with the live rating's prefix.

@@ -26,7 +26,7 @@ from arena.games import registry as games
 from arena.messages import Reason
 from arena.pairing.base import COUPLE
 from arena.ratings.counts import PairCounts
-from matches.models import Leaderboard, PairCount, Rating, Tournament
+from matches.models import Leaderboard, PairCount, Rating, Score, Tournament
 from matches.models.validation import check_game
 from matches.ratings.closed_prefix import NOTHING_LATE, Late, find_late_results
 from matches.ratings.fitting import PAIR_COUNTERS
@@ -60,7 +60,10 @@ class Evidence:
     @cached_property
     def known(self) -> Known:
         """How many matches count: by sums, so that a look at which nothing is due stays cheap."""
-        n_pairs = max(1, games.get(self.board.game).spec.n_opposed)
+        spec = games.get(self.board.game).spec
+        if spec.is_scored:
+            return Known(self._count_episodes(), 0)
+        n_pairs = max(1, spec.n_opposed)
         ours, n_results = set(self.agents), []
         for of, less in self._boards_with_omissions():
             wins, draws, losses = _counters_without(less)
@@ -91,6 +94,13 @@ class Evidence:
                 "first_id", "second_id", *_counters_without(less)
             )
         )
+
+    def _count_episodes(self) -> int:
+        """Return how many episodes of one seat count: results of two are several of each."""
+        ours = among(self.agents)
+        rated = Rating.objects.filter(leaderboard=self.board, agent__in=ours)
+        late = Score.objects.filter(pk__in=among(sorted(self.late.matches)), agent__in=ours)
+        return int(rated.aggregate(n=Sum("n_matches"))["n"] or 0) - late.count()
 
     def _boards_with_omissions(self) -> Iterator[tuple[Leaderboard, tuple[str, ...]]]:
         """Yield each leaderboard, and which kinds of its counts are left out."""

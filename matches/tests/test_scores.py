@@ -10,8 +10,11 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from arena.seeding import derive
-from matches.ledger import recording, voiding
+from matches.ledger import planning, recording, voiding
+from matches.ledger.reuse import list_differing_matches
+from matches.ledger.tournaments import schedule_tournament
 from matches.models import Leaderboard, Match, PairCount, Rating, Score, Tournament
+from matches.plans import TournamentPlan
 from matches.ratings import fitting, rater, rerating
 from matches.store.auditing import Actor
 from matches.tests import factories as make
@@ -32,6 +35,18 @@ def _scored(row: MatchOrderRow) -> ResultRow:
 
 def _planned(board: str = "walks", n_seeds: int = N_SEEDS, **plan: Any) -> Tournament:
     return make.planned(3 * n_seeds, game="dice_walk", board=board, **plan)
+
+
+def _plan_again(first: Tournament, **plan: Any) -> Tournament:
+    """Return another tournament of the same agents on the same board and seed set."""
+    again = schedule_tournament(
+        TournamentPlan(name="again", n_matches=first.n_matches, **plan),
+        leaderboard=first.leaderboard,
+        agents=list(first.agents.order_by("entrant__position")),
+    )
+    planning.plan_tournament(again, now=make.NOW)
+    again.refresh_from_db()
+    return again
 
 
 def _record(order: MatchOrder, rows: Sequence[ResultRow], *, at: float = 0) -> None:
@@ -148,3 +163,26 @@ def test_the_mean_score_is_that_of_a_plain_loop_with_an_interval_around_it(broke
 def test_the_live_rating_stays_as_nobody_meets_anybody(broker: Redis) -> None:
     _play(_planned(n_seeds=3))
     assert set(Rating.objects.values_list("live_mu", "live_sigma")) == {(25.0, 25 / 3)}
+
+
+def test_a_known_episode_is_taken_over_and_one_that_scores_otherwise_is_named(
+    broker: Redis,
+) -> None:
+    first = _planned(n_seeds=3)
+    _play(first)
+    known = _plan_again(first)
+    assert (known.n_done, known.n_known) == (9, 9)
+    again = _plan_again(first, replays=True)
+    order = make.ordered(again)
+    make.start(order)
+    rows = [_scored(row) for row in order.matches]
+    scored = [n for n, row in enumerate(rows) if row.returns]
+    rows[scored[0]] = msgspec.structs.replace(rows[scored[0]], returns=[99.0])
+    _record(order, rows)
+    rater.rate(again.leaderboard_id, now=make.later(5))
+    again.refresh_from_db()
+    ((pk, _),) = list_differing_matches(again, 5)
+    assert again.n_differing == 1
+    assert Match.objects.get(pk=pk).is_differing
+    # What was played before counts once.
+    assert Leaderboard.objects.get().n_counted == Score.objects.count() == 9
