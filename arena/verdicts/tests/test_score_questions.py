@@ -1,0 +1,112 @@
+"""Tests of questions answered by scores on common seeds."""
+
+from math import nan
+
+import numpy as np
+import pytest
+
+from arena.ratings.counts import Floats
+from arena.verdicts.base import StopReason, Terms, VerdictError
+from arena.verdicts.score_questions import (
+    FIRST_SEEDS,
+    PlayedScores,
+    choose_agents,
+    group_sizes,
+    guess_order,
+    judge_beats,
+    judge_order,
+    order_agents,
+)
+
+TERMS = Terms(error=0.05)
+NAMES = ("a", "b", "c", "d")
+
+
+def draw_scores(means: list[float], n_seeds: int = 300) -> Floats:
+    rng = np.random.default_rng(3)
+    return rng.normal(np.array(means)[:, None], 0.1, (len(means), n_seeds)).clip(0, 1)
+
+
+def played(scores: Floats) -> PlayedScores:
+    return PlayedScores(scores, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("question", "statement"),
+    [
+        ("best", "b is the best"),
+        ("top_k", "b, d are the best 2"),
+        ("rank_all", "b > d > a > c"),
+    ],
+)
+def test_each_question_ends_with_the_true_order(question: str, statement: str) -> None:
+    scores = played(draw_scores([0.4, 0.8, 0.2, 0.6]))
+    verdict = judge_order(scores, group_sizes(question, 4, k=2), TERMS)
+    assert verdict is not None
+    assert verdict.format_statement(NAMES) == statement
+    assert verdict.why is StopReason.DECIDED
+    assert verdict.probability >= 0.95
+
+
+def test_equal_agents_end_by_the_margin_only() -> None:
+    scores = played(draw_scores([0.5, 0.5], 500))
+    sizes = group_sizes("best", 2)
+    assert judge_order(scores, sizes, TERMS) is None
+    near = judge_order(scores, sizes, Terms(margin=0.1))
+    assert near is not None
+    assert near.why is StopReason.WITHIN_MARGIN
+    assert near.statement.endswith("up to the margin")
+
+
+def test_a_guess_names_the_highest_mean_and_promises_little() -> None:
+    verdict = guess_order(played(np.array([[0.4], [0.5], [nan]])), (1, 2), TERMS)
+    assert verdict.subjects == (1,)
+    assert verdict.why is StopReason.OUT_OF_BUDGET
+    assert verdict.probability == 0
+
+
+def test_beats_says_yes_no_near_or_nothing() -> None:
+    scores = played(draw_scores([0.7, 0.5]))
+    for lead, margin, words in (
+        (0.1, 0.0, "{} beats {} by more than 0.1"),
+        (0.3, 0.0, "{} does not beat {} by more than 0.3"),
+        (0.2, 0.1, "{} beats {} by 0.2, give or take the margin"),
+    ):
+        verdict = judge_beats(scores, 0, 1, Terms(margin=margin, parameters={"lead": lead}))
+        assert verdict is not None
+        assert verdict.statement == words
+    assert judge_beats(played(draw_scores([0.5, 0.5], 3)), 0, 1, TERMS) is None
+
+
+def test_all_play_first_and_then_the_least_settled_pair() -> None:
+    scores = draw_scores([0.1, 0.8, 0.75, 0.2])
+    sizes = group_sizes("best", 4)
+    scores[:, FIRST_SEEDS - 1 :] = nan
+    assert choose_agents(played(scores), sizes, TERMS).tolist() == [0, 1, 2, 3]
+    scores[:3, FIRST_SEEDS - 1] = [0.1, 0.8, 0.75]
+    assert choose_agents(played(scores), sizes, TERMS).tolist() == [3]
+    scores[3, FIRST_SEEDS - 1] = 0.2
+    assert choose_agents(played(scores), sizes, TERMS).tolist() == [1, 2]
+    scores[1, FIRST_SEEDS] = 0.8
+    assert choose_agents(played(scores), sizes, TERMS).tolist() == [2]
+
+
+def test_scores_behind_a_gap_change_nothing() -> None:
+    scores = draw_scores([0.7, 0.5], 20)
+    scores[0, 10] = nan
+    changed = scores.copy()
+    changed[0, 11:] = 0
+    for one in (played(scores), played(changed)):
+        assert one.n_seeds.tolist() == [10, 20]
+        assert order_agents(one).tolist() == [0, 1]
+    pair = np.array([0]), np.array([1])
+    assert played(scores).evidence(*pair, 0.0) == played(changed).evidence(*pair, 0.0)
+
+
+def test_it_refuses_questions_that_it_does_not_know() -> None:
+    with pytest.raises(VerdictError, match="choose best"):
+        group_sizes("worst", 3)
+    with pytest.raises(VerdictError, match=r"1\.\.2"):
+        group_sizes("top_k", 3, k=3)
+    with pytest.raises(VerdictError, match="2 agents"):
+        group_sizes("best", 1)
