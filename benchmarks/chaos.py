@@ -1,10 +1,12 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--gpu | --all] [--on DATABASE] [--matches N] [--every S] [--seed N] [--json FILE]
+./run chaos [--gpu | --chess | --all] [--on DATABASE] [--matches N] [--every S] [--seed N]
+            [--json FILE]
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
-and their only server is killed; with --all every program is killed and stopped at random, but by a
-seed, on SQLite and on PostgreSQL.
+and their only server is killed; with --chess matches last some seconds, and what is decided is
+counted: most of it should be decided once; with --all every program is killed and stopped at
+random, but by a seed, on SQLite and on PostgreSQL.
 """
 
 import sys
@@ -19,7 +21,7 @@ from benchmarks.report import (
     whole_number,
     write_report,
 )
-from benchmarks.storm import oracle
+from benchmarks.storm import oracle, run
 from benchmarks.storm.run import Game, Weather, play
 
 DATABASES = ("sqlite", "postgres")
@@ -27,6 +29,10 @@ SEARCHES = ("alphabeta:2", "greedy", "random", "mcts:50")
 # With --all: of the matches, those played by networks and search.
 NETWORKED_SHARE = 0.2
 NODES = ("node-1", "node-2")
+# Some 350 moves a match: it lasts as long as it takes to the next kill.
+CHESS_MOVE_S = 0.01
+CHESS_NODES = tuple(f"node-{number + 1}" for number in range(run.CHESS_NODES))
+LEAST_PLAYED_ONCE = 0.8
 
 
 def choose_run(options: Namespace) -> tuple[Game, Weather]:
@@ -37,6 +43,9 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
         return game, Weather(options.every, options.seed)
     if options.gpu:
         return Game(0, 0.0, n, 6, 1024, 4), Weather(options.every, programs=("gpu-1",))
+    if options.chess:
+        game = Game(0, 0.0, n_chess=n, move_s=CHESS_MOVE_S)
+        return game, Weather(options.every, programs=CHESS_NODES)
     # 2,000 matches last a minute undisturbed on two nodes.
     game = Game(n, 0.06)
     return game, Weather(options.every, programs=NODES, broker_at=(n // 3, 2 * n // 3))
@@ -72,6 +81,13 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
             "attempts_calm": calm.record.n_attempts,
             "attempts_stormy": record.n_attempts,
         }
+    if options.chess:
+        plies = sum(len(row[-1].split()) for row in record.outcomes.values())
+        figures |= {
+            "plies": plies,
+            "decisions": stormy.n_decisions,
+            "played_once": round(plies / max(1, stormy.n_decisions), 3),
+        }
     return figures | {
         "ratings_equal": not differences,
         "kills": storm.done.total() - n_broker_kills,
@@ -85,7 +101,12 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
 def is_sound(figures: Mapping[str, Any]) -> bool:
     """Say whether nothing was lost or given up, nothing contradicts itself and nothing differs."""
     wrong = ("lost", "doubled", "void", "contradictions", "differences")
-    return figures.get("ratings_equal", True) and not any(figures.get(name) for name in wrong)
+    is_played_once = figures.get("played_once", 1.0) >= LEAST_PLAYED_ONCE
+    return (
+        is_played_once
+        and figures.get("ratings_equal", True)
+        and not any(figures.get(name) for name in wrong)
+    )
 
 
 def format_figures(figures: Mapping[str, Mapping[str, Any]]) -> str:
@@ -102,16 +123,27 @@ def main(arguments: Sequence[str]) -> int:
     parser = make_parser("chaos", "Kill processes during a tournament; lose nothing.")
     add, which = parser.add_argument, parser.add_mutually_exclusive_group()
     which.add_argument("--gpu", action="store_true", help="kill the server of networks")
+    which.add_argument("--chess", action="store_true", help="kill nodes during long matches")
     which.add_argument("--all", action="store_true", help="kill and stop every program")
     add("--on", choices=DATABASES, help="sqlite; with --all both")
-    add("--matches", type=whole_number(10), help="2000, 10000 with --gpu, 1000 with --all")
-    add("--every", type=number_of_seconds(0.1), metavar="S", help="2, 5 with --gpu, 4 with --all")
+    add(
+        "--matches",
+        type=whole_number(10),
+        help="2000, 10000 with --gpu, 200 with --chess, 1000 with --all",
+    )
+    add(
+        "--every",
+        type=number_of_seconds(0.1),
+        metavar="S",
+        help="2, 5 with --gpu, 3 with --chess, 4 with --all",
+    )
     add("--seed", type=whole_number(0), default=0, help="of the storm of --all (0)")
     options = parser.parse_args(arguments)
-    is_plain = not options.all and not options.gpu
     # Networks play 700 matches a second: fewer would be over before a few kills.
-    options.matches = options.matches or (2_000 if is_plain else 10_000 if options.gpu else 1_000)
-    options.every = options.every or (2.0 if is_plain else 5.0 if options.gpu else 4.0)
+    kinds = {"all": (1_000, 4.0), "gpu": (10_000, 5.0), "chess": (200, 3.0)}
+    usual = next((kinds[kind] for kind in kinds if getattr(options, kind)), (2_000, 2.0))
+    options.matches = options.matches or usual[0]
+    options.every = options.every or usual[1]
     databases = [options.on] if options.on else DATABASES if options.all else DATABASES[:1]
     figures = {database: measure(database, options) for database in databases}
     # Of a few programs there is one run, with all figures at the top.

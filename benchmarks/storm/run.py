@@ -20,7 +20,7 @@ from typing import NamedTuple
 import django
 import psutil
 
-from benchmarks.storm import oracle
+from benchmarks.storm import long_matches, oracle
 from benchmarks.storm.servers import OutsideServer, run_outside_servers, run_postgres
 from launcher.programs import PYTHON
 from launcher.stack import Stack, start_stack
@@ -31,6 +31,10 @@ POLL_S = 0.1
 LINE_EVERY_S = 10.0
 SHORTEST_STOP_S, LONGEST_STOP_S = 5.0, 40.0
 KINDS = ("SIGKILL", "SIGSTOP")
+# Agents of chess wait rather than compute; how often their moves are reported, in seconds.
+CHESS_SLOTS, CHESS_ACTIONS_S = 4, "1"
+# Of 2, each would live no longer than it takes to start.
+CHESS_NODES = 4
 
 
 class Act(NamedTuple):
@@ -40,7 +44,7 @@ class Act(NamedTuple):
 
 
 class Game(NamedTuple):
-    """What is played: matches of the skill game, and of connect four between these agents."""
+    """What is played: matches of the skill game, of connect four between agents, and of chess."""
 
     n_levels: int
     match_s: float
@@ -49,6 +53,13 @@ class Game(NamedTuple):
     width: int = 512
     depth: int = 2
     searches: Sequence[str] = ()
+    # Their agents count what they decide.
+    n_chess: int = 0
+    move_s: float = 0.0
+
+    @property
+    def n_matches(self) -> int:
+        return self.n_levels + self.n_networked + self.n_chess
 
 
 class Weather(NamedTuple):
@@ -144,6 +155,8 @@ class Played(NamedTuple):
     record: oracle.Record
     seconds: float
     storm: Storm | None
+    # Of the agents of chess.
+    n_decisions: int = 0
 
 
 def schedule(game: Game) -> None:
@@ -164,6 +177,9 @@ def schedule(game: Game) -> None:
             "storm-levels", "skill_game", game_parameters={"duration_s": game.match_s}
         )
         schedule_agents(board, LEVELS, game.n_levels, seed=11, **terms)
+    if game.n_chess:
+        board = open_board("storm-chess", "chess")
+        schedule_agents(board, long_matches.AGENTS, game.n_chess, seed=11, **terms)
 
 
 def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: bool) -> Played:
@@ -182,9 +198,14 @@ def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: boo
                 servers = around.enter_context(run_outside_servers(folder))
                 settings["REDIS_URL"] = servers["broker"].url
                 settings["FAST_REDIS_URL"] = servers["fast"].url
+        slots, nodes = 1, 2
+        if game.n_chess:
+            slots, nodes = CHESS_SLOTS, CHESS_NODES
+            plugins = long_matches.write_policy(folder, game.move_s)
+            settings |= {"EVALSITE_PLUGINS": str(plugins), "EVALSITE_ACTIONS_S": CHESS_ACTIONS_S}
         gpus = int(has_all or game.n_networked > 0)
         shape = start_stack(
-            folder / "var", nodes=2, slots=1, gpus=gpus, web=gpus > 0, flower=has_all,
+            folder / "var", nodes=nodes, slots=slots, gpus=gpus, web=gpus > 0, flower=has_all,
             settings=settings,
         )  # fmt: skip
         stack = around.enter_context(shape)
@@ -199,7 +220,8 @@ def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: boo
         seconds = await_end(url, game, storm, scheduler)
         # The database is read when nobody writes to it any more.
         stack.stop()
-        return Played(oracle.read_record(url), seconds, storm)
+        n_decisions = long_matches.count_decisions(folder)
+        return Played(oracle.read_record(url), seconds, storm, n_decisions)
 
 
 def make_storm(stack: Stack, servers: Mapping[str, OutsideServer], weather: Weather) -> Storm:
@@ -224,7 +246,7 @@ def await_end(
     try:
         while (now := monotonic()) < started + LIMIT_S:
             progress = oracle.read_progress(url)
-            if progress.n_planned < game.n_levels + game.n_networked:
+            if progress.n_planned < game.n_matches:
                 if scheduler.poll():
                     raise RuntimeError("the matches could not be scheduled: see above")
                 # Loading torch is no part of the play: the clock and the storm wait for it.
