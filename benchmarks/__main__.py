@@ -8,7 +8,7 @@ from importlib import import_module
 INTERRUPTED = 130
 NAMES = (
     "chaos", "comparison", "inference", "large_fields", "live", "matches", "pages", "ratings",
-    "verdicts",
+    "scores", "verdicts",
 )  # fmt: skip
 
 

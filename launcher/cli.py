@@ -89,7 +89,7 @@ PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage migrate",
     "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
-    "large_fields|comparison",
+    "large_fields|comparison|scores",
     "chaos": "play while processes are killed, and compare",
 }
 
