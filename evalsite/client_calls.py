@@ -67,6 +67,7 @@ class Operation:
         is_download = bool(self.answered) and "application/json" not in self.answered
         # A file goes as it is read: that is written by hand.
         self.is_file = "multipart/form-data" in content or is_download
+        self.is_paged = any(asked["name"] == "page_size" for asked in node.get("parameters", ()))
         self.is_plain = self.name == f"{self.noun}_{self.verb}"
         body = next(iter(content.values()))["schema"] if content else None
         self.body = types.components[find_name(body)] if body else {"properties": {}}
@@ -86,7 +87,7 @@ class Operation:
         first = [one.write() for one in arguments if self._is_positional(one)]
         named = [one.write() for one in arguments if not self._is_positional(one)]
         named.sort(key=lambda text: " = " in text)
-        named += ["page_size: int | None = None"] if self.verb == "list" else []
+        named += ["page_size: int | None = None"] if self.is_paged else []
         named += ["key: str | None = None"] if self.method == "post" else []
         signature = ", ".join(["self", *first, *(["*", *named] if named else [])])
         answer = self.find_answer() or "None"
@@ -136,7 +137,7 @@ class Operation:
     def _write_call(self, arguments: Sequence[Argument], answer: str) -> str:
         sent = [one for one in arguments if not one.sent.startswith("{")]
         members = [f'"{one.sent}": {one.name}' for one in sent]
-        members += ['"page_size": page_size'] if self.verb == "list" else []
+        members += ['"page_size": page_size'] if self.is_paged else []
         given = [f"{{{', '.join(members)}}}"] if members else []
         if self.method == "delete":
             return f"self._transport.delete({self._write_path(arguments)})"

@@ -40,9 +40,9 @@ class Calls:
         }
         return decode(kind, self._transport.post(path, given, key=key))
 
-    def _rows(self, kind: type[T], path: str, query: Mapping[str, Any]) -> Rows[T]:
+    def _rows(self, kind: type[T], path: str, query: Mapping[str, Any] | None = None) -> Rows[T]:
         """Return every row of a list in the order of the server."""
-        return Rows(self._fetch_rows(kind, path, query))
+        return Rows(self._fetch_rows(kind, path, query or {}))
 
     def _fetch_rows(self, kind: type[T], path: str, query: Mapping[str, Any]) -> Iterator[T]:
         page_query = dict(query)

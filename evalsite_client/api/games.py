@@ -70,9 +70,9 @@ class Reference:
 class Games(Calls):
     """List the games."""
 
-    def list(self, *, page_size: int | None = None) -> Rows[Game]:
+    def list(self) -> Rows[Game]:
         """Yield games, fetched page by page as they are asked for."""
-        return self._rows(Game, "games", {"page_size": page_size})
+        return self._rows(Game, "games")
 
     def get(self, game: str) -> Reference:
         """Return one game."""
