@@ -57,8 +57,8 @@ def fill(broker: Redis) -> dict[str, str]:
 
 
 def fill_games() -> dict[str, str]:
-    """Play a match of each game; return their pages in the middle of the replay."""
-    return {f"match-{name}": f"/matches/{_played(name).pk}/?step=2" for name in games.names()}
+    """Play a match of each game; return their pages after the first move: some have one alone."""
+    return {f"match-{name}": f"/matches/{_played(name).pk}/?step=1" for name in games.names()}
 
 
 def pages_of_a_board() -> dict[str, str]:
