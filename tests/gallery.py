@@ -148,6 +148,8 @@ def _pages_of_the_system(broker: Redis) -> dict[str, str]:
         quarantined_at=NOW, quarantine_reason="Its results differ from those of others."
     )
     return {
+        "games": "/games/",
+        "game": "/games/connect_four/",
         "system": "/system/",
         "health": "/health/",
         "node": f"/system/nodes/{node.pk}/",
