@@ -42,7 +42,7 @@ def describe_position(env: Any, seat: int | None) -> str:
     side = "left" if x < 0 else "right"
     return (
         f"The pole leans {abs(degrees(angle)):.1f} degrees to the {lean}, "
-        f"the cart is {abs(x):.2f} {side} of the middle."
+        f"the cart is {abs(x):.2f} to the {side} of the middle."
     )
 
 
