@@ -249,7 +249,7 @@ def test_nothing_is_read_without_a_login_where_that_is_closed(
 
 def test_other_methods_are_not_there(clients: dict[str, Client]) -> None:
     nouns = {endpoint.split("/")[1] for endpoint in EXPECTED}
-    named = dict.fromkeys(nouns | {"name", "sha256", "agent", "second", "number"}, 1)
+    named = dict.fromkeys(nouns | {"name", "sha256", "agent", "second", "number", "game"}, 1)
     for address in {endpoint.partition(" ")[2] for endpoint in EXPECTED}:
         for method in sorted(METHODS | {"options"}):
             if f"{method} {address}" not in EXPECTED:
