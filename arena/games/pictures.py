@@ -7,7 +7,6 @@ of a game can put markup of its own into a page.
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import groupby
-from math import isfinite
 from typing import Final, NamedTuple
 
 from arena.errors import PictureError
@@ -294,7 +293,8 @@ def _check_shape(shape: object) -> None:
             raise PictureError(f"{len(shape.points):,} points are more than {MAX_POINTS}")
         numbers: list[object] = [number for point in shape.points for number in point]
     else:
-        numbers = [value for name, value in shape._asdict().items() if name not in ("tint", "text")]
+        fields = zip(shape._fields, shape, strict=True)
+        numbers = [value for name, value in fields if name not in ("tint", "text")]
     for number in numbers:
         _check_number(number)
     if isinstance(shape, Text) and not (
@@ -304,5 +304,6 @@ def _check_shape(shape: object) -> None:
 
 
 def _check_number(number: object) -> None:
-    if not (isinstance(number, (int, float)) and isfinite(number) and abs(number) <= MAX_SIZE):
+    # No NaN is at most anything
+    if not (isinstance(number, (int, float)) and -MAX_SIZE <= number <= MAX_SIZE):
         raise PictureError(f"{number!r:.40} is no size or place of a picture")

@@ -1,9 +1,11 @@
 """Cells read from the rows that an engine prints, and lines of equal pieces in them."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 from arena.games.pictures import EMPTY, Cell
+
+SHADES = (("light", "dark"), ("dark", "light"))
 
 Cells = tuple[tuple[Cell, ...], ...]
 Line = tuple[tuple[int, int], ...]
@@ -17,13 +19,13 @@ def read_cells(rows: Iterable[str], pieces: str) -> Cells:
 
 def shade_checkered(cells: Cells) -> Cells:
     """Return the cells of a board in two shades, the upper left one light."""
-    return tuple(
-        tuple(
-            cell._replace(shade="dark" if (row + column) % 2 else "light")
-            for column, cell in enumerate(line)
-        )
-        for row, line in enumerate(cells)
-    )
+    return tuple(_shade_row(line, SHADES[row % 2]) for row, line in enumerate(cells))
+
+
+# From one frame of a replay to the next, most rows stay as they are.
+@lru_cache(maxsize=1024)
+def _shade_row(line: tuple[Cell, ...], shades: tuple[str, str]) -> tuple[Cell, ...]:
+    return tuple(cell._replace(shade=shades[column % 2]) for column, cell in enumerate(line))
 
 
 def mark_winners(cells: Cells, length: int) -> Cells:

@@ -66,7 +66,7 @@ class LeaderboardAdmin(OffersActs):
 
 
 class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no types
-    """Where the agents stood, as many on a page as a list has."""
+    """Where the agents stood, fewer on a page than in a list: each cell is a form field."""
 
     model = SeasonRow
     fields = (
@@ -75,7 +75,7 @@ class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no typ
     )
     readonly_fields = fields
     ordering = ("rank",)
-    per_page = 50
+    per_page = 25
     extra = 0
     can_delete = False
 

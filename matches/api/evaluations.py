@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
 from matches.api.options import PlanSerializer
-from matches.api.ratings import RatingSerializer, rank_rating
+from matches.api.ratings import RatingSerializer, format_ratings
 from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
 from matches.ledger.reporting import Report
@@ -115,8 +115,7 @@ class ReportSerializer(serializers.Serializer[Any]):
     @extend_schema_field(EntrantRatingSerializer(many=True))
     def get_ratings(self, report: Report) -> list[dict[str, Any]]:
         """Return the ratings with the rank among those who took part."""
-        rows = [rank_rating(rank, rating) for rank, rating in enumerate(report.ratings, 1)]
-        return [dict(row) for row in EntrantRatingSerializer(rows, many=True).data]
+        return format_ratings(report.ratings, EntrantRatingSerializer.Meta.fields)
 
 
 class EvaluationView(Endpoints[Tournament]):

@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework import serializers
 
 from arena.ratings.base import Z95
 from matches.api.fields import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
 from matches.store import snapshot_tables
+
+COMPUTED = ("rank", "agent", "low", "high")
+"""What is no column of a rating but made for showing it."""
 
 
 class RatingSerializer(serializers.ModelSerializer[Rating]):
@@ -106,6 +110,23 @@ def rank_rating(rank: int, rating: Rating) -> Rating:
 def serialize_ratings(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
     """Return ratings with their ranks as they are shown."""
     return [dict(row) for row in RatingSerializer(list(ratings), many=True).data]
+
+
+def format_ratings(ratings: QuerySet[Rating], fields: Sequence[str]) -> list[dict[str, Any]]:
+    """Return these fields of ratings as RatingSerializer shows them, ranked from 1 in their order.
+
+    For thousands at once: several times as fast, as no row becomes a model or a serializer.
+    """
+    stored = [name for name in fields if name not in COMPUTED]
+    rows = ratings.values_list("agent_id", "agent__name", *stored)
+    shown = []
+    for rank, (agent, name, *values) in enumerate(rows, 1):
+        row = dict(zip(stored, values, strict=True))
+        mu, reach = row["mu"], Z95 * row["sd"]
+        row |= {"rank": rank, "agent": {"id": agent, "name": name}}
+        row |= {"low": mu - reach, "high": mu + reach}
+        shown.append({field: row[field] for field in fields})
+    return shown
 
 
 def list_points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:

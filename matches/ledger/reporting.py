@@ -1,8 +1,9 @@
 """The report of a tournament: counts, reasons, ratings, accuracy."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import QuerySet
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
 from matches.ledger import pairing_warnings, reuse
@@ -39,13 +40,13 @@ class Report:
     play_s: float
     accuracy: Accuracy | None
     warning: str | None
-    ratings: Sequence[Rating]
+    ratings: QuerySet[Rating]
+    """Of those who take part, the best first."""
 
 
 def build_report(tournament: Tournament, *, now: datetime) -> Report:
     """Return the report of a tournament as it stands."""
-    entered = set(tournament.entrant_set.values_list("agent_id", flat=True))
-    ratings = [r for r in selectors.list_ratings(tournament.leaderboard) if r.agent_id in entered]
+    ratings = selectors.list_ratings_of_entrants(tournament)
     return Report(
         tournament=tournament,
         void_reasons=selectors.count_void_reasons(tournament),
@@ -72,10 +73,13 @@ def _is_rated(tournament: Tournament) -> bool:
     return board.n_settled >= max(tournament.n_done, board.n_counted) and not waiting.exists()
 
 
-def _measure_accuracy(board: Leaderboard, ratings: Sequence[Rating]) -> Accuracy | None:
+def _measure_accuracy(board: Leaderboard, ratings: QuerySet[Rating]) -> Accuracy | None:
     """Return how the ratings order the agents of the test game, whose levels are known."""
-    if board.game != SKILL_GAME or any("level" not in r.agent.parameters for r in ratings):
+    if board.game != SKILL_GAME:
         return None
-    levels = [int(rating.agent.parameters["level"]) for rating in ratings]
-    mus = [rating.mu for rating in ratings]
+    rows = list(ratings.values_list("agent__parameters", "mu"))
+    if any("level" not in parameters for parameters, _ in rows):
+        return None
+    levels = [int(parameters["level"]) for parameters, _ in rows]
+    mus = [mu for _, mu in rows]
     return Accuracy(seed_accuracy(levels, mus), strict_accuracy(levels, mus))

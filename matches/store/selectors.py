@@ -11,7 +11,6 @@ from matches.models import (
     Agent,
     Attempt,
     Checkpoint,
-    Leaderboard,
     Match,
     Order,
     Rating,
@@ -180,11 +179,11 @@ def describe_missing_for_check(*, now: datetime) -> str:
     return "" if list_alive_gpu_workers(now=now) else "a gpu worker: none is alive"
 
 
-def list_ratings(board: Leaderboard) -> Sequence[Rating]:
-    """Return the ratings of a leaderboard, the best first."""
-    return list(
-        Rating.objects.filter(leaderboard=board).select_related("agent").order_by("-mu", "agent_id")
-    )
+def list_ratings_of_entrants(tournament: Tournament) -> QuerySet[Rating]:
+    """Return the ratings of those who take part in a tournament, the best first."""
+    entered = tournament.entrant_set.values("agent")
+    ratings = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=entered)
+    return ratings.order_by("-mu", "agent_id")
 
 
 def list_matches(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:

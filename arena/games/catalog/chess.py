@@ -1,5 +1,7 @@
 """Chess with draws by repetition and by the rule of 50 moves."""
 
+from functools import lru_cache
+
 from arena.games.looks import Look
 from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
@@ -20,11 +22,13 @@ PIECES = {
 def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the board as its Forsyth-Edwards notation has it."""
     del seat
-    rows = (tuple(_read_rank(rank)) for rank in str(native).split()[0].split("/"))
+    rows = (_read_rank(rank) for rank in str(native).split()[0].split("/"))
     return Grid(shade_checkered(tuple(rows)), "abcdefgh", ROWS, SIDES, has_moving_pieces=True)
 
 
-def _read_rank(rank: str) -> list[Cell]:
+# From one frame of a replay to the next, most ranks stay as they are.
+@lru_cache(maxsize=1024)
+def _read_rank(rank: str) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for letter in rank:
         if letter.isdigit():
@@ -33,7 +37,7 @@ def _read_rank(rank: str) -> list[Cell]:
             glyph, name = PIECES[letter.lower()]
             seat = int(letter.isupper())
             cells.append(Cell(seat, glyph, name=f"{SIDES[seat].name} {name}"))
-    return cells
+    return tuple(cells)
 
 
 # The engine's bound stays (17,695 plies, what the rule of 50 moves allows): a lower one would let

@@ -1,0 +1,34 @@
+"""The report of a tournament: its ratings as the API shows each one alone."""
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.api.evaluations import EntrantRatingSerializer
+from matches.api.ratings import format_ratings, rank_rating
+from matches.models import Rating
+from matches.store import selectors
+from matches.tests import boards
+
+pytestmark = pytest.mark.django_db
+
+
+def test_ratings_made_at_once_are_shown_as_one_by_one(broker: Redis) -> None:
+    tournament = boards.played_board(n_matches=84)
+    ratings = selectors.list_ratings_of_entrants(tournament)
+    one_by_one = [
+        dict(EntrantRatingSerializer(rank_rating(rank, rating)).data)
+        for rank, rating in enumerate(ratings, 1)
+    ]
+    at_once = format_ratings(ratings, EntrantRatingSerializer.Meta.fields)
+    assert [list(row.items()) for row in at_once] == [list(row.items()) for row in one_by_one]
+
+
+def test_a_report_ranks_those_who_take_part_alone(broker: Redis, client: Client) -> None:
+    tournament = boards.played_board(n_matches=84)
+    strangers = tournament.agents.order_by("pk")[:1]
+    tournament.entrant_set.filter(agent__in=list(strangers)).delete()
+    reported = client.get(f"/api/v1/tournaments/{tournament.pk}/report/").json()["ratings"]
+    assert [row["rank"] for row in reported] == list(range(1, Rating.objects.count()))
+    mus = [row["mu"] for row in reported]
+    assert mus == sorted(mus, reverse=True)
