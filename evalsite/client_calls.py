@@ -22,7 +22,8 @@ NAMES: Final = {
     "tournaments_create": "schedule",
 }
 PLAIN_NAMES: Final = {"list": "list", "retrieve": "get", "create": "create"}
-SINGULARS: Final = {"matches": "match"}
+# Of imports another word: Python takes "import" for no name.
+SINGULARS: Final = {"matches": "match", "imports": "batch"}
 # The view says of these what its noun is, not what they do.
 DOCS: Final = {
     "list": "Yield {}, fetched page by page as they are asked for.",

@@ -25,6 +25,7 @@ from evalsite_client.api.tokens import Tokens
 from evalsite_client.api.watches import Watches
 from evalsite_client.api.workers import Workers
 from evalsite_client.errors import InputError
+from evalsite_client.imports import Imports
 from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Trajectories
 from evalsite_client.retries import Clock, Retries
 from evalsite_client.transport import Login, Transport
@@ -81,6 +82,7 @@ class Client:
         self.games = Games(transport)
         self.gates = Gates(transport)
         self.generations = Generations(transport)
+        self.imports = Imports(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
         self.outcomes = Outcomes(transport)

@@ -1,5 +1,7 @@
 """Errors of the database app; a caller that must react differently finds its own class here."""
 
+from collections.abc import Sequence
+
 
 class MatchError(Exception):
     """Root of the errors of this app."""
@@ -12,6 +14,15 @@ class BadInputError(MatchError):
         """Keep the field and say what is wrong with its value and what would be accepted."""
         self.field, self.reason = field, message
         super().__init__(f"{field}: {message}")
+
+
+class BadRowsError(BadInputError):
+    """Rows of a file are refused: `problems` names the place and the value of each. HTTP 400."""
+
+    def __init__(self, field: str, problems: Sequence[str]) -> None:
+        """Keep what is wrong, one line each."""
+        self.problems = tuple(problems)
+        super().__init__(field, "\n".join(problems))
 
 
 class NoNodeError(MatchError):

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Row
+from matches.store import selectors
 from matches.store.catalog import game_problem, game_title, is_scored_game
 from matches.store.clock import db_now
 from pages import (
@@ -111,6 +112,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "axis": axis,
         "scale": scale and json.dumps(scale),
         "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),
+        "n_imported": selectors.count_imported(board),
         "nodes": standings.count_nodes(now=now),
         "boards": _add_titles(board_list.list_first(N_RECENT_BOARDS)),
         "is_live": page == 1,

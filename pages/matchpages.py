@@ -41,6 +41,7 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "match": match,
         "board": board,
+        "imported": getattr(match.tournament, "imported", None),
         "game": game_title(board.game),
         "seats": [
             {**seat, "worth": worth.get(seat["seat"])}
@@ -127,6 +128,7 @@ def find_match(pk: int) -> Match:
     """Return a match with all that its page tells. Raises Http404."""
     matches = Match.objects.select_related(
         "tournament__leaderboard",
+        "tournament__imported",
         "outcome",
         "order",
         "voiding",

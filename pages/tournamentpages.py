@@ -28,7 +28,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a tournament: who won, progress, who beat whom, its matches in planned order by key."""
     now = db_now()
     tournaments = Tournament.objects.select_related(
-        "leaderboard", "counted", "campaign__tournament__leaderboard"
+        "leaderboard", "counted", "imported", "campaign__tournament__leaderboard"
     )
     tournament = get_object_or_404(tournaments, pk=pk)
     board = tournament.leaderboard

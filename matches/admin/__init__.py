@@ -6,6 +6,7 @@ from matches.admin import (  # noqa: F401
     audit,
     campaigns,
     checkpoints,
+    imports,
     leaderboards,
     matches,
     nodes,

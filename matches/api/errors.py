@@ -17,6 +17,7 @@ from rest_framework.views import exception_handler as default_handler
 from arena.errors import CatalogError, UnknownNameError
 from matches.errors import (
     BadInputError,
+    BadRowsError,
     BrokerError,
     ConflictError,
     ForbiddenError,
@@ -100,6 +101,8 @@ def _answer_problem(
 
 def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] | None:
     """Return field and message of every value that was refused; None for another error."""
+    if isinstance(error, BadRowsError):
+        return [{"field": error.field, "message": problem} for problem in error.problems]
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):

@@ -76,6 +76,11 @@ TABLE: Final = {
     ("leaderboard", "seasons"): _PUBLIC,
     ("season", "retrieve"): _PUBLIC,
     ("season", "rows"): _PUBLIC,
+    ("import", "list"): _PUBLIC,
+    ("import", "retrieve"): _PUBLIC,
+    # Whoever may have a leaderboard rated again may say what else it counts.
+    ("import", "create"): _CHANGES_BOARDS,
+    ("import", "strike"): _CHANGES_BOARDS,
     ("tournament", "list"): _PUBLIC,
     ("tournament", "retrieve"): _PUBLIC,
     ("tournament", "explanation"): _PUBLIC,

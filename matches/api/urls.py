@@ -13,6 +13,7 @@ from matches.api.evaluations import EvaluationView
 from matches.api.games import GameView
 from matches.api.gates import GateView
 from matches.api.generations import GenerationView
+from matches.api.imports import ImportView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.operating import AuditView
@@ -44,6 +45,7 @@ router.register("agents", AgentView)
 router.register("checkpoints", CheckpointView)
 router.register("leaderboards", LeaderboardView)
 router.register("games", GameView, basename="game")
+router.register("imports", ImportView, basename="import")
 router.register("tournaments", TournamentView)
 router.register("campaigns", CampaignView)
 router.register("evaluations", EvaluationView, basename="evaluation")

@@ -7,12 +7,13 @@ from django.db import transaction
 
 from arena.errors import ArenaError
 from arena.policies.spec import parse_policy
-from matches.errors import BadInputError
-from matches.models import Agent, Checkpoint
+from matches.errors import BadInputError, ConflictError
+from matches.models import IMPORTED, Agent, Checkpoint
 from matches.models.choices import Placement
 from matches.models.validation import find_first_refusal
 from matches.models.versions import is_same_version, short_version
 from matches.store import selectors
+from matches.store.catalog import policy_problem
 
 MAX_NAME = 120
 
@@ -108,7 +109,9 @@ def retire_agent(agent: Agent) -> None:
 
 
 def unretire_agent(agent: Agent) -> None:
-    """Enter an agent in tournaments again."""
+    """Enter an agent in tournaments again. Raises ConflictError for one that nothing can play."""
+    if agent.policy == IMPORTED:
+        raise ConflictError(f"{agent.name!r} stays retired: {policy_problem(IMPORTED)}")
     _set_retired(agent, is_retired=False)
 
 

@@ -72,6 +72,7 @@ def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
         seed=tournament.seed,
         is_rated=True,
         faults__isnull=True,
+        imported__isnull=True,
         move_s=tournament.move_s,
         match_s=tournament.match_s,
     ).exclude(pk=tournament.pk)

@@ -1,7 +1,7 @@
 """Schedule, pause, resume, extend and cancel tournaments."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
@@ -21,11 +21,13 @@ from matches.ledger.code_versions import (
     describe_outdated_board,
 )
 from matches.models import (
+    IMPORTED,
     Agent,
     BegunMatch,
     Campaign,
     Checkpoint,
     Entrant,
+    ImportBatch,
     Leaderboard,
     Match,
     Order,
@@ -37,7 +39,7 @@ from matches.models.validation import find_first_refusal
 from matches.plans import TournamentPlan
 from matches.store import selectors
 from matches.store.bulk import among
-from matches.store.catalog import game_problem
+from matches.store.catalog import game_problem, policy_problem
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
 _STATES = Tournament.State
@@ -135,13 +137,20 @@ def check_agents(
         named = f"{', '.join(twice[:MOST_NAMED])}{' and more' if twice[MOST_NAMED:] else ''}"
         raise BadInputError("agents", f"self-play is not rated: {named} entered twice")
     for agent in agents:
-        if agent.is_retired:
-            raise BadInputError("agents", f"{agent.name!r} is retired")
-        if agent.quarantined_at is not None:
-            raise BadInputError("agents", f"{agent.name!r} is in quarantine: release it first")
+        if refusal := _describe_absence(agent):
+            raise BadInputError("agents", f"{agent.name!r} {refusal}")
     entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
     refuse_unusable(entered)
     refuse_outdated(entered)
+
+
+def _describe_absence(agent: Agent) -> str:
+    """Return why an agent may enter no tournament now; empty when it may."""
+    if agent.policy == IMPORTED:
+        return f"cannot enter: {policy_problem(IMPORTED)}"
+    if agent.is_retired:
+        return "is retired"
+    return "" if agent.quarantined_at is None else "is in quarantine: release it first"
 
 
 def check_field(plan: TournamentPlan, leaderboard: Leaderboard, n_agents: int) -> None:
@@ -266,10 +275,11 @@ def extend_tournament(tournament: Tournament, n_matches: int) -> None:
     """Let a tournament have so many matches in all; one that was done goes on.
 
     As many as it has changes nothing. Raises BadInputError for fewer or too many, ConflictError
-    when it is cancelled.
+    when it is cancelled or was imported.
     """
     if n_matches > MAX_MATCHES:
         raise BadInputError("n_matches", f"at most {MAX_MATCHES} can be played, got {n_matches}")
+    refuse_imported([tournament.pk])
     going_on = Case(
         When(state__in=(_STATES.RUNNING, _STATES.DONE), then=Value(_STATES.PLANNING.value)),
         default=F("state"),
@@ -290,6 +300,13 @@ def extend_tournament(tournament: Tournament, n_matches: int) -> None:
             advice = f"it has {tournament.n_matches} matches: say how many it shall have in all"
             raise BadInputError("n_matches", f"{advice}, got {n_matches}")
     transaction.on_commit(dispatch.wake_planner)
+
+
+def refuse_imported(tournaments: Collection[int]) -> None:
+    """Raise ConflictError where the matches of one of these tournaments were played elsewhere."""
+    batch = ImportBatch.objects.filter(tournament__in=tournaments).first()
+    if batch is not None:
+        raise ConflictError(f"{batch}: its matches were played elsewhere, and are played by nobody")
 
 
 def _move_state(

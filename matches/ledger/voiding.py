@@ -16,7 +16,7 @@ from matches import dispatch
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning
 from matches.ledger.planning import Planned
-from matches.ledger.tournaments import finish_if_closed
+from matches.ledger.tournaments import finish_if_closed, refuse_imported
 from matches.models import (
     Leaderboard,
     Match,
@@ -114,6 +114,7 @@ def requeue_matches(
     for row in rows:
         if row.state != Match.State.VOID:
             raise ConflictError(f"match {row.pk} is {row.state}: declare it void first")
+    refuse_imported({row.tournament for row in rows})
     owners = Tournament.objects.filter(pk__in=among(sorted({row.tournament for row in rows})))
     for tournament in owners.filter(state=_STATES.CANCELLED)[:1]:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")

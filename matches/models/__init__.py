@@ -7,6 +7,7 @@ from matches.models.audit import AuditRow
 from matches.models.begun import BegunMatch
 from matches.models.campaign import Alarm, Campaign, CampaignPoint
 from matches.models.checkpoint import Checkpoint
+from matches.models.imported import IMPORTED, ImportBatch, ImportedKey
 from matches.models.leaderboard import Leaderboard
 from matches.models.match import Match, Replacement, Seat, Voiding
 from matches.models.order import Order
@@ -22,6 +23,7 @@ from matches.models.usage import DayCost, SystemMinute
 from matches.models.worker import NodeKey, RecorderMark, Worker
 
 __all__ = [
+    "IMPORTED",
     "Agent",
     "Alarm",
     "Attempt",
@@ -34,6 +36,8 @@ __all__ = [
     "Entrant",
     "EntrantCount",
     "IdempotencyKey",
+    "ImportBatch",
+    "ImportedKey",
     "Leaderboard",
     "Match",
     "MeetingCount",

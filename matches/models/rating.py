@@ -57,7 +57,7 @@ class PairCount(models.Model):
     n_draws = models.PositiveBigIntegerField(default=0)
     n_second_wins = models.PositiveBigIntegerField(default=0)
     # Of those: what was played on another leaderboard and is counted as evidence there, and what a
-    # time limit decided, which says nothing where the limits are others.
+    # time limit decided or what was imported, which says nothing where other limits hold.
     n_first_wins_copied = models.PositiveBigIntegerField(default=0, db_default=0)
     n_draws_copied = models.PositiveBigIntegerField(default=0, db_default=0)
     n_second_wins_copied = models.PositiveBigIntegerField(default=0, db_default=0)

@@ -12,7 +12,7 @@ from arena.games import registry as games
 from arena.messages import Reason
 from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.teams import NO_TEAMS, Teams, are_mates
-from matches.models import Leaderboard, PairCount, TeamCount
+from matches.models import IMPORTED, Leaderboard, PairCount, TeamCount
 from matches.models.match import join_numbers, parse_numbers
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.bulk import add_to_rows
@@ -43,8 +43,10 @@ class Result(NamedTuple):
 
     @property
     def is_limited(self) -> bool:
-        """Whether a time limit decided it."""
-        return self.guilty_seat >= 0 and self.reason == Reason.TIMEOUT.value
+        """Whether it says nothing elsewhere: a time limit decided it, or it was imported."""
+        if self.guilty_seat < 0:
+            return self.reason == IMPORTED
+        return self.reason == Reason.TIMEOUT.value
 
 
 @dataclass

@@ -3,7 +3,8 @@
 Comparable are results of one game with the same parameters, opening plies and version of the rules,
 on leaderboards that are listed and rated, without emulated faults. Time limits are not seen by the
 agents, so a result says the same under any of them, unless a limit decided it: a forfeit by
-time-out counts on its own leaderboard only. A match whose outcome was taken over from another
+time-out counts on its own leaderboard only. So does a result that was imported, as nobody here
+knows how it was played. A match whose outcome was taken over from another
 leaderboard counts there only, so nothing counts twice. Each leaderboard adds its present season. In
 games of teams it is the sides that are rated, and in games of one seat the blocks of a leaderboard:
 there the own leaderboard alone is asked.
@@ -26,7 +27,7 @@ from arena.games import registry as games
 from arena.messages import Reason
 from arena.pairing.base import COUPLE
 from arena.ratings.counts import PairCounts
-from matches.models import Leaderboard, PairCount, Rating, Score, Tournament
+from matches.models import IMPORTED, Leaderboard, PairCount, Rating, Score, Tournament
 from matches.models.validation import check_game
 from matches.ratings.closed_prefix import NOTHING_LATE, Late, find_late_results
 from matches.ratings.fitting import PAIR_COUNTERS
@@ -191,9 +192,9 @@ def _game_parameters(board: Leaderboard) -> Mapping[str, object]:
 
 
 def is_limited_elsewhere(leaderboard: Leaderboard) -> Q:
-    """Return the condition of matches elsewhere that a time limit decided."""
+    """Return the condition of matches elsewhere that a time limit decided, and imported ones."""
     timed_out = Q(outcome__is_forfeit=True, outcome__reason=Reason.TIMEOUT.value)
-    return timed_out & ~Q(leaderboard=leaderboard)
+    return (timed_out | Q(outcome__reason=IMPORTED)) & ~Q(leaderboard=leaderboard)
 
 
 def read_results(

@@ -8,6 +8,7 @@ from arena.errors import ArenaError, UnknownNameError
 from arena.games import registry as games
 from arena.games.reference import Reference, describe_game
 from arena.policies import registry as policies
+from matches.models import IMPORTED
 
 
 def game_title(game: str) -> str:
@@ -28,6 +29,8 @@ def is_scored_game(game: str) -> bool:
 
 def policy_title(policy: str) -> str:
     """Return the title of a policy kind; its id, marked, where its file cannot be used here."""
+    if policy == IMPORTED:
+        return "Imported: known by its results alone"
     try:
         return policies.get(policy).title
     except ArenaError:
@@ -41,6 +44,8 @@ def game_problem(game: str) -> str:
 
 def policy_problem(policy: str) -> str:
     """Return why a policy kind cannot be used here and what to do; empty when it can."""
+    if policy == IMPORTED:
+        return "it is known by imported results alone: nothing here can play it"
     return _describe_problem(policies.get, policy)
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 
 from matches.models import (
     Agent,
     Attempt,
     Checkpoint,
+    ImportBatch,
+    Leaderboard,
     Match,
     Order,
     Rating,
@@ -207,6 +209,16 @@ def filter_matches(tournament: int, *, state: str = "") -> QuerySet[Match]:
     # Pending ones by their leaderboard, among the open ones in planned order.
     board = Tournament.objects.filter(pk=tournament).values("leaderboard")
     return matches.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
+
+
+def count_imported(board: Leaderboard) -> int:
+    """Return how many results of the present season of a leaderboard were played elsewhere."""
+    matches = Match.objects.filter(tournament=OuterRef("tournament")).order_by("sequence")
+    batches = ImportBatch.objects.filter(leaderboard=board, struck_at=None)
+    of_season = batches.alias(first=Subquery(matches.values("sequence")[:1])).filter(
+        first__gte=board.season_first_sequence
+    )
+    return int(of_season.aggregate(n=Sum("tournament__n_done"))["n"] or 0)
 
 
 def list_open_orders(tournament: int) -> list[int]:

@@ -14,7 +14,7 @@ from redis import Redis
 from matches.access import tokens
 from matches.api.permissions import TABLE
 from matches.api.urls import router
-from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
+from matches.models import ImportBatch, Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.tests import boards, callers, factories, operating
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +58,10 @@ EXPECTED = {
     "post /checkpoints/": SUBMITS,
     "get /checkpoints/{sha256}/": "404 404 404 404 404 404 401",
     "get /checkpoints/{sha256}/link/": "401 403 403 403 404 404 401",
+    "get /imports/": ALL,
+    "post /imports/": REASON,
+    "get /imports/{pk}/": ALL,
+    "post /imports/{pk}/strike/": REASON,
     "get /leaderboards/": ALL,
     "post /leaderboards/": SUBMITS,
     "post /gates/": SUBMITS,
@@ -184,6 +188,13 @@ def parts(broker: Redis) -> dict[str, Any]:
     return {
         **operated,
         "agents": first.pk,
+        "imports": ImportBatch.objects.create(
+            leaderboard=played.leaderboard,
+            tournament=played,
+            file_name="games.csv",
+            n_rows=0,
+            created_at=timezone.now(),
+        ).pk,
         "tournaments": tournament.pk,
         # A watch is judged by the campaign of a checkpoint.
         "watches": operated["campaigns"],
@@ -225,7 +236,7 @@ def test_each_caller_is_answered_as_the_table_says(
     if address == "/tokens/{pk}/":
         parts["tokens"] = TokenAccess.objects.get(name="former").pk
     body = {"content_type": "application/json", "data": "{}"} if method == "post" else {}
-    if endpoint == "post /checkpoints/":
+    if endpoint in ("post /checkpoints/", "post /imports/"):
         body = {}
     answered = {
         name: getattr(clients[name], method)(_address(address, parts), **body).status_code

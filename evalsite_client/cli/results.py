@@ -1,0 +1,110 @@
+"""`evalsite results`: put results that were played elsewhere on a leaderboard, strike them."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from typing import Final
+
+from evalsite_client.cli.options import (
+    add_command,
+    add_limit,
+    add_reason,
+    page_size,
+    read_path,
+    read_whole,
+    take_rows,
+)
+from evalsite_client.cli.show import Answer, format_table
+from evalsite_client.client import Client
+
+PARTS: Final = ("first", "second", "result", "key")
+HEAD: Final = ("id", "leaderboard", "file", "results", "known", "state", "by", "at")
+
+
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    listed = add_command(
+        commands,
+        "results",
+        show_imports,
+        examples="  evalsite results import games.csv --board chess --column first=White\n"
+        "  evalsite results --board chess\n"
+        '  evalsite results strike 3 --reason "the wrong file"',
+    )
+    listed.add_argument("-l", "--board", help="those of one leaderboard")
+    add_limit(listed)
+    actions = listed.add_subparsers(metavar="ACTION")
+    _add_import(actions)
+    struck = add_command(actions, "strike", strike_import)
+    struck.add_argument("id", type=read_whole(1), metavar="ID", help="of the import")
+    add_reason(struck, is_required=True)
+
+
+def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
+    made = add_command(
+        actions,
+        "import",
+        import_file,
+        examples="  evalsite results import games.csv --board chess\n"
+        "  evalsite results import games.parquet --board chess --column first=white "
+        "--column second=black --column key=game_id\n"
+        "  evalsite results import games.pgn --board chess --new-agents",
+    )
+    made.add_argument("file", type=read_path, metavar="FILE", help=".csv, .parquet or .pgn")
+    made.add_argument("-l", "--board", required=True, help="the leaderboard")
+    made.add_argument(
+        "--column",
+        type=read_column,
+        action="append",
+        default=[],
+        metavar="PART=NAME",
+        help=f"the column (in PGN the tag) that holds a part of a row: {', '.join(PARTS)}; "
+        "first may also be called white or player1, second black or player2, result score. "
+        "With a key a row is known again in any file, else by its file and place",
+    )
+    made.add_argument("--form", choices=("csv", "parquet", "pgn"), default="", help="as FILE ends")
+    made.add_argument(
+        "--new-agents",
+        action="store_true",
+        help="names that are no agents of the game become imported ones: rated, never played",
+    )
+
+
+def read_column(text: str) -> tuple[str, str]:
+    """Return part and column of PART=NAME."""
+    part, equals, name = text.partition("=")
+    if not equals or not name or part not in PARTS:
+        raise ArgumentTypeError(f"{text!r} is not PART=NAME with PART one of {', '.join(PARTS)}")
+    return part, name
+
+
+def import_file(client: Client, options: Namespace) -> Answer:
+    """Put the results of a file on a leaderboard; the same file again changes nothing."""
+    made = client.imports.upload(
+        options.file,
+        leaderboard=options.board,
+        columns=dict(options.column),
+        form=options.form,
+        adds_agents=options.new_agents,
+    )
+    known = made.n_rows - made.n_new
+    text = f"import {made.id}: {made.n_new:,} new results on {made.leaderboard}"
+    text += f", {known:,} were there before" if known else ""
+    text += f", {made.n_new_agents:,} new agents" if made.n_new and made.n_new_agents else ""
+    return Answer(made, text)
+
+
+def show_imports(client: Client, options: Namespace) -> Answer:
+    """List files of results that were played elsewhere, the newest first."""
+    imports = client.imports.list(leaderboard=options.board, page_size=page_size(options))
+    found = take_rows(imports, options)
+    rows = [
+        (i.id, i.leaderboard, i.file_name, i.n_rows, i.n_known, i.state, i.actor, i.created_at)
+        for i in found
+    ]
+    return Answer(found, format_table(HEAD, rows))
+
+
+def strike_import(client: Client, options: Namespace) -> Answer:
+    """Let all results of an import count no more; its leaderboard is rated as without them."""
+    struck = client.imports.strike(options.id, reason=options.reason)
+    text = f"import {struck.id} is struck: {struck.n_struck:,} results of {struck.leaderboard} less"
+    return Answer(struck, text)

@@ -1,0 +1,217 @@
+"""Put results that were played elsewhere on a leaderboard: all of a file, or nothing of it.
+
+A row is known again by its key, where the file has such a column; else by its file and its place
+there, for the same two names and the same result may well come twice. So the same file twice
+changes nothing, with keys also a longer one adds only what is new.
+
+The file is checked before the first row is written. Then rows go in slices, a transaction each:
+one for all would hold the write lock of SQLite for a minute. What a lost process leaves half done
+goes on where it stopped when the same file comes again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from django.db import IntegrityError, transaction
+
+from arena.checkpoints import MAX_BYTES, hash_file
+from arena.games import registry as games
+from arena.pairing.base import COUPLE
+from matches.errors import BadInputError, ConflictError
+from matches.ledger.imported.checking import (
+    Sheet,
+    find_agents,
+    find_known_rows,
+    read_sheet,
+    refuse_unknown_agents,
+)
+from matches.ledger.imported.columns import RANKS
+from matches.ledger.imported.readers import open_results
+from matches.ledger.imported.writing import write_rows
+from matches.ledger.tournaments import enter_agents
+from matches.models import (
+    IMPORTED,
+    Agent,
+    Entrant,
+    ImportBatch,
+    ImportedKey,
+    Leaderboard,
+    Tournament,
+)
+from matches.store import auditing
+from matches.store.auditing import Actor
+from matches.store.catalog import game_problem
+
+_AT_ONCE: Final = 500
+_MAX_NAME: Final = 120
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A file as it was sent. columns: by part of a row, where the usual names do not hold.
+
+    adds_agents: whether names that are no agents of the game become imported ones, which are rated
+    and never played.
+    """
+
+    path: Path
+    name: str
+    form: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    adds_agents: bool = False
+
+
+class Imported(NamedTuple):
+    """The batch that holds the rows of a file, and how many of them are new."""
+
+    batch: ImportBatch
+    n_new: int
+
+
+class Checked(NamedTuple):
+    """A file whose rows may be written: its agents that are here, and the rows that are."""
+
+    sheet: Sheet
+    agents: Mapping[str, int]
+    known: set[int]
+
+
+def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetime) -> Imported:
+    """Return the batch that holds the results of a file; its new rows are on the leaderboard.
+
+    Raises BadInputError and BadRowsError, and then nothing is imported; ConflictError where another
+    call imports the same.
+    """
+    _check_board(board)
+    if sent.path.stat().st_size > MAX_BYTES:
+        raise BadInputError("file", f"it has more than {MAX_BYTES:,} bytes: split it")
+    sha256 = hash_file(sent.path)
+    before = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
+    if before is not None and before.finished_at is not None:
+        return Imported(before, 0)
+    columns = sent.columns if before is None else before.columns
+    opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
+    sheet = read_sheet(opened)
+    checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
+    if before is None and len(checked.known) == len(sheet):
+        return Imported(_find_batch_of(board, sheet), 0)
+    batch = before or _begin_batch(board, sent, checked, sha256=sha256, actor=actor, now=now)
+    # Those that were added are agents now.
+    ids = _list_ids(sheet, find_agents(sheet, game=board.game))
+    start = 0 if sheet.keys else batch.tournament.n_planned
+    rows = [row for row in range(start, len(sheet)) if row not in checked.known]
+    return Imported(batch, write_rows(batch, sheet, ids, rows, now=now))
+
+
+def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Checked:
+    """Compare a file with what is here. Raises BadRowsError."""
+    agents = find_agents(sheet, game=board.game)
+    if not adds_agents:
+        refuse_unknown_agents(sheet, agents, game=board.game)
+    ids = _list_ids(sheet, agents)
+    known = find_known_rows(sheet, board.pk, ids, RANKS) if sheet.keys else set()
+    return Checked(sheet, agents, known)
+
+
+def _check_board(board: Leaderboard) -> None:
+    """Raise BadInputError for a leaderboard that takes no results of two."""
+    refusal = game_problem(board.game)
+    if not refusal and not board.is_rated:
+        refusal = "it is not rated"
+    if not refusal and (spec := games.get(board.game).spec).n_seats != COUPLE:
+        refusal = f"{board.game} is of {spec.n_seats} seats, and results of two can be imported"
+    if refusal:
+        raise BadInputError("leaderboard", f"{board.name!r}: {refusal}")
+
+
+def _list_ids(sheet: Sheet, agents: Mapping[str, int]) -> list[str]:
+    """Return the id of each agent of the file by its place, as a lineup has it; 0: not there."""
+    ids = ["0"] * len(sheet.named_at)
+    for name, place in sheet.names.items():
+        if name in agents:
+            ids[place] = str(agents[name])
+    return ids
+
+
+def _find_batch_of(board: Leaderboard, sheet: Sheet) -> ImportBatch:
+    """Return the batch of the first key of a file all of whose keys are known."""
+    first = ImportedKey.objects.get(leaderboard=board, key=next(iter(sheet.keys)))
+    return ImportBatch.objects.get(tournament__matches=first.match_id)
+
+
+@transaction.atomic
+def _begin_batch(
+    board: Leaderboard, sent: Sent, checked: Checked, *, sha256: str, actor: Actor, now: datetime
+) -> ImportBatch:
+    """Return a new batch with its tournament and entrants, before any of its rows."""
+    sheet, agents, known = checked
+    new_names = sorted({name.strip() for name in sheet.names} - set(agents))
+    Agent.objects.bulk_create(
+        (
+            # Retired: it is offered to no tournament. Nothing here can play it.
+            Agent(name=name, game=board.game, policy=IMPORTED, is_retired=True)
+            for name in new_names
+        ),
+        batch_size=_AT_ONCE,
+    )
+    tournament = Tournament.objects.create(
+        leaderboard=board,
+        name=f"import of {sent.name}"[:_MAX_NAME],
+        n_matches=len(sheet) - len(known),
+        rules_version=games.get(board.game).spec.rules_version,
+        state=Tournament.State.RUNNING,
+        started_at=now,
+    )
+    entered = _list_entrants(sheet, board)
+    Entrant.objects.bulk_create(
+        (
+            Entrant(tournament=tournament, agent=agent, position=position)
+            for position, agent in enumerate(entered)
+        ),
+        batch_size=_AT_ONCE,
+    )
+    enter_agents(board, entered)
+    batch = _insert_batch(
+        ImportBatch(
+            leaderboard=board,
+            tournament=tournament,
+            file_name=sent.name[-200:],
+            sha256=sha256,
+            columns=sheet.columns._asdict(),
+            n_rows=len(sheet),
+            n_known=len(known),
+            n_new_agents=len(new_names),
+            actor=actor.name,
+            created_at=now,
+        )
+    )
+    touched = {"n_rows": len(sheet), "n_known": len(known), "n_new_agents": len(new_names)}
+    auditing.add_audit_row(
+        "results.import",
+        actor=actor,
+        targets=[batch],
+        reason="",
+        touched={"leaderboard": board.name, **touched},
+        now=now,
+    )
+    return batch
+
+
+def _list_entrants(sheet: Sheet, board: Leaderboard) -> list[Agent]:
+    """Return the agents that a file names, in the order in which it does."""
+    ids = find_agents(sheet, game=board.game)
+    placed = {sheet.names[name]: pk for name, pk in ids.items()}
+    return [Agent(pk=placed[place]) for place in sorted(placed)]
+
+
+def _insert_batch(batch: ImportBatch) -> ImportBatch:
+    try:
+        # A savepoint: PostgreSQL gives up the whole transaction else.
+        with transaction.atomic():
+            batch.save()
+    except IntegrityError as error:
+        raise ConflictError(f"{batch.file_name} is being imported by another call") from error
+    return batch

@@ -1,0 +1,183 @@
+"""Files of results: what is read of each form, and how a wrong cell is named."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from matches.errors import BadInputError, BadRowsError
+from matches.ledger.imported import checking
+from matches.ledger.imported.checking import Sheet, read_sheet
+from matches.ledger.imported.columns import DRAW, FIRST_WINS, SECOND_WINS
+from matches.ledger.imported.readers import open_results
+
+HEAD = b"first,second,result,key\n"
+GOOD = b"ada,bob,1-0,g1\n"
+PGN = """\
+[Event "Cup"]
+[White "Ada, A."]
+[Black "Bob \\"B\\" B."]
+[Result "1-0"]
+
+1. e4 {[%clk 0:03:00] begins
+[a comment line]} e5 1-0
+
+[White "Cyd"]
+[Black "Ada, A."]
+[Result "1/2-1/2"]
+
+1/2-1/2
+
+[White "Cyd"]
+[Black "Dan"]
+[Result "0-1"]
+"""
+
+
+def _read(
+    folder: Path, content: bytes, name: str = "games.csv", mapped: Mapping[str, str] | None = None
+) -> Sheet:
+    path = folder / name
+    path.write_bytes(content)
+    return read_sheet(open_results(path, name=name, form="", mapped=mapped or {}))
+
+
+def _list_rows(sheet: Sheet) -> list[tuple[str, str, int]]:
+    names = {place: name.strip() for name, place in sheet.names.items()}
+    rows = zip(sheet.first, sheet.second, sheet.result, strict=True)
+    return [(names[first], names[second], result) for first, second, result in rows]
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        (b"ada,bob\n", "line 3, it has 2 cells, the head has 4"),
+        (b"ada,bob,1-0,g2,more\n", "line 3, it has 5 cells, the head has 4"),
+        (b",bob,1-0,g2\n", "line 3, column 'first', value '': name the agent"),
+        (b"ada,  ,1-0,g2\n", "line 3, column 'second', value '  ': name the agent"),
+        (b"a\x07a,bob,1-0,g2\n", "column 'first', value 'a\\x07a': a name has printable"),
+        (b"a" * 121 + b",bob,1-0,g2\n", "has at most 120 characters, it has 121"),
+        (b"bob, bob,1-0,g2\n", "line 3, column 'second', value ' bob': an agent that meets itself"),
+        (b"ada,bob,,g2\n", "line 3, column 'result', value '': must be 1-0, 0-1 or 1/2-1/2"),
+        (b"ada,bob,2-0,g2\n", "line 3, column 'result', value '2-0': must be 1-0"),
+        (b"ada,bob,nan,g2\n", "line 3, column 'result', value 'nan': must be 1-0"),
+        (b"ada,bob,*,g2\n", "line 3, column 'result', value '*': the game is not over"),
+        (b"ada,bob,1-0, \n", "line 3, column 'key', value ' ': each row needs a key"),
+        (b"ada,bob,0-1,g1\n", "line 3, column 'key', value 'g1': line 2 has it already"),
+        (b"ada,bob,1-0," + b"k" * 101 + b"\n", "a key has 1 to 100 printable characters"),
+        (b'ada,"bob"s,1-0,g2\n', "line 3, it is no CSV"),
+        (b"ad\xe9,bob,1-0,g2\n", "line 3: b'\\xe9,bob,1-' is no UTF-8"),
+    ],
+)
+def test_a_wrong_row_is_named_by_line_column_and_value(
+    tmp_path: Path, row: bytes, named: str
+) -> None:
+    with pytest.raises(BadInputError) as refused:
+        _read(tmp_path, HEAD + GOOD + row)
+    assert named in str(refused.value)
+
+
+def test_all_wrong_rows_are_named_up_to_some_and_the_rest_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "MOST_NAMED", 2)
+    rows = b"ada,bob,x,g2\nada,bob,y,g3\nada,bob,z,g4\n"
+    with pytest.raises(BadRowsError) as refused:
+        _read(tmp_path, HEAD + rows)
+    first, second, rest = refused.value.problems
+    assert ("line 2" in first, "line 3" in second) == (True, True)
+    assert rest == "and 1 more; nothing was imported"
+
+
+@pytest.mark.parametrize(
+    ("head", "mapped", "words"),
+    [
+        (b"white,result\n", {}, "no column 'second' or 'black' or 'player1'"),
+        (b"first,second,result,result\n", {}, "line 1, column 'result': it is there twice"),
+        (b"first,second,result\n", {"first": "White"}, "first=White: the columns are 'first'"),
+        (b"first,second,result\n", {"elo": "first"}, "'elo' is no part of a row"),
+        (b"", {}, "line 1: no column 'first'"),
+    ],
+)
+def test_a_head_that_lacks_a_column_says_which(
+    tmp_path: Path, head: bytes, mapped: Mapping[str, str], words: str
+) -> None:
+    with pytest.raises(BadInputError) as refused:
+        _read(tmp_path, head, mapped=mapped)
+    assert words.replace("player1", "player2") in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["games.txt", "games"])
+def test_a_file_of_another_form_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInputError, match=r"does not end in one of csv, parquet, pgn"):
+        _read(tmp_path, HEAD + GOOD, name)
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="it has no row"):
+        _read(tmp_path, HEAD)
+
+
+@pytest.mark.parametrize(
+    ("content", "mapped"),
+    [
+        (b"White;Black;Score\nada;bob;1\nbob;ada;.5\n\nada;bob;0\n", {}),
+        (b"\xef\xbb\xbffirst\tsecond\tresult\nada\tbob\twin\nbob\tada\tDraw\nada\tbob\tL\n", {}),
+        (
+            b"who,result,against\nada,1.0,bob\nbob,1/2-1/2,ada\nada,0-1,bob\n",
+            {"first": "who", "second": "against"},
+        ),
+    ],
+)
+def test_tables_are_read_as_they_are_written(
+    tmp_path: Path, content: bytes, mapped: Mapping[str, str]
+) -> None:
+    rows = _list_rows(_read(tmp_path, content, mapped=mapped))
+    assert rows == [
+        ("ada", "bob", FIRST_WINS),
+        ("bob", "ada", DRAW),
+        ("ada", "bob", SECOND_WINS),
+    ]
+
+
+@pytest.mark.parametrize("scores", [[1.0, 0.5, 0.0], ["1-0", "1/2-1/2", "0-1"]])
+def test_parquet_is_read_a_piece_at_a_time(tmp_path: Path, scores: Sequence[object]) -> None:
+    path = tmp_path / "games.parquet"
+    table = {"first": ["a", "b", "a"], "second": ["b", "a", "b"], "score": scores, "elo": [1, 2, 3]}
+    pq.write_table(pa.table(table), path)
+    rows = _list_rows(read_sheet(open_results(path, name=path.name, form="", mapped={})))
+    assert [result for *_, result in rows] == [FIRST_WINS, DRAW, SECOND_WINS]
+
+
+def test_a_wrong_value_of_parquet_is_named_by_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "games.parquet"
+    pq.write_table(pa.table({"first": ["a", None], "second": ["b", "b"], "result": [1, 2]}), path)
+    with pytest.raises(BadRowsError) as refused:
+        read_sheet(open_results(path, name=path.name, form="", mapped={}))
+    assert refused.value.problems == (
+        "row 2, column 'first', value '': name the agent",
+        "row 2, column 'result', value '2': must be 1-0, 0-1 or 1/2-1/2, "
+        "or the points of the first: 1, 0 or 0.5",
+    )
+
+
+def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="it is no Parquet file"):
+        _read(tmp_path, b"PAR1", "games.parquet")
+
+
+def test_games_of_pgn_are_read_by_their_tags(tmp_path: Path) -> None:
+    sheet = _read(tmp_path, PGN.encode(), "games.pgn")
+    assert _list_rows(sheet) == [
+        ("Ada, A.", 'Bob "B" B.', FIRST_WINS),
+        ("Cyd", "Ada, A.", DRAW),
+        ("Cyd", "Dan", SECOND_WINS),
+    ]
+    assert list(sheet.lines) == [1, 9, 15]
+
+
+def test_a_tag_that_a_game_lacks_is_named_by_the_line_where_it_begins(tmp_path: Path) -> None:
+    with pytest.raises(BadRowsError, match="line 9, column 'Event', value ''"):
+        _read(tmp_path, PGN.encode(), "games.pgn", {"key": "Event"})
