@@ -7,8 +7,8 @@ from importlib import import_module
 
 INTERRUPTED = 130
 NAMES = (
-    "chaos", "comparison", "inference", "large_fields", "live", "matches", "pages", "ratings",
-    "scores", "verdicts",
+    "chaos", "comparison", "imports", "inference", "large_fields", "live", "matches", "pages",
+    "ratings", "scores", "verdicts",
 )  # fmt: skip
 
 
