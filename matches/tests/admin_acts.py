@@ -33,6 +33,7 @@ from matches.plans import CampaignPlan
 from matches.store.auditing import CONTROL
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
+from matches.tests.imported import imported_batch
 
 
 class Case(NamedTuple):
@@ -196,6 +197,10 @@ CASES = (
     Case(
         *("match", "requeue", _void_match, REASON, "void: operator"),
         lambda row: Replacement.objects.filter(replaced=row.pk).exists(),
+    ),
+    Case(
+        *("importbatch", "strike", imported_batch, REASON, "3 results of games.csv count no more"),
+        lambda row: fresh(row).struck_at is not None,
     ),
     Case(
         *("leaderboard", "rerate", a_board, REASON, "42 outcomes of 7 agents"),

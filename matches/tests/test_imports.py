@@ -101,7 +101,7 @@ def test_the_rows_of_a_file_are_matches_that_are_over_and_rated(
     board.refresh_from_db()
     assert (board.n_counted, board.n_settled) == (3, 3)
     assert not Uncounted.objects.exists()
-    audit = AuditRow.objects.get(action="results.import")
+    audit = AuditRow.objects.get(action="importbatch.import")
     assert (audit.actor, audit.touched["n_rows"]) == ("anna", 3)
 
 
@@ -221,7 +221,7 @@ def test_a_struck_import_leaves_the_ratings_as_they_were_to_the_last_bit(
     assert (board.results_hash, board.n_counted) == (hash_before, 12)
     assert Outcome.objects.filter(reason=IMPORTED).count() == 10
     assert Match.objects.filter(state="void").count() == 10
-    audit = AuditRow.objects.get(action="results.strike")
+    audit = AuditRow.objects.get(action="importbatch.strike")
     assert (audit.reason, audit.target_id) == ("a wrong file", batch.pk)
 
 
@@ -232,7 +232,7 @@ def test_striking_twice_changes_nothing_and_the_file_may_come_again(
     path = write([(*row, f"game-{number}") for number, row in enumerate(ROWS)], head)
     batch, _ = _import(board, path)
     assert (_strike(batch), _strike(batch)) == (3, 0)
-    assert AuditRow.objects.filter(action="results.strike").count() == 1
+    assert AuditRow.objects.filter(action="importbatch.strike").count() == 1
     assert not ImportedKey.objects.exists()
     assert _import(board, path).n_new == 3
     rerating.rerate_due(now=make.NOW)

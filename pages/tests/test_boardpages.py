@@ -121,7 +121,7 @@ def test_no_page_asks_more_of_the_database_for_more_rows(
 ) -> None:
     boards.planned_board(n_matches=84)
     for address, most in (
-        ("/leaderboards/connect-four/", 20),
+        ("/leaderboards/connect-four/", 21),
         ("/leaderboards/connect-four/?q=mcts&sort=trend", 15),
     ):
         with django_assert_max_num_queries(most):

@@ -1,31 +1,22 @@
 """What pages say of results that were played elsewhere."""
 
-from pathlib import Path
-
 import pytest
 from django.test import Client
 
-from matches.ledger.imported import importing, striking
-from matches.ledger.imported.importing import Sent
-from matches.ledger.tournaments import open_leaderboard
+from matches.ledger.imported import striking
 from matches.models import Agent, ImportBatch, Leaderboard, Match, Rating
 from matches.ratings import rater
-from matches.store.auditing import Actor
 from matches.tests import factories as make
+from matches.tests.imported import ANNA, imported_batch
 
 pytestmark = pytest.mark.django_db
-ANNA = Actor("anna")
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> ImportBatch:
+def batch(db: None) -> ImportBatch:
     """Return an import of three results, rated."""
-    path = tmp_path / "games.csv"
-    path.write_text("white,black,result\nada,bob,1-0\nbob,ada,1/2-1/2\nada,cyd,1-0\n")
-    board = open_leaderboard("board", game="connect_four")
-    sent = Sent(path, path.name, adds_agents=True)
-    made = importing.import_results(board, sent, actor=ANNA, now=make.NOW).batch
-    rater.rate(board.pk, now=make.NOW)
+    made = imported_batch()
+    rater.rate(made.leaderboard_id, now=make.NOW)
     return made
 
 
@@ -38,12 +29,12 @@ def _get(client: Client, address: str) -> str:
 def test_the_board_shows_its_agents_and_how_many_results_were_imported(
     client: Client, batch: ImportBatch
 ) -> None:
-    page = _get(client, "/leaderboards/board/")
+    page = _get(client, "/leaderboards/elsewhere/")
     assert "of these imported" in page
     assert [name in page for name in ("ada", "bob", "cyd")] == [True] * 3
     assert "games.csv" in page
     striking.strike_import(batch, actor=ANNA, reason="wrong", now=make.NOW)
-    assert "of these imported" not in _get(client, "/leaderboards/board/")
+    assert "of these imported" not in _get(client, "/leaderboards/elsewhere/")
 
 
 def test_the_page_of_an_import_says_where_it_comes_from(client: Client, batch: ImportBatch) -> None:
@@ -74,11 +65,11 @@ def test_pages_of_an_imported_agent_say_that_nothing_here_plays_it(
     ada, bob = Agent.objects.filter(name__in=("ada", "bob")).order_by("name")
     assert "known by its results alone" in _get(client, f"/agents/{ada.pk}/")
     for address in (
-        f"/compare/{ada.pk}/{bob.pk}/?board=board",
+        f"/compare/{ada.pk}/{bob.pk}/?board=elsewhere",
         "/agents/",
         "/agents/?q=ada",
         "/tournaments/",
-        "/matches/?leaderboard=board",
+        "/matches/?leaderboard=elsewhere",
         f"/compare/?agent={ada.pk}&agent={bob.pk}",
     ):
         assert client.get(address).status_code in (200, 302), address
@@ -93,4 +84,4 @@ def test_an_operator_strikes_an_import_in_the_admin(
     _get(admin_client, f"/admin/matches/importbatch/{batch.pk}/change/")
     address = f"/admin/matches/importbatch/ask/strike/?pk={batch.pk}"
     asked = _get(admin_client, address)
-    assert "3 results of games.csv count no more on board" in asked
+    assert "3 results of games.csv count no more on elsewhere" in asked

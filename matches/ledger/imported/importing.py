@@ -190,7 +190,7 @@ def _begin_batch(
     )
     touched = {"n_rows": len(sheet), "n_known": len(known), "n_new_agents": len(new_names)}
     auditing.add_audit_row(
-        "results.import",
+        "importbatch.import",
         actor=actor,
         targets=[batch],
         reason="",

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -81,7 +81,7 @@ def _read_lines(path: Path) -> Iterator[str]:
                 ) from error
 
 
-def _read_csv(table: "csv._reader", names: list[str], columns: Columns) -> Iterator[RawRow]:
+def _read_csv(table: Any, names: list[str], columns: Columns) -> Iterator[RawRow]:
     width = len(names)
     at = [names.index(name) if name else -1 for name in columns]
     first, second, result, key = at
@@ -125,7 +125,7 @@ def _read_parquet(file: pq.ParquetFile, columns: Columns) -> Iterator[RawRow]:
         raise BadInputError("file", f"after row {n_before} it cannot be read: {error}") from error
 
 
-def _read_texts(column: "pa.Array[pa.Scalar[pa.DataType]]") -> list[str]:
+def _read_texts(column: "pa.Array[Any]") -> list[str]:
     """Return the values of a column as a CSV file would have them."""
     return ["" if value is None else str(value) for value in column.to_pylist()]
 

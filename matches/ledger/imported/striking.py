@@ -66,7 +66,7 @@ def _begin_striking(batch: ImportBatch, *, actor: Actor, reason: str, now: datet
     )
     if ImportBatch.objects.filter(pk=batch.pk, struck_at=None).update(struck_at=now):
         auditing.add_audit_row(
-            "results.strike",
+            "importbatch.strike",
             actor=actor,
             targets=[batch],
             reason=reason,
