@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,8 @@ class Followed:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # Where the tests run in the background, Ctrl-C is ignored by all that they start.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         self.printed: list[str] = []
 
