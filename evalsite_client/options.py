@@ -196,6 +196,17 @@ CAMPAIGN: Final = (
         is_asked=True,
     ),
     Option(
+        "margin_score",
+        "real",
+        "Of a game of one seat, in mean score on equal seeds, instead; may be 0.",
+        None,
+        ("--margin-score",),
+        is_nullable=True,
+        minimum=0,
+        group="margin",
+        is_asked=True,
+    ),
+    Option(
         "parameters",
         "pairs",
         'Of the question, such as {"k": 3}; agents by name.',

@@ -181,6 +181,14 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
             extra={**ASKED, **ONCE, "group": "margin"},
         ),
     ] = None
+    margin_score: Annotated[
+        Amount | None,
+        Meta(
+            title="Margin in score",
+            description="Of a game of one seat, in mean score on equal seeds, instead; may be 0.",
+            extra={**ASKED, **ONCE, "group": "margin"},
+        ),
+    ] = None
     parameters: Annotated[
         Parameters,
         Meta(

@@ -21,6 +21,10 @@ from arena.verdicts.score_evidence import score_width, weigh_differences
 
 # Seeds that every agent plays first: before that, the order of the means is chance.
 FIRST_SEEDS = 5
+# Of differences of scores: 8 MB.
+_MOST_AT_ONCE = 2**20
+MOST_PAIRS = 1_000
+"""That a claim may have: evidence is weighed seed by seed, for each pair."""
 
 
 class Scores(Protocol):
@@ -63,8 +67,18 @@ class PlayedScores:
 
     def evidence(self, above: Ints, below: Ints, lead: float) -> Floats:
         """Return log capital against "above leads below by lead or less", pair by pair."""
-        differences = self.scores[above] - self.scores[below]
-        return weigh_differences(differences, score_width(self.score_range), lead)
+        width, n_at_once = (
+            score_width(self.score_range),
+            _MOST_AT_ONCE // (self.scores.shape[1] + 1) + 1,
+        )
+        weighed = [
+            weigh_differences(self.scores[one] - self.scores[two], width, lead)
+            for one, two in (
+                (above[first : first + n_at_once], below[first : first + n_at_once])
+                for first in range(0, len(above), n_at_once)
+            )
+        ]
+        return np.concatenate(weighed) if weighed else np.empty(0)
 
 
 def group_sizes(question: str, n_agents: int, k: int = 1) -> tuple[int, ...]:
@@ -78,6 +92,17 @@ def group_sizes(question: str, n_agents: int, k: int = 1) -> tuple[int, ...]:
     if not 0 < n_named < n_agents:
         raise VerdictError(f"k must be in 1..{n_agents - 1}, got {n_named}")
     return n_named, n_agents - n_named
+
+
+def check_pairs(sizes: Sequence[int]) -> None:
+    """Raise VerdictError for a claim of too many pairs."""
+    total = sum(sizes)
+    n_pairs = (total**2 - sum(size**2 for size in sizes)) // 2
+    if n_pairs > MOST_PAIRS:
+        raise VerdictError(
+            f"an answer about {total} agents compares {n_pairs:,} pairs by their scores, at most "
+            f"{MOST_PAIRS:,} are possible: name fewer agents, or ask for the best"
+        )
 
 
 def order_agents(scores: Scores) -> Ints:
@@ -144,16 +169,54 @@ def judge_beats(scores: Scores, a: int, b: int, terms: Terms) -> Verdict | None:
     return Verdict(words, (a, b), 1 - exp(-inner), StopReason.WITHIN_MARGIN)
 
 
-def choose_agents(scores: Scores, sizes: Sequence[int], terms: Terms) -> Ints:
+def guess_beats(scores: Scores, a: int, b: int, terms: Terms) -> Verdict:
+    """Return what the means say of a and b so far: OUT_OF_BUDGET."""
+    first, second = np.array([a]), np.array([b])
+    lead = float(terms.parameters.get("lead", 0.0))
+    if scores.means[a] - scores.means[b] > lead:
+        words, evidence = "{{}} beats {{}} by more than {lead:g}", (first, second, lead)
+    else:
+        words, evidence = "{{}} does not beat {{}} by more than {lead:g}", (second, first, -lead)
+    sure = max(0.0, 1 - exp(-float(scores.evidence(*evidence)[0])))
+    return Verdict(words.format(lead=lead), (a, b), sure, StopReason.OUT_OF_BUDGET)
+
+
+def choose_agents(
+    scores: Scores, sizes: Sequence[int], terms: Terms, n_seeds: Ints | None = None
+) -> Ints:
     """Return which agents play their next seed: int64, ascending, all of them at first.
 
     After that those of the least settled pair of the claim (as LUCB does; Kalyanakrishnan et al.
     2012), of the two only the one that is behind, as a seed counts when both have played it.
+    n_seeds: int64 [n], those in flight included; else those played.
     """
-    n_seeds = scores.n_seeds
+    n_seeds = scores.n_seeds if n_seeds is None else n_seeds
     if n_seeds.min() < FIRST_SEEDS:
         return np.flatnonzero(n_seeds == n_seeds.min())
+    return _find_behind(find_weakest_pair(scores, sizes, terms), n_seeds)
+
+
+def find_weakest_pair(scores: Scores, sizes: Sequence[int], terms: Terms) -> Ints:
+    """Return the two agents of the claim whose order is least settled: int64 [2], ascending."""
     above, below = Claim(order_agents(scores), sizes, terms.margin).pairs
     weakest = int(scores.evidence(above, below, -terms.margin).argmin())
-    pair = np.sort([above[weakest], below[weakest]])
-    return np.asarray(pair[n_seeds[pair] == n_seeds[pair].min()], np.int64)
+    return np.sort([above[weakest], below[weakest]])
+
+
+def choose_ahead(pair: Sequence[int], n_seeds: Ints, n_episodes: int) -> list[int]:
+    """Return who plays each of the next episodes: what every agent lacks first, then the pair.
+
+    n_seeds: int64 [n], those in flight included.
+    """
+    n_ahead, chosen = n_seeds.copy(), list[int]()
+    while len(chosen) < n_episodes:
+        is_first = n_ahead.min() < FIRST_SEEDS
+        next_ones = np.flatnonzero(n_ahead == n_ahead.min()) if is_first else np.asarray(pair)
+        behind = _find_behind(next_ones, n_ahead)
+        n_ahead[behind] += 1
+        chosen += behind.tolist()
+    return chosen[:n_episodes]
+
+
+def _find_behind(agents: Ints, n_seeds: Ints) -> Ints:
+    return np.asarray(agents[n_seeds[agents] == n_seeds[agents].min()], np.int64)

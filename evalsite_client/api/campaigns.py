@@ -21,6 +21,7 @@ class Campaign(CampaignFigures):
     max_matches: The budget in matches.
     error: The probability that the verdict may be wrong.
     margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
+    is_by_scores: It compares mean scores on equal seeds, and the margin is one of scores.
     n_known: Results of the entrants known at the start.
     n_known_elsewhere: Of those: results of other leaderboards of the game.
     n_reused: Of those done: known games, not played again.
@@ -42,6 +43,7 @@ class Campaign(CampaignFigures):
     margin: float
     max_core_s: float | None
     max_money: float | None
+    is_by_scores: bool
     n_known: int
     n_known_elsewhere: int
     n_planned: int
@@ -203,6 +205,7 @@ class Campaigns(Calls):
         margin: float | None = None,
         margin_elo: float | None = None,
         margin_points: float | None = None,
+        margin_score: float | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_core_s: float | None = None,
         max_money: float | None = None,
@@ -225,6 +228,7 @@ class Campaigns(Calls):
         margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
         margin_elo: The same in points of Elo, instead.
         margin_points: The same in points of win rate, instead.
+        margin_score: Of a game of one seat, in mean score on equal seeds, instead; may be 0.
         parameters: Of the question, such as {"k": 3}; agents by name.
         max_core_s: Core-seconds that it may cost; empty: any.
         max_money: Money that it may cost; empty: any.
@@ -249,6 +253,7 @@ class Campaigns(Calls):
                 "margin": margin,
                 "margin_elo": margin_elo,
                 "margin_points": margin_points,
+                "margin_score": margin_score,
                 "parameters": parameters,
                 "max_core_s": max_core_s,
                 "max_money": max_money,
@@ -282,6 +287,7 @@ class Campaigns(Calls):
         margin: float | None = None,
         margin_elo: float | None = None,
         margin_points: float | None = None,
+        margin_score: float | None = None,
         parameters: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> Ahead:
@@ -296,6 +302,7 @@ class Campaigns(Calls):
         margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
         margin_elo: The same in points of Elo, instead.
         margin_points: The same in points of win rate, instead.
+        margin_score: Of a game of one seat, in mean score on equal seeds, instead; may be 0.
         parameters: Of the question, such as {"k": 3}; agents by name.
         """
         return self._post(
@@ -312,6 +319,7 @@ class Campaigns(Calls):
                 "margin": margin,
                 "margin_elo": margin_elo,
                 "margin_points": margin_points,
+                "margin_score": margin_score,
                 "parameters": parameters,
             },
             key=key,

@@ -19,7 +19,7 @@ from matches.admin.options import add_options, map_titles
 from matches.admin.parameter_fields import DECLARED
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns import endings, forecasting, texts
-from matches.campaigns.starting import start_campaign
+from matches.campaigns.starting import check_plan, start_campaign
 from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard
 from matches.options import options_of
@@ -32,7 +32,7 @@ LIMITS = tuple(name for name in columns_of(CampaignPlan, Campaign) if name not i
 OPTIONS = options_of(CampaignPlan)
 # In the order in which a person thinks of them; what follows it is not needed to begin.
 FIRST = ("leaderboard", "agents", "question", "parameters", "error", "max_matches")
-MARGINS = ("margin", "margin_elo", "margin_points")
+MARGINS = ("margin", "margin_elo", "margin_points", "margin_score")
 MORE = ("name", "max_core_s", "max_money", "pairing", "pairing_parameters", "is_paused")
 WORDS = {
     "agents": ("", "Those it is about: two or more, all of the game of the leaderboard."),
@@ -49,6 +49,10 @@ WORDS = {
     "margin": ("In rating", "1 is some 45 points of Elo."),
     "margin_elo": ("In Elo", "Such as 20."),
     "margin_points": ("In win rate", "Such as 0.02, for two wins more in a hundred."),
+    "margin_score": (
+        "In mean score",
+        "Of a game of one seat: asks by mean scores on equal seeds, not by ratings. 0: by any gap.",
+    ),
     "max_core_s": ("Core-seconds at most", "Empty: any."),
     "max_money": ("Money at most", "Empty: any."),
 }
@@ -114,6 +118,9 @@ class StartForm(PlanForm):
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
         plan = self.read_plan()
+        if plan.margin_score is not None:
+            check_plan(plan, leaderboard=board, agents=agents)
+            return [texts.LabelledText("Forecast", forecasting.NO_FORECAST)]
         forecast = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=db_now())
         known_text = texts.describe_known(forecast.n_known, forecast.n_known_elsewhere)
         known = texts.LabelledText("Known already", known_text)

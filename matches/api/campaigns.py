@@ -64,6 +64,7 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
         fields: tuple[str, ...] = (
             *("id", "tournament", "name", "leaderboard", "state", "pairing", "weight"),
             *(name for name in columns_of(CampaignPlan, Campaign) if name != "parameters"),
+            "is_by_scores",
             *("n_known", "n_known_elsewhere", "n_planned", "n_done", "n_reused", "n_judged"),
             *("judged_at", "created_at", "started_at"),
             *("statement", "probability", "why", "decided_at", "n_played", "n_round_robin"),

@@ -17,6 +17,7 @@ from matches.campaigns.inputs import convert_margin
 from matches.campaigns.paired_blocks import load_blocks
 from matches.campaigns.sprt import estimate_gap, read_test
 from matches.campaigns.starting import IS_SPRT, check_plan
+from matches.errors import BadInputError
 from matches.ledger import costs, pairing_warnings
 from matches.ledger.costs import Cost
 from matches.models import Agent, Campaign, Leaderboard
@@ -26,6 +27,9 @@ from matches.ratings.evidence import Evidence, gather_evidence
 # Matches: what takes longer counts as so many.
 LIMIT = 1_000_000
 N_MORE = 100
+NO_FORECAST = (
+    "there is no forecast of a question by scores: start it, its budget is the most it takes"
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ def forecast_start(
 ) -> Ahead:
     """Return what a campaign would take from what is known now. Raises BadInputError."""
     parameters = check_plan(plan, leaderboard=leaderboard, agents=agents)
+    if plan.margin_score is not None:
+        raise BadInputError("margin_score", NO_FORECAST)
     margin = convert_margin(plan, leaderboard)
     entered = [agent.pk for agent in agents]
     evidence = gather_evidence(leaderboard, entered)

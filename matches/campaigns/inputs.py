@@ -15,12 +15,17 @@ MAX_AGENTS = 10_000
 
 
 def convert_margin(plan: CampaignPlan, leaderboard: Leaderboard) -> float:
-    """Return the gap in rating between agents that are nearly equal. Raises BadInputError."""
-    units = (plan.margin, plan.margin_elo, plan.margin_points)
+    """Return the gap in rating, or in score, between agents that are nearly equal.
+
+    Raises BadInputError.
+    """
+    units = (plan.margin, plan.margin_elo, plan.margin_points, plan.margin_score)
     n_given = sum(unit is not None for unit in units)
     if n_given > 1:
-        problem = f"give it once, as margin, margin_elo or margin_points, got {n_given} of them"
-        raise BadInputError("margin", problem)
+        names = "margin, margin_elo, margin_points or margin_score"
+        raise BadInputError("margin", f"give it once, as {names}, got {n_given} of them")
+    if plan.margin_score is not None:
+        return plan.margin_score
     if plan.margin_elo is not None:
         return _convert_gap("margin_elo", plan.margin_elo, leaderboard)
     if plan.margin_points is not None:

@@ -26,6 +26,7 @@ from matches import dispatch
 from matches.campaigns import forecasting
 from matches.campaigns.belief import infer_belief
 from matches.campaigns.paired_blocks import load_blocks
+from matches.campaigns.score_campaigns import judge_scores
 from matches.campaigns.sprt import read_test
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
@@ -33,6 +34,7 @@ from matches.ledger.tournaments import conclude_tournament
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import Evidence, find_boards, gather_evidence, read_marks
+from matches.ratings.score_tables import ScoreRangeError
 from matches.store.bulk import among
 from matches.store.catalog import game_problem
 from matches.store.clock import is_within
@@ -107,6 +109,14 @@ def judge_campaign(
     campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORECAST_EVERY
 ) -> bool:
     """Judge a campaign if there is reason to; say whether it ended now."""
+    try:
+        return _judge_or_end(campaign, now=now, forecast_every=forecast_every)
+    except ScoreRangeError as error:
+        fields: dict[str, object] = {"why": "bad_scores", "statement": str(error)}
+        return _store_verdict(campaign, fields, now=now)
+
+
+def _judge_or_end(campaign: Campaign, *, now: datetime, forecast_every: timedelta) -> bool:
     tournament = campaign.tournament
     if tournament.state == _STATES.CANCELLED:
         return _close(campaign, None, "cancelled", now=now)
@@ -118,7 +128,7 @@ def judge_campaign(
     evidence = _gather_new_evidence(campaign, is_over=is_over, now=now)
     if evidence is None:
         return False
-    if not evidence.known.n_matches:
+    if not count_results(campaign, evidence):
         return _close(campaign, None, "no_results", now=now)
     judgement = _form_judgement(campaign, evidence)
     _store_judgement(campaign, judgement, now=now, forecast_every=forecast_every)
@@ -150,7 +160,7 @@ def _gather_new_evidence(campaign: Campaign, *, is_over: bool, now: datetime) ->
         return None
     marks = read_marks(boards)
     evidence = gather_evidence(board, agents, boards=boards, own=tournament)
-    n_results = evidence.known.n_matches
+    n_results = count_results(campaign, evidence)
     if not is_over and not n_results:
         # What was known at the start is void by now; planning waits for the first judgement.
         Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
@@ -158,10 +168,16 @@ def _gather_new_evidence(campaign: Campaign, *, is_over: bool, now: datetime) ->
     # Fewer than at the last look: some were declared void.
     if not is_over and campaign.n_judged <= n_results < count_to_next_look(campaign):
         return None
-    if campaign.question != IS_SPRT:
-        _ = evidence.counts  # a test goes by its blocks; the others by these, so they are read now
+    if campaign.question != IS_SPRT and not campaign.is_by_scores:
+        # A test goes by its blocks, scores are read later; the others by these: read now
+        _ = evidence.counts
     # What differs was counted between two reads: the next look has all of one moment.
     return evidence if read_marks(boards) == marks else None
+
+
+def count_results(campaign: Campaign, evidence: Evidence) -> int:
+    """Return how many results a judgement goes by: by scores those of its own tournament only."""
+    return campaign.tournament.n_done if campaign.is_by_scores else evidence.known.n_matches
 
 
 def count_to_next_look(campaign: Campaign) -> float:
@@ -175,6 +191,8 @@ def count_to_next_look(campaign: Campaign) -> float:
 def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
     if campaign.question == IS_SPRT:
         return _judge_test(campaign, evidence)
+    if campaign.is_by_scores:
+        return Judgement(evidence, *judge_scores(campaign, evidence.agents))
     belief = infer_belief(evidence)
     question, terms = questions.get(campaign.question), read_terms(campaign)
     verdict = question.judge(belief, terms)
@@ -225,7 +243,7 @@ def _store_judgement(
     campaign: Campaign, judgement: Judgement, *, now: datetime, forecast_every: timedelta
 ) -> None:
     """Store what is believed now, and a point of the curve."""
-    n_results = judgement.evidence.known.n_matches
+    n_results = count_results(campaign, judgement.evidence)
     is_fresh = is_within(campaign.forecast_at, forecast_every, now=now)
     forecast = None if is_fresh else _forecast_rest(campaign, judgement, now=now)
     # Only while undecided: a verdict that another process has written stays as it is.

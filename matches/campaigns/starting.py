@@ -17,6 +17,7 @@ from arena.verdicts.base import Terms
 from arena.verdicts.sprt import EloModel
 from matches.artifacts.agents import to_bad_input
 from matches.campaigns.inputs import convert_margin, make_title
+from matches.campaigns.score_campaigns import check_scores
 from matches.campaigns.sprt import read_test
 from matches.errors import BadInputError
 from matches.ledger.tournaments import check_field, schedule_tournament
@@ -54,6 +55,9 @@ def start_campaign(
     at_start = count_known(leaderboard, agents)
     columns = {name: getattr(plan, name) for name in columns_of(CampaignPlan, Campaign)}
     columns |= {"margin": convert_margin(plan, leaderboard), "parameters": parameters}
+    if plan.margin_score is not None:
+        # It goes by its own episodes only.
+        columns["is_by_scores"], at_start = True, Known(0, 0)
     campaign = Campaign(
         tournament=tournament,
         **columns,
@@ -95,6 +99,8 @@ def check_plan(
         question.check(Terms(plan.error, margin, parameters), len(agents))
     except ArenaError as error:
         raise BadInputError("parameters", str(error)) from error
+    if plan.margin_score is not None:
+        check_scores(plan, parameters, leaderboard, len(agents))
     _check_budget(plan, parameters, leaderboard, len(agents))
     return dict(parameters)
 

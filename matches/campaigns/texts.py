@@ -33,6 +33,7 @@ _WHY = {
     ),
     "cancelled": "stopped before it was decided",
     "no_results": "no match has a result",
+    "bad_scores": "a score is outside of the range that the game declares",
 }
 _SPENT = {
     "matches": "all matches are played",
@@ -80,7 +81,10 @@ def describe_terms(campaign: Campaign) -> str:
         return f"{text}, wrongly rejected with at most {rejected}; {given['model']} Elo."
     text = f"Wrong with a probability of at most {100 * campaign.error:.3g}{_SPACE}%"
     if campaign.margin:
-        text += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
+        unit = "mean score" if campaign.is_by_scores else "rating"
+        text += f"; a gap in {unit} of {campaign.margin:g} or less makes no difference"
+    if campaign.is_by_scores:
+        text += "; by mean scores on equal seeds, however often one looks"
     return f"{text}."
 
 

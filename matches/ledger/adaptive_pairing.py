@@ -13,6 +13,7 @@ from matches.ledger import costs
 from matches.models import Campaign, Rating, Tournament, Uncounted
 from matches.ratings import closed_prefix
 from matches.ratings.entrants import load_standing
+from matches.ratings.score_choices import choose_episodes
 from matches.store import selectors
 from matches.store.bulk import among
 
@@ -61,8 +62,10 @@ def choose_lineups(
     if n_missing <= 0:
         return Choice()
     _seed_field(tournament, agents)
-    standing = load_standing(tournament, agents, needs_meetings=pairing.needs_meetings)
     n_blocks = count_blocks(min(n_missing, n_left), n_seats)
+    if campaign is not None and campaign.is_by_scores:
+        return Choice(choose_episodes(campaign, agents, n_blocks))
+    standing = load_standing(tournament, agents, needs_meetings=pairing.needs_meetings)
     # By the place in the plan: a planner that starts again there draws with the same seed.
     seed = derive("pairing", tournament.seed, tournament.n_planned)
     lineups = pairing.choose(standing, n_blocks, seed=seed)

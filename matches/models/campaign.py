@@ -29,6 +29,12 @@ class Campaign(models.Model):
         validators=(validate_finite, MinValueValidator(0)),
         help_text="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
     )
+    is_by_scores = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="It compares mean scores on equal seeds, and the margin is one of scores.",
+    )
     parameters = models.JSONField(default=dict, blank=True, help_text="Of the question.")
     max_matches = models.PositiveIntegerField(help_text="The budget in matches.")
     max_core_s = models.FloatField(

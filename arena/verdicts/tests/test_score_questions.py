@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from arena.ratings.counts import Floats
+from arena.verdicts import score_questions
 from arena.verdicts.base import StopReason, Terms, VerdictError
 from arena.verdicts.score_questions import (
     FIRST_SEEDS,
     PlayedScores,
+    check_pairs,
     choose_agents,
+    choose_ahead,
     group_sizes,
+    guess_beats,
     guess_order,
     judge_beats,
     judge_order,
@@ -110,3 +114,36 @@ def test_it_refuses_questions_that_it_does_not_know() -> None:
         group_sizes("top_k", 3, k=3)
     with pytest.raises(VerdictError, match="2 agents"):
         group_sizes("best", 1)
+
+
+def test_who_plays_ahead_is_who_is_behind_until_the_pair_is_level() -> None:
+    n_seeds = np.array([FIRST_SEEDS, FIRST_SEEDS - 1, FIRST_SEEDS + 2, FIRST_SEEDS])
+    assert choose_ahead([0, 2], n_seeds, 6) == [1, 0, 0, 0, 2, 0]
+    in_flight = np.full(4, FIRST_SEEDS + 9)
+    assert choose_agents(
+        played(draw_scores([0.1, 0.8, 0.75, 0.2])), (1, 3), TERMS, in_flight
+    ).tolist() == [1, 2]
+
+
+def test_a_guess_about_two_goes_by_their_means() -> None:
+    scores = played(draw_scores([0.7, 0.5]))
+    for lead, words in ((0.1, "{} beats {} by more than 0.1"), (0.3, "{} does not beat {}")):
+        verdict = guess_beats(scores, 0, 1, Terms(parameters={"lead": lead}))
+        assert verdict.statement.startswith(words)
+        assert verdict.why is StopReason.OUT_OF_BUDGET
+        assert 0.9 < verdict.probability < 1
+    assert guess_beats(played(np.full((2, 0), nan)), 0, 1, TERMS).probability == 0
+
+
+def test_many_pairs_are_weighed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, pairs = played(draw_scores([0.7, 0.5, 0.4])), (np.array([0, 0, 1]), np.array([1, 2, 2]))
+    at_once = scores.evidence(*pairs, 0.0)
+    monkeypatch.setattr(score_questions, "_MOST_AT_ONCE", 1)
+    assert scores.evidence(*pairs, 0.0).tolist() == at_once.tolist()
+    assert scores.evidence(np.empty(0, np.int64), np.empty(0, np.int64), 0.0).tolist() == []
+
+
+def test_a_claim_of_too_many_pairs_is_refused() -> None:
+    check_pairs(group_sizes("best", 1_000))
+    with pytest.raises(VerdictError, match="compares 1,225 pairs"):
+        check_pairs(group_sizes("rank_all", 50))
