@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from arena.messages import MAX_RECORDERS
+from arena.needs import refuse_capability
 from arena.parameters import HIGHEST_KEY, parse_number
 from launcher import compose, foreground, toolbox
 from launcher.addresses import Ports
@@ -14,7 +15,7 @@ from launcher.errors import SetupError
 from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
 from launcher.plan import Plan
-from launcher.programs import ONE_THREAD, PYTHON
+from launcher.programs import CAPABILITIES, ONE_THREAD, PYTHON
 from launcher.stack import NOT_OURS, child_environment, own_settings, stop_stack
 from launcher.supervision import Supervisor, find_leftovers
 
@@ -41,6 +42,15 @@ def whole_number(lowest: int, highest: int = HIGHEST_KEY) -> Callable[[str], int
     return read
 
 
+def capabilities(text: str) -> str:
+    """Return a list of capabilities as nodes read it."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if refusal := refuse_capability(name):
+            raise argparse.ArgumentTypeError(f"{name!r}: must be {refusal}")
+    return ",".join(names)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="./run", description=DESCRIPTION, epilog=EPILOG)
@@ -63,6 +73,13 @@ def build_parser() -> argparse.ArgumentParser:
         default=os.environ.get("EVALSITE_RECORDERS", "1"),
         metavar="R",
         help="processes that record results; more than one needs PostgreSQL (1)",
+    )
+    up.add_argument(
+        "--capabilities",
+        type=capabilities,
+        default=os.environ.get(CAPABILITIES) or None,
+        metavar="C,...",
+        help="what the play nodes have, as games name it: cpu,torch,mujoco (what is installed)",
     )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
@@ -102,6 +119,7 @@ def start_here(options: argparse.Namespace) -> int:
         _show_running(var)
         print("To start it in another shape: ./run stop, then ./run up ... again.")
         return ALREADY_RUNS
+    own = {CAPABILITIES: options.capabilities} if options.capabilities else {}
     plan = Plan(
         var=var,
         ports=Ports.from_environment(os.environ),
@@ -110,7 +128,7 @@ def start_here(options: argparse.Namespace) -> int:
         slots=options.concurrency,
         gpus=options.gpus,
         recorders=options.recorders,
-        settings=own_settings(os.environ),
+        settings={**own_settings(os.environ), **own},
     )
     return foreground.run_stack(plan, example=not options.no_example, detach=options.detach)
 

@@ -3,19 +3,20 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
 from arena.messages import gpu_queue, play_queue, recorder_name, reports_queue
+from arena.needs import list_installed
 
 PYTHON = sys.executable
 # Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+CAPABILITIES = "EVALSITE_CAPABILITIES"
 # What a play node may know of the environment besides the broker's address and its own name.
 NODE_VARIABLES = (
     "EVALSITE_ACTIONS_S",
     "EVALSITE_ALIVE_S",
-    "EVALSITE_CAPABILITIES",
+    CAPABILITIES,
     "EVALSITE_NOTICE_S",
     "EVALSITE_PLAYER_MB",
     "EVALSITE_PLUGINS",
@@ -110,16 +111,11 @@ def node_name(number: int) -> str:
 def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Program:
     """Return a play node; it gets its own secrets and no other's, no database, no Django."""
     name = node_name(number)
-    capabilities = environment.get("EVALSITE_CAPABILITIES") or own_capabilities()
+    capabilities = environment.get(CAPABILITIES) or ",".join(list_installed())
     own = {"EVALSITE_NODE": name, "EVALSITE_SLOTS": str(slots)}
-    own["EVALSITE_CAPABILITIES"] = capabilities
+    own[CAPABILITIES] = capabilities
     command = worker("workers", name, play_queue(name), ("-P", "solo"))
     return Program(name, command, {**environment, **own}, stop_wait_s=10)
-
-
-def own_capabilities() -> str:
-    """Return what a play node of this installation can do; torch runs small networks in players."""
-    return "cpu,torch" if find_spec("torch") else "cpu"
 
 
 def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> Program:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from django.http import HttpRequest
 from django.urls import reverse
 
+from arena.needs import plays_matches
 from matches.models import Worker
-from matches.models.choices import PLAYS
 from matches.store.clock import ALIVE_WITHIN
 
 MAY_RELEASE = "matches.change_worker"
@@ -25,7 +25,7 @@ def list_acts(request: HttpRequest, *, now: datetime) -> list[Act]:
     """Return how the play nodes in quarantine are released: their pages for who may not do it."""
     held = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at__isnull=False)
     # Chosen here: SQLite cannot look into a JSON list with an index.
-    nodes = [worker for worker in held.order_by("pk") if set(PLAYS) & set(worker.capabilities)]
+    nodes = [worker for worker in held.order_by("pk") if plays_matches(worker.capabilities)]
     if not request.user.has_perm(MAY_RELEASE):
         return [
             Act(f"Why {worker.node} is in quarantine", reverse("node", args=[worker.pk]))

@@ -5,9 +5,9 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from math import isfinite
 
+from arena.needs import CPU, list_installed, refuse_capability
 from arena.parameters import parse_number
 from workers.errors import SettingsError
 
@@ -29,7 +29,7 @@ class Settings:
     slots: int
     # Proves to the recorder that a report is of this node.
     key: str = field(repr=False)
-    capabilities: tuple[str, ...] = ("cpu",)
+    capabilities: tuple[str, ...] = (CPU,)
     alive_s: float = 10.0
     report_s: float = 1.0
     # How often the actions of a match in play are reported, so that it can go on elsewhere.
@@ -47,17 +47,12 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and choices."""
     # Those that this process may use: a container or a scheduler may leave it fewer than there are.
     n_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    # Looked for, not imported: the parent of the players computes nothing itself.
-    offered = "cpu,torch" if find_spec("torch") else "cpu"
-    capabilities = (environ.get("EVALSITE_CAPABILITIES") or offered).split(",")
     return Settings(
         redis_url=_redis_url(environ),
         node=_checked_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
         slots=_whole_number(environ, "EVALSITE_SLOTS", n_cpus or 1, MAX_SLOTS),
         key=_node_key(environ),
-        capabilities=tuple(
-            _checked_name("EVALSITE_CAPABILITIES", name.strip()) for name in capabilities
-        ),
+        capabilities=_capabilities(environ),
         alive_s=_number_of_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
         report_s=_number_of_seconds(environ, "EVALSITE_REPORT_S", 1.0),
         actions_s=_number_of_seconds(environ, "EVALSITE_ACTIONS_S", 2.0),
@@ -95,6 +90,15 @@ def _whole_number(environ: Mapping[str, str], name: str, default: int, highest: 
     if (number := parse_number(raw, lowest=1, highest=highest)) is None:
         raise SettingsError(name, raw, f"a whole number, 1..{highest}")
     return number
+
+
+def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
+    variable = "EVALSITE_CAPABILITIES"
+    names = (environ.get(variable) or ",".join(list_installed())).split(",")
+    for name in map(str.strip, names):
+        if refusal := refuse_capability(name):
+            raise SettingsError(variable, name, refusal)
+    return tuple(dict.fromkeys(map(str.strip, names)))
 
 
 def _checked_name(variable: str, value: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from arena import teams as sides
 from arena.errors import InvalidReturnsError, UnsupportedGameError
 from arena.games.observations import Parts, check_parts
+from arena.needs import CPU, refuse_capability
 from arena.parameters import Parameter, Value
 from arena.teams import NO_TEAMS, Teams
 
@@ -52,9 +53,11 @@ class GameSpec:
     # in need it. And how far two scores of one-seat episodes may lie apart that count as equal.
     score_range: tuple[float, float] | None = None
     score_margin: float = 0.0
+    # What a node must have to play it (arena.needs): cpu, torch, or a name of one's own.
+    capability: str = CPU
 
     def __post_init__(self) -> None:
-        """Refuse teams that are not alike, openings that nobody could draw again, odd scores.
+        """Refuse teams that are not alike, undrawable openings, odd scores and capabilities.
 
         Raises UnsupportedGameError.
         """
@@ -64,6 +67,10 @@ class GameSpec:
             raise UnsupportedGameError(
                 f"{self.id}: opening_plies must be 0 where is_replayable is False, "
                 f"is {self.opening_plies}"
+            )
+        if refusal := refuse_capability(self.capability):
+            raise UnsupportedGameError(
+                f"{self.id}: capability is {self.capability!r:.80}: must be {refusal}"
             )
         low, high = self.score_range or (0.0, 1.0)
         if not (isfinite(low) and isfinite(high) and low < high):

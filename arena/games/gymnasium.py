@@ -14,6 +14,7 @@ from arena.games.observations import Parts
 from arena.games.openings import start_after_opening
 from arena.games.pictures import Grid, Picture
 from arena.games.spaces import read_actions, read_observations
+from arena.needs import CPU
 from arena.parameters import Value, read_parameters
 from arena.seeding import derive
 
@@ -109,6 +110,7 @@ class GymnasiumGame:
         has_chance: bool = True,
         is_replayable: bool = True,
         n_bins: int = 0,
+        capability: str = CPU,
         observation_parts: Parts = (),
         look: Look = PLAIN,
     ) -> None:
@@ -119,7 +121,8 @@ class GymnasiumGame:
         that differ by no more are a draw. max_steps: where the environment declares no limit; the
         episode is cut there.
         has_chance: whether the seed changes anything. n_bins: of each number of a continuous
-        action. Raises UnsupportedGameError for spaces that cannot be numbered, or without a limit.
+        action. capability: what a node must have to play it. Raises UnsupportedGameError for spaces
+        that cannot be numbered, or without a limit.
         """
         self._make, self.look = make, look
         self._cut_at = 0
@@ -143,6 +146,7 @@ class GymnasiumGame:
             opening_plies=opening_plies,
             max_steps=declared or max_steps,
             is_replayable=is_replayable,
+            capability=capability,
             score_range=score_range,
             score_margin=score_margin,
             observation_parts=observation_parts,

@@ -18,6 +18,7 @@ from arena.games.looks import PLAIN, Look, tell_turn
 from arena.games.openings import start_after_opening
 from arena.games.pictures import Grid, Picture
 from arena.games.spaces import read_actions, read_observations
+from arena.needs import CPU
 from arena.parameters import Value, read_parameters
 from arena.seeding import derive
 
@@ -128,6 +129,7 @@ class PettingZooGame:
         is_zero_sum: bool = False,
         is_replayable: bool = True,
         n_bins: int = 0,
+        capability: str = CPU,
         look: Look = PLAIN,
     ) -> None:
         """Make an environment to read its spaces from.
@@ -135,7 +137,8 @@ class PettingZooGame:
         make: returns a new environment, such as `connect_four_v3.env`. max_steps: decisions of all
         agents together. opening_plies: 1 or more without chance. has_hidden_information: True where
         agents act at the same time. is_replayable: False where the seed does not settle all of an
-        episode. n_bins: of each number of a continuous action. Raises UnsupportedGameError for
+        episode. n_bins: of each number of a continuous action. capability: what a node must have to
+        play it. Raises UnsupportedGameError for
         spaces that cannot be numbered or differ by agent.
         """
         self._make, self.look = make, look
@@ -161,6 +164,7 @@ class PettingZooGame:
             max_steps=max_steps,
             is_zero_sum=is_zero_sum,
             is_replayable=is_replayable,
+            capability=capability,
         )
 
     def configured(self, parameters: Mapping[str, object]) -> "PettingZooGame":

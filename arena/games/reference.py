@@ -82,6 +82,7 @@ def _list_facts(spec: GameSpec, version: str) -> Iterator[Fact]:
     yield Fact("openings", _tell_openings(spec))
     yield Fact("longest episode", f"{spec.max_steps:,} decisions of all seats together")
     yield Fact("replayed", "yes, from game seed and actions" if spec.is_replayable else "cannot be")
+    yield Fact("a node needs", spec.capability)
     for parameter in spec.parameters:
         says = f"{parameter.help}; {parameter.default!r} by default"
         yield Fact(f"parameter {parameter.name}", says)

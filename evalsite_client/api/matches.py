@@ -11,9 +11,6 @@ from evalsite_client.api.shared import Attempt, Explanation, Outcome
 from evalsite_client.calls import Calls
 from evalsite_client.records import Rows
 
-Needs = Literal["cpu", "torch", "cpu+gpu", "torch+gpu"]
-
-
 MatchState = Literal["pending", "queued", "running", "done", "void", "cancelled"]
 
 
@@ -25,7 +22,8 @@ class Match:
     block: How many blocks its agents had before.
     rotation: Seat rotation within the block.
     agents: Return the agents' ids by seat.
-    needs: Follows from where its agents' networks run; written at planning.
+    needs: What its node must have, and the services it asks: of its game, and of where its
+        agents' networks run; written at planning.
     """
 
     id: int
@@ -35,7 +33,7 @@ class Match:
     rotation: int
     game_seed: int
     agents: tuple[int, ...]
-    needs: Needs
+    needs: str
     state: MatchState
     attempt: int
     void_reason: str

@@ -21,6 +21,8 @@ def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (["--concurrency", "0"], "'0' is no whole number from 1 on"),
         (["up", "--concurrency", "1.5"], "'1.5' is no whole number from 1 on"),
         (["stop", "now"], "unrecognized arguments: now"),
+        (["up", "--capabilities", "cpu,my node"], "'my node': must be up to 40 letters, digits"),
+        (["up", "--capabilities", "cpu,gpu"], "'gpu': must be no service (gpu, server)"),
     ],
 )
 def test_a_wrong_command_line_is_refused_with_the_value_and_the_choices(

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from arena import needs
 from arena.acl import ADMIN, ROLES, SERVERS, role_password
 from arena.credentials import node_secret
-from launcher import programs
 from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import SECRETS
@@ -75,7 +75,7 @@ def test_each_recorder_takes_one_queue_as_the_same_user(tmp_path: Path) -> None:
 def test_a_play_node_without_torch_takes_no_match_that_needs_it(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "find_spec", lambda _: None)
+    monkeypatch.setattr(needs, "find_spec", lambda _: None)
     node = planned(plan)["node-1"]
     assert node.environment["EVALSITE_CAPABILITIES"] == "cpu"
 

@@ -13,16 +13,18 @@ from django.db.models import QuerySet
 
 from arena.errors import ArenaError
 from arena.games import registry as games
+from arena.needs import Needs
 from arena.pairing.base import COUPLE
 from arena.trajectories import TrajectorySpec
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger.naming import is_spelled
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
-from matches.models import Agent, Checkpoint, Leaderboard, Match, Tournament
+from matches.models import Agent, Checkpoint, Leaderboard, Tournament
 from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
+from matches.store.match_needs import needs_of_match
 
 _HASH = re.compile("[0-9a-f]{6,64}")
 _SHOWN_STEPS = 20
@@ -79,7 +81,7 @@ def start_generation(generation: Generation) -> Tournament:
     return schedule_tournament(generation.plan, leaderboard=board, agents=agents)
 
 
-def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
+def check_generation(generation: Generation) -> tuple[list[Agent], Needs]:
     """Return the agents and what their matches need; leave nothing behind. Raises as start does."""
     with transaction.atomic():
         agents = find_agents(generation)
@@ -87,7 +89,7 @@ def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
         # Started for real, so that every check is made, and then undone.
         transaction.set_rollback(True)
     places = {agent.placement for agent in agents if agent.checkpoint_id}
-    return agents, Match.Needs.of_placements(places)
+    return agents, needs_of_match(agents[0].game, places)
 
 
 def estimate_bytes(generation: Generation, *, game: str) -> int:
@@ -197,14 +199,12 @@ def _find_or_open_board(
     )
 
 
-def list_missing_workers(needs: Match.Needs, *, now: datetime) -> list[str]:
+def list_missing_workers(needs: Needs, *, now: datetime) -> list[str]:
     """Return what is not there to play matches of these needs."""
-    able = {name for node in selectors.list_alive_workers(now=now) for name in node.capabilities}
+    nodes = selectors.list_alive_workers(now=now)
     lacking = []
-    if needs.capability not in able:
-        lacking.append(
-            f"a play node with {needs.capability}: start the system with ./run or ./run up"
-        )
-    if needs.wants_gpu and not selectors.list_alive_gpu_workers(now=now):
+    if not any(needs.are_met_by(node.capabilities) for node in nodes):
+        lacking.append(f"{needs.node}: start the system with ./run or ./run up")
+    if needs.services - selectors.list_services(now=now):
         lacking.append("a gpu worker: start the system with ./run up --gpus 1")
     return lacking

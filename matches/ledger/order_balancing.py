@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from django.db.models.expressions import RawSQL
 
+from arena.needs import Needs
 from matches import dispatch
-from matches.models import Match, Order
+from matches.models import Order
 from matches.nodes.play_nodes import PlayNode
 
 # All matches of an order need the same. Written out because SQLite uses the index match_in_flight
@@ -31,14 +32,14 @@ def feed_idle_nodes(nodes: Sequence[PlayNode]) -> int:
     queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
     with_needs = queued.annotate(needs=RawSQL(_NEEDS, []))
     movable = [order for order in with_needs if order.needs and order.queue in busy]
-    waiting: defaultdict[Match.Needs, list[Order]] = defaultdict(list)
+    waiting: defaultdict[Needs, list[Order]] = defaultdict(list)
     # The last one moves first: the newest order of the node with the most work.
     for order in sorted(movable, key=lambda order: (busy[order.queue].load, order.pk)):
-        waiting[Match.Needs(order.needs)].append(order)
+        waiting[Needs(order.needs)].append(order)
     return sum(_feed_node(node, waiting) for node in idle)
 
 
-def _feed_node(idle: PlayNode, waiting: Mapping[Match.Needs, list[Order]]) -> bool:
+def _feed_node(idle: PlayNode, waiting: Mapping[Needs, list[Order]]) -> bool:
     """Move one order that the idle node can play to its queue; False when there is none."""
     for needs, orders in waiting.items():
         # Again with the next one when its node has taken the order meanwhile.

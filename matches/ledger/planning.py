@@ -27,6 +27,7 @@ from matches.models.match import join_numbers
 from matches.ratings.entrants import entrants_of
 from matches.store.bulk import among, insert_rows, split_batches
 from matches.store.failures import Failures
+from matches.store.match_needs import needs_of_match
 
 log = logging.getLogger(__name__)
 
@@ -329,7 +330,7 @@ def _insert_matches(
     lineups: Sequence[list[int]],
     known_matches: Sequence[Known | None],
 ) -> list[int]:
-    board_id = tournament.leaderboard_id
+    board_id, game = tournament.leaderboard_id, tournament.leaderboard.game
     # The row stays locked until the commit: nobody else takes these numbers meanwhile.
     boards = Leaderboard.objects.filter(pk=board_id)
     boards.update(next_sequence=F("next_sequence") + len(batch))
@@ -341,7 +342,7 @@ def _insert_matches(
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
             join_numbers(lineup),
-            Match.Needs.of_placements({placements[a] for a in lineup if a in placements}).value,
+            needs_of_match(game, {placements[a] for a in lineup if a in placements}),
             *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
             *(0, ""),
         )

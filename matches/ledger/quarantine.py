@@ -7,11 +7,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from arena.messages import Reason, play_queue
+from arena.needs import plays_matches
 from matches import dispatch
 from matches.errors import ConflictError
 from matches.ledger.order_states import lose_orders
 from matches.models import Agent, Order, Worker
-from matches.models.choices import PLAYS
 from matches.store import auditing
 from matches.store.auditing import Actor
 
@@ -40,7 +40,7 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
     Returns False when it is in quarantine already. Raises BadInputError without a reason,
     ConflictError for a gpu worker.
     """
-    if not set(PLAYS).intersection(worker.capabilities):
+    if not plays_matches(worker.capabilities):
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _set_quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F
 
+from arena.needs import Needs
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import begun_matches, code_versions, order_balancing
@@ -26,6 +27,7 @@ from matches.nodes.play_nodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, rea
 from matches.store import disk, selectors
 from matches.store.bulk import among
 from matches.store.clock import QUEUED_LEASE
+from matches.store.match_needs import list_pending_needs
 
 log = logging.getLogger(__name__)
 
@@ -50,17 +52,20 @@ class RelayPass:
     nodes: Sequence[PlayNode]
     held: Sequence[int]
     """Agents whose matches wait."""
-    has_gpu: bool
-    without: set[tuple[int, Match.Needs]] = field(default_factory=set)
-    """Tournaments that have nothing pending with these needs."""
+    services: frozenset[str]
+    """What answers players now."""
+    pending: dict[int, list[Needs]] = field(default_factory=dict)
+    """By tournament: what its pending matches need, of those that are not held."""
     n_sent: int = 0
 
-    def list_playable_needs(self, node: PlayNode, tournament: Tournament) -> list[Match.Needs]:
+    def list_playable_needs(self, node: PlayNode, tournament: Tournament) -> list[Needs]:
         """Return what needs of a tournament's matches a node can meet now."""
-        able = [n for n in Match.Needs if node.can_play(n) and (self.has_gpu or not n.wants_gpu)]
-        return [needs for needs in able if (tournament.pk, needs) not in self.without]
+        if tournament.pk not in self.pending:
+            self.pending[tournament.pk] = list_pending_needs(tournament.pk)
+        pending = self.pending[tournament.pk]
+        return [n for n in pending if node.can_play(n) and n.services <= self.services]
 
-    def count_slots(self, needs: Match.Needs) -> int:
+    def count_slots(self, needs: Needs) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
         return sum(node.slots for node in self.nodes if node.can_play(needs))
 
@@ -75,9 +80,10 @@ def send_pending_matches(*, now: datetime) -> int:
         log.warning("nothing is sent: %s", shortage)
         return 0
     with _relayer:
-        has_gpu = bool(selectors.list_alive_gpu_workers(now=now))
         relay_pass = RelayPass(
-            read_play_nodes(now=now), selectors.list_quarantined_agents(), has_gpu
+            read_play_nodes(now=now),
+            selectors.list_quarantined_agents(),
+            selectors.list_services(now=now),
         )
         try:
             _fill_nodes(relay_pass, now=now)
@@ -177,9 +183,10 @@ def _take_next(
     pending = selectors.filter_matches_to_send(tournament.pk, held=relay_pass.held)
     in_order = pending.order_by("sequence").values_list("sequence", flat=True)
     # A look-up per need, as the index has it.
-    firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
-    relay_pass.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
+    firsts = {needs: in_order.filter(needs=needs).first() for needs in playable}
     waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
+    for needs in (needs for needs, first in firsts.items() if first is None):
+        relay_pass.pending[tournament.pk].remove(needs)
     if not waiting:
         return None
     _, needs = min(waiting)
@@ -187,7 +194,7 @@ def _take_next(
         tournament,
         slots=node.slots,
         all_slots=relay_pass.count_slots(needs),
-        is_networked=needs is not Match.Needs.CPU,
+        is_networked=needs.is_networked,
     )
     reads_actions, held = node.reads_actions, relay_pass.held
     return create_order(
@@ -207,7 +214,7 @@ def _list_active_tournaments() -> Sequence[Tournament]:
 @transaction.atomic
 def create_order(
     tournament: Tournament,
-    needs: Match.Needs,
+    needs: Needs,
     n: int,
     *,
     queue: str,
@@ -219,7 +226,7 @@ def create_order(
 
     Those of the held agents wait. carries: matches that were begun go on where they were left.
     """
-    pending = selectors.filter_matches_to_send(tournament.pk, held=held).filter(needs=needs.value)
+    pending = selectors.filter_matches_to_send(tournament.pk, held=held).filter(needs=needs)
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")

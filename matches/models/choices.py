@@ -33,18 +33,6 @@ class SeasonMode(models.TextChoices):
     CARRY = "carry", "all results go on to count"
 
 
-class Capability(models.TextChoices):
-    """What a worker says of itself in its `alive` reports."""
-
-    CPU = "cpu", "plays"
-    TORCH = "torch", "plays, with networks in its players"
-    GPU = "gpu", "answers for networks, plays nothing"
-
-
-PLAYS = (Capability.CPU, Capability.TORCH)
-"""The capabilities of play nodes; each has a queue of its own."""
-
-
 def game_choices() -> Choices:
     """Return (id, title) of every game."""
     return [(name, games.get(name).spec.title) for name in games.names()]

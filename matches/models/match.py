@@ -1,12 +1,11 @@
 """Matches and their seats. The row is the truth; messages about it are only hints."""
 
-from collections.abc import Collection
-
 from django.db import models
 from django.db.models.expressions import RawSQL
 
+from arena.needs import CPU, MAX_LENGTH
 from matches.models.agent import Agent
-from matches.models.choices import Capability, Placement, is_in_state
+from matches.models.choices import is_in_state
 from matches.models.leaderboard import Leaderboard
 from matches.models.order import Order
 from matches.models.tournament import Tournament
@@ -27,32 +26,6 @@ class Match(models.Model):
         DONE = "done"
         VOID = "void"
         CANCELLED = "cancelled"
-
-    class Needs(models.TextChoices):
-        """What must be there to play it: the play nodes' capability, and gpu workers or not."""
-
-        CPU = Capability.CPU.value
-        TORCH = Capability.TORCH.value
-        CPU_AND_GPU = "cpu+gpu"
-        TORCH_AND_GPU = "torch+gpu"
-
-        @property
-        def capability(self) -> str:
-            """What the node that plays it must be able to do."""
-            return self.value.partition("+")[0]
-
-        @property
-        def wants_gpu(self) -> bool:
-            """True when some network of it is asked on the gpu queue."""
-            return self.value.endswith("+gpu")
-
-        @classmethod
-        def of_placements(cls, placements: Collection[str]) -> "Match.Needs":
-            """Return what agents need whose networks run in these places."""
-            has_local = Placement.LOCAL in placements
-            if Placement.GPU in placements:
-                return cls.TORCH_AND_GPU if has_local else cls.CPU_AND_GPU
-            return cls.TORCH if has_local else cls.CPU
 
     # The one table of state changes; services update where the state is in `sources(target)`.
     OPEN = (State.PENDING, State.QUEUED, State.RUNNING)
@@ -80,11 +53,11 @@ class Match(models.Model):
     # without a join. Seat holds the same for queries by agent; both are written once, together.
     lineup = models.CharField(max_length=400)
     needs = models.CharField(
-        max_length=12,
-        choices=Needs.choices,
-        default=Needs.CPU,
-        db_default=Needs.CPU.value,
-        help_text="Follows from where its agents' networks run; written at planning.",
+        max_length=MAX_LENGTH,
+        default=CPU,
+        db_default=CPU,
+        help_text="What its node must have, and the services it asks: of its game, and of where "
+        "its agents' networks run; written at planning.",
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempt = models.PositiveSmallIntegerField(default=0)

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, play_queue
-from matches.models import Match, Order
+from arena.needs import Needs
+from matches.models import Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
 
@@ -54,9 +55,9 @@ class PlayNode:
         """Return the key that nodes are sorted by: the least work per slot comes first."""
         return (self.work_s / self.slots, self.n_orders, self.name)
 
-    def can_play(self, needs: Match.Needs) -> bool:
+    def can_play(self, needs: Needs) -> bool:
         """Say whether it has what the players of a match need."""
-        return needs.capability in self.capabilities
+        return needs.are_met_by(self.capabilities)
 
     def add_waiting(
         self, tournament: int, n_matches: int, mean_s: float | None, *, order: tuple[int, UUID]

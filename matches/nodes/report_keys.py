@@ -9,8 +9,8 @@ from django.db.models import F
 
 from arena.credentials import gpu_key
 from arena.messages import Alive, Results, Started
+from arena.needs import GPU, SPOT
 from matches.models import NodeKey, Worker
-from matches.models.choices import PLAYS, Capability
 from matches.nodes import node_keys
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.signing import is_same_token
@@ -51,10 +51,9 @@ def read_keys(reports: Iterable[Signed]) -> dict[str, str]:
 def is_genuine(report: Signed, keys: dict[str, str]) -> bool:
     """Say whether a report carries the key of its node; gpu workers play nothing and share one."""
     key = keys.get(report.node)
-    if isinstance(report, Alive) and Capability.GPU in report.capabilities:
-        # Not in the name of a play node, whose row it would overwrite; nor as one that plays too:
-        # orders would be sent to a queue that it cannot read.
-        is_free = key is None and not set(PLAYS).intersection(report.capabilities)
+    if isinstance(report, Alive) and GPU in report.capabilities:
+        # Not in the name of a play node, whose row it would overwrite; nor as one that plays too.
+        is_free = key is None and {GPU, SPOT}.issuperset(report.capabilities)
         return is_free and is_same_token(gpu_key(settings.SECRET_KEY), report.key)
     return key is not None and is_same_token(key, report.key)
 

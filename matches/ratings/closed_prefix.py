@@ -31,6 +31,7 @@ from matches.ratings.fitting import SideCounts
 from matches.ratings.score_counting import is_scored, tally_late_episodes
 from matches.store import selectors
 from matches.store.bulk import among
+from matches.store.match_needs import list_pending_needs
 
 # Pending or cancelled matches, the first ones, among which one that was sent is looked for: what a
 # node had has a low number, and what is held was never sent.
@@ -219,7 +220,8 @@ def _find_first_pending(tournament: int, *, is_sent: bool) -> int | None:
         is_in_state("matches_match", [Match.State.PENDING]), tournament=tournament
     )
     # One query for each need: the index of pending matches is ordered within a need only.
-    firsts = (_find_first(pending.filter(needs=n), is_sent=is_sent) for n in Match.Needs.values)
+    kinds = list_pending_needs(tournament)
+    firsts = (_find_first(pending.filter(needs=needs), is_sent=is_sent) for needs in kinds)
     return min((first for first in firsts if first is not None), default=None)
 
 

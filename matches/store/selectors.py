@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 
+from arena.needs import GPU, plays_matches
 from matches.models import (
     Agent,
     Attempt,
@@ -20,19 +21,9 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.models.choices import PLAYS, Capability
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
-
-# Annotations of tournaments, in the order of Match.Needs: whether matches with these needs wait.
-PENDING_NEEDS = {
-    f"has_{needs.name.lower()}": Exists(
-        Match.objects.filter(
-            tournament=OuterRef("pk"), needs=needs.value, state=Match.State.PENDING.value
-        )
-    )
-    for needs in Match.Needs
-}
+from matches.store.match_needs import list_pending_needs
 
 SHORTEST_HASH = 6
 """A hash may be given by its beginning, of so many digits at least."""
@@ -126,19 +117,22 @@ def filter_matches_to_send(tournament_id: int, *, held: Sequence[int] = ()) -> Q
 
 def list_alive_workers(*, now: datetime) -> Sequence[Worker]:
     """Return the play nodes that reported lately and are not in quarantine."""
-    return _list_able(PLAYS, now=now)
+    return [node for node in _list_recent(now=now) if plays_matches(node.capabilities)]
 
 
 def list_alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
     """Return the gpu workers that reported lately."""
-    return _list_able([Capability.GPU], now=now)
+    return [worker for worker in _list_recent(now=now) if GPU in worker.capabilities]
 
 
-def _list_able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
-    # Chosen here and not by the database: SQLite cannot look into a JSON list with an index.
-    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at=None)
-    able = set(capabilities)
-    return [worker for worker in recent if able.intersection(worker.capabilities)]
+def list_services(*, now: datetime) -> frozenset[str]:
+    """Return the services that answer now."""
+    return frozenset([GPU]) if list_alive_gpu_workers(now=now) else frozenset()
+
+
+def _list_recent(*, now: datetime) -> Iterable[Worker]:
+    # Chosen by their capabilities here: SQLite cannot look into a JSON list with an index.
+    return Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at=None)
 
 
 def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
@@ -160,20 +154,13 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
             f"the check of {n} checkpoint(s): {describe_missing_for_check(now=now) or 'under way'}"
         )
     waiting = list_pending_needs(tournament.pk)
-    able = {name for node in list_alive_workers(now=now) for name in node.capabilities}
-    missing = [f"a play node with {n.capability}" for n in waiting if n.capability not in able]
-    if any(n.wants_gpu for n in waiting):
+    nodes = [node.capabilities for node in list_alive_workers(now=now)]
+    missing = [n.node for n in waiting if not any(map(n.are_met_by, nodes))]
+    if any(GPU in n.services for n in waiting):
         missing += filter(None, [describe_missing_for_check(now=now)])
     if waiting and (shortage := disk.describe_shortage()):
         missing.append(f"room: {shortage}")
     return ", ".join(dict.fromkeys(missing))
-
-
-def list_pending_needs(tournament_id: int) -> list[Match.Needs]:
-    """Return what the pending matches of a tournament need: one query, a look-up by index each."""
-    one = Tournament.objects.filter(pk=tournament_id).annotate(**PENDING_NEEDS)
-    has_pending = one.values_list(*PENDING_NEEDS).first() or ()
-    return [needs for needs, has_any in zip(Match.Needs, has_pending, strict=False) if has_any]
 
 
 def describe_missing_for_check(*, now: datetime) -> str:

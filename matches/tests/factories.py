@@ -23,12 +23,13 @@ from arena.messages import (
     play_queue,
     read_order,
 )
+from arena.needs import CPU, Needs
 from matches.artifacts.agents import register_spelled_agent
 from matches.ledger import planning, recording
 from matches.ledger.order_messages import build_order_message
 from matches.ledger.relay import create_order, send_pending_matches
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
-from matches.models import Agent, Match, NodeKey, Tournament
+from matches.models import Agent, NodeKey, Tournament
 from matches.nodes import node_keys
 from matches.plans import TournamentPlan
 
@@ -109,12 +110,12 @@ def ordered(
     tournament: Tournament,
     n_matches: int = 1_000,
     *,
-    needs: Match.Needs = Match.Needs.CPU,
+    needs: str = CPU,
     node: str = NODE,
     now: datetime = NOW,
 ) -> MatchOrder:
     """Return an order of the next pending matches, as it would be sent to a node."""
-    taken = create_order(tournament, needs, n_matches, queue=play_queue(node), now=now)
+    taken = create_order(tournament, Needs(needs), n_matches, queue=play_queue(node), now=now)
     assert taken is not None
     order, matches = taken
     return build_order_message(order, tournament, matches)

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from arena.messages import Ending, Reason
+from arena.needs import Needs
 from matches.artifacts.agents import register_spelled_agent
 from matches.ledger import order_states, planning, recording, tournaments
 from matches.models import (
@@ -67,7 +68,7 @@ def test_a_pending_match_without_a_node_says_what_to_start() -> None:
     assert found.waits_for == (
         "a play node with cpu: none is alive (start one with ./run up --nodes 1)",
     )
-    assert found.next == "control sends it to a node with cpu as soon as one has room"
+    assert found.next == "control sends it to a play node with cpu as soon as one has room"
 
 
 def test_a_tournament_behind_a_slow_one_says_so() -> None:
@@ -95,7 +96,7 @@ def test_a_pending_match_behind_others_says_how_many() -> None:
 
 def test_a_pending_match_that_needs_a_gpu_waits_for_one() -> None:
     match = _first(make.planned(4))
-    match.needs = Match.Needs.TORCH_AND_GPU.value
+    match.needs = Needs("torch+gpu")
     make.alive()
     torch, gpu = explain.of_match(match, now=NOW).waits_for
     assert torch.startswith("a play node with torch: none is alive")
@@ -159,7 +160,7 @@ def test_a_running_match_names_its_node_and_whether_that_still_lives() -> None:
     RecorderMark.objects.update(marked_at=later(60))
     found = explain.of_match(match, now=later(60))
     assert found.waits_for == ("node-1, which reports no more",)
-    match.needs = Match.Needs.CPU_AND_GPU.value
+    match.needs = Needs("cpu+gpu")
     assert explain.of_match(match, now=later(60)).waits_for[1].startswith("a gpu worker")
 
 
@@ -337,9 +338,9 @@ def test_a_worker_with_nothing_to_do_says_why() -> None:
     assert wanted() == "matches: none is pending in a tournament that runs"
     make.planned(4)
     assert wanted() == "the next order on play.node-1: at most 3 at a time"
-    Match.objects.update(needs=Match.Needs.CPU_AND_GPU.value)
+    Match.objects.update(needs=Needs("cpu+gpu"))
     assert wanted().startswith("a gpu worker: none is alive")
-    Match.objects.update(needs=Match.Needs.TORCH.value)
+    Match.objects.update(needs=Needs("torch"))
     assert wanted() == "matches that it can play: those pending need torch"
 
 

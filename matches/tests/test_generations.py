@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from redis import Redis
 
 from arena.messages import Alive
+from arena.needs import Needs
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import generation, node_presence
 from matches.ledger.generation import Generation, Side
-from matches.models import Agent, Leaderboard, Match, Tournament, TrajectoryPiece
+from matches.models import Agent, Leaderboard, Tournament, TrajectoryPiece
 from matches.plans import TournamentPlan
 from matches.store import blobs
 from matches.store.clock import db_now
@@ -203,13 +204,13 @@ def test_a_checkpoint_that_is_not_ready_is_refused(broker: Redis, tmp_path: Path
 
 
 def test_a_gpu_worker_is_missed_where_one_is_needed(broker: Redis) -> None:
-    lacking = generation.list_missing_workers(Match.Needs.CPU_AND_GPU, now=make.NOW)
+    lacking = generation.list_missing_workers(Needs("cpu+gpu"), now=make.NOW)
     assert [words in text for words, text in zip(("cpu", "gpu"), lacking, strict=True)] == [
         *(True, True)
     ]
     make.alive()
-    assert len(generation.list_missing_workers(Match.Needs.TORCH, now=make.NOW)) == 1
-    assert generation.list_missing_workers(Match.Needs.CPU, now=make.NOW) == []
+    assert len(generation.list_missing_workers(Needs("torch"), now=make.NOW)) == 1
+    assert generation.list_missing_workers(Needs("cpu"), now=make.NOW) == []
 
 
 def test_runs_of_the_same_rules_share_a_board(broker: Redis) -> None:

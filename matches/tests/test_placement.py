@@ -7,6 +7,7 @@ from django.db import transaction
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from arena.needs import Needs
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import planning, recording, relay
@@ -18,7 +19,6 @@ from matches.tests.weights import added, ready, verdict
 
 pytestmark = pytest.mark.django_db
 GAME = "connect_four"
-Needs = Match.Needs
 
 
 @pytest.fixture
@@ -76,13 +76,13 @@ def test_an_order_says_where_each_network_runs_and_where_its_file_is(
     broker: Redis, mixed: Tournament
 ) -> None:
     verdict_of = {a.checkpoint_id: a for a in Agent.objects.exclude(checkpoint=None)}
-    order = make.ordered(mixed, needs=Needs.TORCH_AND_GPU)
+    order = make.ordered(mixed, needs=Needs("torch+gpu"))
     assert sorted(agent.placement for agent in order.agents) == ["gpu", "local"]
     for agent in order.agents:
         assert verdict_of[agent.checkpoint].placement == agent.placement
         path = signing.checkpoint_path(agent.checkpoint)
         assert agent.source == signing.sign_link("GET", path, now=make.NOW)
-    plain = make.ordered(mixed, needs=Needs.TORCH).agents
+    plain = make.ordered(mixed, needs=Needs("torch")).agents
     assert [a.source for a in plain if a.policy == "random"] == [""]
 
 
@@ -90,7 +90,7 @@ def test_a_recurrent_network_says_how_much_state_travels(broker: Redis, tmp_path
     agent = added(tmp_path, "gru")
     verdict(agent.checkpoint, state_size=64)
     tournament = make.planned(2, game=GAME, agents=["random", agent])
-    sizes = {a.policy: a.state_size for a in make.ordered(tournament, needs=Needs.TORCH).agents}
+    sizes = {a.policy: a.state_size for a in make.ordered(tournament, needs=Needs("torch")).agents}
     assert sizes == {"random": 0, "network": 64}
 
 
@@ -149,7 +149,7 @@ def test_a_lost_gpu_is_an_interruption_and_interruptions_are_capped(
     broker: Redis, mixed: Tournament
 ) -> None:
     for n in range(20):
-        order = make.ordered(mixed, 1, needs=Needs.CPU_AND_GPU)
+        order = make.ordered(mixed, 1, needs=Needs("cpu+gpu"))
         states = set(Match.objects.values_list("state", flat=True))
         make.start(order)
         recording.record_report(make.finished(order, _gpu_lost), now=make.NOW)

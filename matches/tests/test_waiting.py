@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from arena.needs import Needs
 from matches.ledger.quarantine import quarantine_worker
 from matches.models import Checkpoint, Match, Tournament, Worker
 from matches.operations.system.display import format_state
@@ -103,11 +104,11 @@ def test_tournaments_of_one_name_are_told_apart_by_their_numbers() -> None:
 def test_a_tournament_whose_matches_nobody_can_play_says_what_is_missing() -> None:
     make.alive()
     tournament = _plan("networks")
-    Match.objects.filter(tournament=tournament).update(needs=Match.Needs.CPU_AND_GPU)
+    Match.objects.filter(tournament=tournament).update(needs=Needs("cpu+gpu"))
     waits = _waits(_look())["networks"]
     assert waits == "waits for a gpu worker: none is alive (start one with ./run up --gpus 1)"
     assert _look().standstill == "", "another tournament could play"
-    Match.objects.filter(tournament=tournament, sequence=1).update(needs=Match.Needs.CPU)
+    Match.objects.filter(tournament=tournament, sequence=1).update(needs=Needs("cpu"))
     assert _waits(_look())["networks"] == "", "some of its matches can be played"
 
 

@@ -8,6 +8,7 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
+from arena.needs import Needs
 from matches.campaigns import judging, watching
 from matches.campaigns.watching import Watch
 from matches.errors import BadInputError
@@ -57,7 +58,7 @@ def _best_first(loses: Agent | None = None) -> boards.Play:
 
 def _played(tournament: Tournament, play: boards.Play, *, now: datetime) -> None:
     factories.alive(now=now)
-    for needs in (Match.Needs.CPU, Match.Needs.TORCH):
+    for needs in (Needs("cpu"), Needs("torch")):
         if Match.objects.filter(Match.is_open(), tournament=tournament, needs=needs).exists():
             order = factories.ordered(tournament, 10_000, needs=needs, now=now)
             factories.start(order, now=now)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from workers import settings
+from arena import needs
 from workers.errors import SettingsError
 from workers.settings import read_settings
 
@@ -27,7 +27,7 @@ def test_everything_can_be_set() -> None:
         | {
             "EVALSITE_NODE": "node-7",
             "EVALSITE_SLOTS": "3",
-            "EVALSITE_CAPABILITIES": "cpu, chess",
+            "EVALSITE_CAPABILITIES": "cpu, mujoco,GPU=8",
             "EVALSITE_ALIVE_S": "2",
             "EVALSITE_REPORT_S": "0.5",
             "EVALSITE_NOTICE_S": "60",
@@ -36,7 +36,7 @@ def test_everything_can_be_set() -> None:
         }
     )
     assert (own.n_shards, own.wait_s) == (4, 800.0)
-    assert (own.node, own.slots, own.capabilities) == ("node-7", 3, ("cpu", "chess"))
+    assert (own.node, own.slots, own.capabilities) == ("node-7", 3, ("cpu", "mujoco", "GPU=8"))
     assert (own.alive_s, own.report_s, own.notice_s) == (2.0, 0.5, 60.0)
 
 
@@ -44,7 +44,7 @@ def test_everything_can_be_set() -> None:
 def test_a_node_offers_torch_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, found: object, offered: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(settings, "find_spec", lambda name: found)
+    monkeypatch.setattr(needs, "find_spec", lambda name: found)
     assert read_settings(URL).capabilities == offered
 
 
@@ -66,6 +66,8 @@ def test_a_node_offers_torch_where_it_is_installed(
         (URL | {"EVALSITE_NOTICE_S": "inf"}, "EVALSITE_NOTICE_S", "inf"),
         (URL | {"EVALSITE_NODE": "a\nb"}, "EVALSITE_NODE", "a\nb"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,,gpu"}, "EVALSITE_CAPABILITIES", ""),
+        (URL | {"EVALSITE_CAPABILITIES": "cpu,gpu"}, "EVALSITE_CAPABILITIES", "gpu"),
+        (URL | {"EVALSITE_CAPABILITIES": "cpu,a b"}, "EVALSITE_CAPABILITIES", "a b"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from arena.messages import Reason, play_queue
+from arena.needs import Needs
 from matches.models import (
     Agent,
     Attempt,
@@ -74,7 +75,7 @@ def _describe_ending(how: str, n: int, limit: int, last: Attempt) -> str:
 
 
 def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
-    tournament, needs = match.tournament, Match.Needs(match.needs)
+    tournament, needs = match.tournament, Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
     there = read_presence(now=now)
     waits_for = [*there.list_missing_control(), *there.list_missing(needs)]
@@ -93,7 +94,7 @@ def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -
         since=since,
         summary=f"pending{format_since(since, now=now)}: not sent to a node yet",
         waits_for=waits_for,
-        next=f"control sends it to a node with {needs.capability} as soon as one has room",
+        next=f"control sends it to {needs.node} as soon as one has room",
     )
 
 
@@ -107,7 +108,7 @@ def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Findin
         summary=f"queued in order {order.pk} on {order.queue}"
         + format_since(order.created_at, now=now),
         waits_for=there.list_missing_control()
-        + (there.list_missing(Match.Needs(match.needs)) or [_describe_node(order, there)]),
+        + (there.list_missing(Needs(match.needs)) or [_describe_node(order, there)]),
         next="its node takes the order; while another idles or if this one is lost, another does",
         next_at=order.deadline_at,
     )
@@ -131,8 +132,7 @@ def _explain_running(match: Match, _: Sequence[Attempt], now: datetime) -> Findi
     missing = there.list_missing_control()
     if not any(worker.node == order.node for worker in there.workers):
         missing.append(f"{order.node}, which reports no more")
-    if Match.Needs(match.needs).wants_gpu:
-        missing += there.list_missing_gpu()
+    missing += there.list_missing_services(Needs(match.needs))
     is_begun = match.pk in order.executing
     doing = "being played" if is_begun else "in hand, its turn in the order or its report awaited"
     return Finding(

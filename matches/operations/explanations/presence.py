@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from arena.needs import CPU, GPU, TORCH, Needs
 from matches.ledger import recorder_marks
-from matches.models import Agent, Checkpoint, Match, Worker
-from matches.models.choices import PLAYS, Capability
+from matches.models import Agent, Checkpoint, Worker
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count, format_since, format_span
@@ -31,26 +31,28 @@ class Presence:
     """Of the recorder that is the furthest behind."""
     now: datetime
 
-    def list_able(self, capability: str) -> list[Worker]:
-        """Return the workers that are alive, can do this and are not in quarantine."""
+    def list_able(self, needs: Needs) -> list[Worker]:
+        """Return the nodes that are alive, can play this and are not in quarantine."""
         free = [worker for worker in self.workers if worker.quarantined_at is None]
-        return [worker for worker in free if capability in worker.capabilities]
+        return [worker for worker in free if needs.are_met_by(worker.capabilities)]
 
-    def list_missing(self, needs: Match.Needs) -> list[str]:
+    def list_missing(self, needs: Needs) -> list[str]:
         """Return what must be started before matches with these needs can be played."""
         missing = []
-        if not self.list_able(needs.capability):
-            hint = TORCH_HINT if needs.capability == Capability.TORCH else PLAY_HINT
-            held = [w.node for w in self.workers if needs.capability in w.capabilities]
+        if not self.list_able(needs):
+            held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
             only = f" but {', '.join(held)}, in quarantine" if held else ""
-            missing.append(f"a play node with {needs.capability}: none is alive{only} ({hint})")
-        if needs.wants_gpu:
-            missing += self.list_missing_gpu()
-        return missing
+            missing.append(f"{needs.node}: none is alive{only} ({_describe_start(needs)})")
+        return missing + self.list_missing_services(needs)
+
+    def list_missing_services(self, needs: Needs) -> list[str]:
+        """Return what must be started before what these matches ask for answers."""
+        return self.list_missing_gpu() if GPU in needs.services else []
 
     def list_missing_gpu(self) -> list[str]:
         """Return what must be started before a gpu worker answers."""
-        if self.list_able(Capability.GPU.value):
+        free = [worker for worker in self.workers if worker.quarantined_at is None]
+        if any(GPU in worker.capabilities for worker in free):
             return []
         return [f"a gpu worker: none is alive ({GPU_HINT})"]
 
@@ -77,9 +79,12 @@ def read_presence(*, now: datetime) -> Presence:
     )
 
 
-def plays_matches(worker: Worker) -> bool:
-    """Say whether a worker plays matches; the others answer for networks."""
-    return bool({capability.value for capability in PLAYS}.intersection(worker.capabilities))
+def _describe_start(needs: Needs) -> str:
+    """Return how a node is started that can play these."""
+    if own := needs.capabilities - {CPU, TORCH}:
+        named = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
+        return f"where it is installed: ./run up --capabilities {named}"
+    return TORCH_HINT if TORCH in needs.capabilities else PLAY_HINT
 
 
 def describe_check(checkpoint: Checkpoint, there: Presence) -> str:

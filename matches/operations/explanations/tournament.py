@@ -15,6 +15,7 @@ from matches.operations.explanations.presence import (
 from matches.store import selectors
 from matches.store.explanation import Explanation, Finding
 from matches.store.formats import age_s, format_ago, format_since
+from matches.store.match_needs import list_pending_needs
 
 MAX_NAMED = 3
 """Checkpoints that are named; the others are counted."""
@@ -89,7 +90,7 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     there = read_presence(now=now)
     n_in_flight = _count_in_flight(tournament)
     end = _forecast_end(tournament, now)
-    waiting = selectors.list_pending_needs(tournament.pk)
+    waiting = list_pending_needs(tournament.pk)
     missing = dict.fromkeys(text for needs in waiting for text in there.list_missing(needs))
     return Finding(
         since=tournament.started_at,

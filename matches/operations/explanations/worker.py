@@ -3,14 +3,15 @@
 from datetime import datetime
 
 from arena.messages import play_queue
-from matches.models import Match, Order, Tournament, Worker
+from arena.needs import plays_matches
+from matches.models import Order, Tournament, Worker
 from matches.nodes.play_nodes import ORDERS_PER_NODE
 from matches.nodes.report_keys import list_warnings
-from matches.operations.explanations.presence import Presence, plays_matches, read_presence
-from matches.store import selectors
+from matches.operations.explanations.presence import Presence, read_presence
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import RELEASE, Explanation
 from matches.store.formats import age_s, format_ago
+from matches.store.match_needs import read_pending_needs
 
 MAX_TOURNAMENTS = 20
 """Tournaments whose pending matches are looked for."""
@@ -54,7 +55,7 @@ def _judge_state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
         return "lost"
     if worker.quarantined_at is not None:
         return "quarantined"
-    if not plays_matches(worker):
+    if not plays_matches(worker.capabilities):
         return "serving"
     return "playing" if orders else "idle"
 
@@ -96,15 +97,13 @@ def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
 def _describe_missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
     active = Tournament.objects.filter(state__in=Tournament.PLAYING).order_by("pk")
-    # Tournament by tournament: the index of pending matches begins with it.
-    ids = list(active.values_list("pk", flat=True)[:MAX_TOURNAMENTS])
-    pending = {needs for pk in ids for needs in selectors.list_pending_needs(pk)}
-    waiting = [needs for needs in Match.Needs if needs in pending]
-    able = [needs for needs in waiting if needs.capability in worker.capabilities]
+    pending = read_pending_needs(active.values_list("pk", flat=True)[:MAX_TOURNAMENTS])
+    waiting = sorted({needs for each in pending.values() for needs in each})
+    able = [needs for needs in waiting if needs.are_met_by(worker.capabilities)]
     if not waiting:
         return "matches: none is pending in a tournament that runs"
     if not able:
-        needed = ", ".join(sorted({needs.capability for needs in waiting}))
+        needed = ", ".join(sorted({" and ".join(sorted(n.capabilities)) for n in waiting}))
         return f"matches that it can play: those pending need {needed}"
     missing = [text for needs in able for text in there.list_missing(needs)]
     if len({needs for needs in able if there.list_missing(needs)}) == len(able):

@@ -10,11 +10,11 @@ import msgspec
 from redis.exceptions import RedisError
 
 from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
+from arena.needs import SPOT, plays_matches
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.models import Attempt, Order, Outcome, Uncounted, Worker
-from matches.models.choices import Capability
 from matches.nodes.report_keys import list_warnings
 from matches.operations.system.sample import (
     Counts,
@@ -32,8 +32,6 @@ from matches.operations.system.waiting import list_under_way
 from matches.store import attempt_counters, disk, fast_store
 from matches.store.clock import ALIVE_WITHIN, is_within
 
-SPOT = "spot"
-"""A node whose machine may be taken away says so among its capabilities."""
 LOST_SHOWN = timedelta(hours=1)
 MAX_NODES = 200
 FAILURES_EVERY = timedelta(seconds=10)
@@ -111,11 +109,10 @@ def _count_in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
 
 def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
     n_orders, n_matches, n_queued = in_hand.get(play_queue(worker.node), (0, 0, 0))
-    is_gpu = Capability.GPU.value in worker.capabilities
     return Node(
         pk=worker.pk,
         name=worker.node,
-        kind="gpu" if is_gpu else "play",
+        kind="play" if plays_matches(worker.capabilities) else "gpu",
         is_spot=SPOT in worker.capabilities,
         is_alive=now - worker.last_seen_at <= ALIVE_WITHIN,
         slots=worker.slots,

@@ -9,14 +9,15 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from arena.messages import play_queue
+from arena.needs import Needs
 from matches.ledger.code_versions import is_held
 from matches.ledger.recorder_marks import Marked
-from matches.models import Agent, Checkpoint, Entrant, Match, Order, Tournament, Worker
+from matches.models import Agent, Checkpoint, Entrant, Order, Tournament, Worker
 from matches.operations.explanations.presence import Presence
 from matches.operations.system.sample import UnderWay
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count
-from matches.store.selectors import PENDING_NEEDS
+from matches.store.match_needs import read_pending_needs
 
 MAX_LISTED = 20
 MAX_PAUSED = 5
@@ -43,12 +44,13 @@ def list_under_way(
     active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
     paused = Tournament.objects.filter(state=Tournament.State.PAUSED).order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
-    tournaments = [*active.annotate(**PENDING_NEEDS)[:MAX_LISTED], *paused[:MAX_PAUSED]]
+    tournaments = [*active[:MAX_LISTED], *paused[:MAX_PAUSED]]
     alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
     there = Presence(alive, Marked(0, now), now)
     held = _read_held(orders)
     checking = _list_checking(tournaments)
+    pending = read_pending_needs([tournament.pk for tournament in tournaments])
     names = _read_names(tournaments, held)
     return [
         UnderWay(
@@ -58,7 +60,9 @@ def list_under_way(
             n_closed=tournament.n_closed,
             n_matches=tournament.n_matches,
             n_sent=held.n_matches.get(tournament.pk, 0),
-            waits_for=_describe_wait(tournament, there, held, names, checking),
+            waits_for=_describe_wait(
+                tournament, pending.get(tournament.pk, []), there, held, names, checking
+            ),
         )
         for tournament in tournaments
     ]
@@ -101,6 +105,7 @@ def _read_names(tournaments: Sequence[Tournament], held: _Held) -> dict[int, str
 
 def _describe_wait(
     tournament: Tournament,
+    pending: Sequence[Needs],
     there: Presence,
     held: _Held,
     names: Mapping[int, str],
@@ -113,7 +118,6 @@ def _describe_wait(
     if tournament.pk in checking:
         missing = "".join(f": {text}" for text in there.list_missing_gpu())
         return f"{MISSING}the check of its checkpoints{missing}"
-    pending = [needs for needs in Match.Needs if getattr(tournament, f"has_{needs.name.lower()}")]
     missing_by_needs = [there.list_missing(needs) for needs in pending]
     # What can play some of its matches keeps it going.
     if pending and all(missing_by_needs):
@@ -123,7 +127,7 @@ def _describe_wait(
         # Sent, and not begun: what others play from the same queues is before it.
         waits = tournament.pk not in held.playing
         return _describe_queue(own, there, held.playing, names) if waits else ""
-    able = {worker for needs in pending for worker in there.list_able(needs.capability)}
+    able = {worker for needs in pending for worker in there.list_able(needs)}
     queues = {play_queue(worker.node) for worker in able}
     return _describe_queue(queues, there, held.queues, names) if pending else ""
 

@@ -1,0 +1,77 @@
+"""What must be there to play a match: what its node must have, and the services it asks.
+
+A node says what it has: `cpu` (it plays), `torch` (networks run in its players), and names of its
+operator's own. A game names one of them (`GameSpec.capability`). Services are no part of a node:
+without one that is alive no match is sent that asks it.
+"""
+
+import re
+from collections.abc import Collection
+from importlib.util import find_spec
+
+CPU, TORCH, GPU = "cpu", "torch", "gpu"
+SERVICES = (GPU, "server")
+"""What answers players from elsewhere; no node and no game can take these names."""
+SPOT = "spot"
+"""What a node of an older version calls itself whose machine may be taken away; now a label."""
+MAX_LENGTH = 64
+"""Of needs as text: a capability, torch and all services."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.=-]{0,39}")
+
+
+def refuse_capability(name: str) -> str:
+    """Return what a capability must be instead; empty for one that a node or a game can name."""
+    if not _NAME.fullmatch(name):
+        return "up to 40 letters, digits and _ . = - per name, a letter first"
+    if name.lower() in SERVICES:
+        return f"no service ({', '.join(SERVICES)}): those are no part of a play node"
+    return ""
+
+
+def list_installed() -> tuple[str, ...]:
+    """Return what a play node of this installation has, unless its operator says otherwise."""
+    # Looked for, not imported: the parent of the players computes nothing itself.
+    return (CPU, TORCH) if find_spec(TORCH) else (CPU,)
+
+
+def plays_matches(capabilities: Collection[str]) -> bool:
+    """Say whether who reports these plays; the others answer for networks."""
+    return GPU not in capabilities
+
+
+class Needs(str):
+    """What must be there, as text: `cpu`, `torch`, `cpu+gpu`, `mujoco+torch+gpu` ..."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of_match(cls, capability: str, *, has_local: bool, asks_gpu: bool) -> "Needs":
+        """Return what a match needs: of its game, and of where its agents' networks run."""
+        # What has torch plays, so `cpu` need not be said beside it.
+        own = [] if has_local and capability == CPU else [capability]
+        more = [TORCH] if has_local and capability != TORCH else []
+        return cls("+".join([*own, *more, *([GPU] if asks_gpu else [])]))
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What one node must have, all of it."""
+        return frozenset(self.split("+")).difference(SERVICES)
+
+    @property
+    def services(self) -> frozenset[str]:
+        """What must be alive anywhere."""
+        return frozenset(self.split("+")).intersection(SERVICES)
+
+    @property
+    def is_networked(self) -> bool:
+        """True when some network decides in it."""
+        return bool({TORCH, GPU}.intersection(self.split("+")))
+
+    @property
+    def node(self) -> str:
+        """The node that can play it, in words."""
+        return f"a play node with {' and '.join(sorted(self.capabilities))}"
+
+    def are_met_by(self, capabilities: Collection[str]) -> bool:
+        """Say whether a node that has these can play it."""
+        return plays_matches(capabilities) and self.capabilities.issubset(capabilities)

@@ -1,0 +1,61 @@
+"""What must be there to play a match."""
+
+from dataclasses import replace
+
+import pytest
+
+from arena.errors import UnsupportedGameError
+from arena.games import registry as games
+from arena.needs import MAX_LENGTH, SERVICES, Needs, plays_matches, refuse_capability
+
+
+@pytest.mark.parametrize(
+    ("capability", "has_local", "asks_gpu", "text"),
+    [
+        ("cpu", False, False, "cpu"),
+        ("cpu", True, False, "torch"),
+        ("cpu", False, True, "cpu+gpu"),
+        ("cpu", True, True, "torch+gpu"),
+        ("torch", True, True, "torch+gpu"),
+        ("mujoco", False, False, "mujoco"),
+        ("mujoco", True, True, "mujoco+torch+gpu"),
+    ],
+)
+def test_needs_are_of_the_game_and_of_where_networks_run(
+    capability: str, has_local: bool, asks_gpu: bool, text: str
+) -> None:
+    needs = Needs.of_match(capability, has_local=has_local, asks_gpu=asks_gpu)
+    assert needs == text
+    assert needs.services == ({"gpu"} if asks_gpu else set())
+    assert needs.is_networked == (capability == "torch" or has_local or asks_gpu)
+
+
+def test_a_node_must_have_all_of_it_and_more_does_no_harm() -> None:
+    needs = Needs("mujoco+torch+gpu")
+    assert needs.node == "a play node with mujoco and torch"
+    assert needs.are_met_by(["cpu", "torch", "mujoco"])
+    assert not needs.are_met_by(["cpu", "torch"])
+    assert not needs.are_met_by(["cpu", "mujoco"])
+    assert not Needs("cpu").are_met_by(["mujoco"]), "a node may be kept for its own games"
+    assert not Needs("cpu").are_met_by(["gpu", "cpu"]), "who answers for networks plays nothing"
+
+
+def test_who_answers_for_networks_plays_nothing_and_all_others_play() -> None:
+    assert plays_matches(["cpu", "spot"])
+    assert plays_matches(["mujoco"])
+    assert not plays_matches(["gpu"])
+
+
+@pytest.mark.parametrize("name", ["mujoco", "GPU=8", "py3.12", "a_b-c", "a" * 40])
+def test_users_name_capabilities_of_their_own(name: str) -> None:
+    assert refuse_capability(name) == ""
+    spec = replace(games.get("tic_tac_toe").spec, capability=name)
+    needs = Needs.of_match(spec.capability, has_local=True, asks_gpu=True)
+    assert len("+".join([needs, *SERVICES[1:]])) <= MAX_LENGTH
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a+b", "a,b", "8", "é", "a\n", "a" * 41, "gpu", "GPU"])
+def test_what_no_node_can_have_is_refused_by_name(name: str) -> None:
+    assert refuse_capability(name)
+    with pytest.raises(UnsupportedGameError, match=r"tic_tac_toe: capability is .*must be "):
+        replace(games.get("tic_tac_toe").spec, capability=name)
