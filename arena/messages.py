@@ -248,6 +248,11 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     key: Text
     # Names the machine, where two live processes cannot have the same node name; else empty.
     place: Text = ""
+    # What its operator says of the machine (class, price, zone), and how busy it is (cpu, memory).
+    labels: Annotated[dict[Text, Text], Few] = {}
+    load: Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=0, le=1e6)]], Few] = {}
+    # SHA-256 of its plug-in files, as in "games/my_game"; None from a node of an older version.
+    plugins: Annotated[dict[Text, Hash], Many] | None = None
 
 
 class Started(

@@ -12,8 +12,6 @@ from importlib.util import find_spec
 CPU, TORCH, GPU = "cpu", "torch", "gpu"
 SERVICES = (GPU, "server")
 """What answers players from elsewhere; no node and no game can take these names."""
-SPOT = "spot"
-"""What a node of an older version calls itself whose machine may be taken away; now a label."""
 MAX_LENGTH = 64
 """Of needs as text: a capability, torch and all services."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.=-]{0,39}")

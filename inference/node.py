@@ -16,6 +16,7 @@ from celery.app import app_or_default
 from celery.worker import state
 
 from arena.faststore import leases_key
+from arena.machine import measure_load
 from arena.messages import Alive, CheckOrder
 from inference import settings
 from inference.check import check
@@ -139,6 +140,8 @@ class Node:
             versions=installed_versions(),
             orders=[],
             key=self._own.key,
+            labels=dict(self._own.labels),
+            load=measure_load(),
         )
 
     def _try_to_ring(self, shard: int, lease: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.credentials import NAME_RULE, is_node_name
+from arena.machine import LabelError, read_labels
 from arena.parameters import parse_number
 from inference.errors import SettingsError
 
@@ -67,6 +68,8 @@ class Settings:
     # For Prometheus; 0: none is opened.
     metrics_port: int = 0
     alive_s: int = 10
+    # What its operator says of the machine.
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -107,6 +110,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         metrics_host=_read_name(environ, "EVALSITE_METRICS_HOST", default=Settings.metrics_host),
         metrics_port=_whole_number(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
         alive_s=_whole_number(environ, "EVALSITE_ALIVE_S", Settings.alive_s, low=1, high=3_600),
+        labels=_read_labels(environ),
     )
 
 
@@ -173,6 +177,13 @@ def _read_shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tup
     if not all(part.isdecimal() and int(part) < n_shards for part in parts):
         raise SettingsError(name, raw, f"numbers of shards below {n_shards}, as in 0,1")
     return tuple(sorted({int(part) for part in parts}))
+
+
+def _read_labels(environ: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return read_labels(environ.get("EVALSITE_LABELS", ""))
+    except LabelError as error:
+        raise SettingsError("EVALSITE_LABELS", error.label, error.rule) from None
 
 
 def _read_choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ from arena.errors import CatalogError, UnknownNameError
 from matches.models import Order, Worker
 from matches.operations import explain
 from matches.operations.system import pushing
-from matches.operations.system.display import format_state
+from matches.operations.system.display import format_load, format_state
 from matches.store.clock import db_now
 from pages.mending import list_acts
 from pages.system_costs import PRICES_HINT, list_cost_tables
@@ -68,6 +68,7 @@ def show_node(request: HttpRequest, pk: int) -> HttpResponse:
         "explanation": explain.of_worker(worker, now=db_now()),
         # Sorted here: by the index of open orders they are few, by key the database may walk all.
         "orders": sorted(in_hand, key=lambda order: order.pk)[:MAX_ORDERS],
+        "machine": {**worker.labels, "load": format_load(worker.load)},
         "versions": sorted(worker.versions.items()),
     }
     return render(request, "pages/node.html", context)

@@ -48,6 +48,7 @@ EMPTY = {
 }
 SHORTEST = 5
 OTHERS = {"login": "/admin/login/", "api-docs": "/api/docs/"}
+SPOT_LABELS = {"class": "spot", "price": "0.35", "zone": "eu-west-1"}
 LONG = "a_run_with_a_name_that_nobody_shortened_" + "because_the_field_takes_it_" * 2
 
 
@@ -264,7 +265,7 @@ def make_busy(broker: Redis) -> None:
     tournament = factories.planned(60, board="busy")
     for number in range(1, 4):
         factories.alive(node=f"node-{number}", capabilities=["cpu", "torch"], now=now)
-    factories.alive(node="spot-1", capabilities=["cpu", "spot"], slots=16, now=now)
+    factories.alive(node="spot-1", labels=SPOT_LABELS, slots=16, now=now)
     factories.alive(node="gpu-1", capabilities=["gpu"], slots=1, now=now)
     factories.alive(node="spot-2", capabilities=["cpu", "spot"], now=now - 4 * PLAYING_LEASE)
     factories.start(factories.ordered(tournament, 8, now=now), now=now)

@@ -13,6 +13,7 @@ from uuid import uuid4
 import msgspec
 from celery.app import app_or_default
 
+from arena.machine import measure_load
 from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, Alive, MatchOrder
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
@@ -90,6 +91,8 @@ class Node:
             orders=list(self._orders),
             key=self._own.key,
             place=self._place,
+            labels=dict(self._own.labels),
+            load=measure_load(),
         )
 
     def play_order(self, order: MatchOrder) -> dict[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
+from arena.machine import CLASS, SPOT, LabelError, read_labels
 from arena.needs import CPU, list_installed, refuse_capability
 from arena.parameters import parse_number
 from workers.errors import SettingsError
@@ -30,6 +31,8 @@ class Settings:
     # Proves to the recorder that a report is of this node.
     key: str = field(repr=False)
     capabilities: tuple[str, ...] = (CPU,)
+    # What its operator says of the machine.
+    labels: Mapping[str, str] = field(default_factory=dict)
     alive_s: float = 10.0
     report_s: float = 1.0
     # How often the actions of a match in play are reported, so that it can go on elsewhere.
@@ -47,12 +50,18 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and choices."""
     # Those that this process may use: a container or a scheduler may leave it fewer than there are.
     n_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    capabilities, labels = _capabilities(environ), _labels(environ)
+    if SPOT in capabilities:
+        # Where it was said before there were labels.
+        labels.setdefault(CLASS, SPOT)
+        capabilities = tuple(name for name in capabilities if name != SPOT) or list_installed()
     return Settings(
         redis_url=_redis_url(environ),
         node=_checked_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
         slots=_whole_number(environ, "EVALSITE_SLOTS", n_cpus or 1, MAX_SLOTS),
         key=_node_key(environ),
-        capabilities=_capabilities(environ),
+        capabilities=capabilities,
+        labels=labels,
         alive_s=_number_of_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
         report_s=_number_of_seconds(environ, "EVALSITE_REPORT_S", 1.0),
         actions_s=_number_of_seconds(environ, "EVALSITE_ACTIONS_S", 2.0),
@@ -99,6 +108,13 @@ def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
         if refusal := refuse_capability(name):
             raise SettingsError(variable, name, refusal)
     return tuple(dict.fromkeys(map(str.strip, names)))
+
+
+def _labels(environ: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return read_labels(environ.get("EVALSITE_LABELS", ""))
+    except LabelError as error:
+        raise SettingsError("EVALSITE_LABELS", error.label, error.rule) from None
 
 
 def _checked_name(variable: str, value: str) -> str:

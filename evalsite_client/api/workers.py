@@ -16,6 +16,8 @@ from evalsite_client.records import Rows
 class Worker:
     """A node as it describes itself.
 
+    labels: Of its machine, by its operator.
+    load: Of its machine: cpu, processes per core; memory, the share in use.
     is_alive: Return whether it has reported lately.
     quarantined_at: Since then it gets no order and nothing of it counts.
     """
@@ -25,6 +27,8 @@ class Worker:
     slots: int
     capabilities: tuple[str, ...]
     versions: Mapping[str, Any]
+    labels: Mapping[str, Any]
+    load: Mapping[str, Any]
     is_alive: bool
     first_seen_at: datetime
     last_seen_at: datetime

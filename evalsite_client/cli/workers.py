@@ -2,11 +2,12 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
+from evalsite_client.api.workers import Worker
 from evalsite_client.cli.options import add_command, add_limit, page_size, take_rows
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
 
-HEAD = ("id", "node", "alive", "slots", "capabilities", "last seen")
+HEAD = ("id", "node", "alive", "slots", "capabilities and labels", "last seen")
 
 
 def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -18,7 +19,12 @@ def show_workers(client: Client, options: Namespace) -> Answer:
     """List the nodes that play and those that answer for networks, the newest first."""
     found = take_rows(client.workers.list(page_size=page_size(options)), options)
     rows = [
-        (one.id, one.node, one.is_alive, one.slots, " ".join(one.capabilities), one.last_seen_at)
+        (one.id, one.node, one.is_alive, one.slots, _describe(one), one.last_seen_at)
         for one in found
     ]
     return Answer(found, format_table(HEAD, rows))
+
+
+def _describe(worker: Worker) -> str:
+    labels = (f"{name}={value}" for name, value in worker.labels.items())
+    return " ".join([*worker.capabilities, *labels])

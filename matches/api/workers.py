@@ -25,12 +25,21 @@ class WorkerSerializer(serializers.ModelSerializer[Worker]):
 
     capabilities = serializers.ListField(child=serializers.CharField(), read_only=True)
     versions = serializers.DictField(read_only=True)
+    labels = serializers.DictField(
+        child=serializers.CharField(), read_only=True, help_text="Of its machine, by its operator."
+    )
+    load = serializers.DictField(
+        child=serializers.FloatField(),
+        read_only=True,
+        help_text="Of its machine: cpu, processes per core; memory, the share in use.",
+    )
     is_alive = serializers.SerializerMethodField()
 
     class Meta:
         model = Worker
         fields: tuple[str, ...] = (
-            *("id", "node", "slots", "capabilities", "versions", "is_alive"),
+            *("id", "node", "slots", "capabilities", "versions", "labels", "load"),
+            "is_alive",
             *("first_seen_at", "last_seen_at", "quarantined_at", "quarantine_reason"),
         )
 

@@ -64,6 +64,9 @@ def _note_presence(report: Alive, *, now: datetime) -> None:
         "slots": report.slots,
         "capabilities": list(report.capabilities),
         "versions": report.versions,
+        "labels": report.labels,
+        "load": report.load,
+        "plugins": report.plugins,
         "last_seen_at": now,
     }
     Worker.objects.update_or_create(

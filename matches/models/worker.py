@@ -11,6 +11,17 @@ class Worker(models.Model):
     slots = models.PositiveIntegerField()
     capabilities = models.JSONField(default=list)
     versions = models.JSONField(default=dict)
+    labels = models.JSONField(
+        default=dict,
+        db_default={},
+        help_text="What its operator says of the machine: class, price, zone.",
+    )
+    load = models.JSONField(
+        default=dict, db_default={}, help_text="Of its machine: cpu per core, share of memory."
+    )
+    plugins = models.JSONField(
+        null=True, help_text="SHA-256 of its plug-in files; empty: of an older version."
+    )
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     place = models.CharField(

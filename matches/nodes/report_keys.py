@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db.models import F
 
 from arena.credentials import gpu_key
+from arena.machine import SPOT
 from arena.messages import Alive, Results, Started
-from arena.needs import GPU, SPOT
+from arena.needs import GPU
 from matches.models import NodeKey, Worker
 from matches.nodes import node_keys
 from matches.store.clock import ALIVE_WITHIN

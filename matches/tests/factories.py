@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from redis import Redis
@@ -85,8 +86,9 @@ def alive(
     capabilities: Sequence[str] = ("cpu",),
     place: str = "machine-1",
     now: datetime = NOW,
+    **more: Any,
 ) -> None:
-    """Let a node report that it is alive."""
+    """Let a node report that it is alive; more: other fields of its report."""
     report = Alive(
         node=node,
         incarnation=incarnation,
@@ -96,6 +98,8 @@ def alive(
         orders=list(orders),
         key=gpu_key(settings.SECRET_KEY) if "gpu" in capabilities else key_of(node),
         place=place,
+        load={"cpu": 0.5, "memory": 0.25},
+        **more,
     )
     recording.record_report(report, now=now)
 

@@ -53,13 +53,13 @@ def _state(sample: Sample) -> SystemState:
 
 def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
     order = make.ordered(make.planned(8), 5)
-    make.alive(capabilities=["cpu", "spot"])
-    make.alive(node="gpu-1", capabilities=["gpu"], slots=1)
+    make.alive(labels={"class": "spot", "price": "0.35", "zone": "eu-1"})
+    make.alive(node="gpu-1", capabilities=["gpu", "spot"], slots=1)
     make.alive(node="gone", now=later(-120))
     make.start(order)
     sample = take_sample(now=later(4), last=None)
     assert [(n.name, n.kind, n.is_alive, n.is_spot) for n in sample.nodes] == [
-        ("gpu-1", "gpu", True, False),
+        ("gpu-1", "gpu", True, True),
         ("node-1", "play", True, True),
         ("gone", "play", False, False),
     ]
@@ -68,8 +68,15 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
     assert (counts.n_play, counts.n_gpu, counts.n_slots, counts.n_lost) == (1, 1, 2, 1)
     rows = _table(_state(sample), "nodes")["rows"]
     assert [row["tone"] for row in rows] == ["good", "good", "bad"]
-    assert rows[1]["cells"][1:5] == ["play, cpu, spot", "2", "5 in 1 order", "4 s ago"]
-    assert rows[2]["cells"][4] == "lost, 2.1 min ago"
+    assert rows[0]["cells"][1] == "gpu, spot", "as a node of an older version says it"
+    assert rows[1]["cells"][1:6] == [
+        "play, cpu; class spot, price 0.35, zone eu-1",
+        "2",
+        "5 in 1 order",
+        "cpu 50 %, memory 25 %",
+        "4 s ago",
+    ]
+    assert rows[2]["cells"][5] == "lost, 2.1 min ago"
 
 
 def test_a_node_in_quarantine_is_shown_as_such_and_plays_nothing(broker: Redis) -> None:
@@ -79,7 +86,7 @@ def test_a_node_in_quarantine_is_shown_as_such_and_plays_nothing(broker: Redis) 
     assert (sample.counts.n_play, sample.counts.n_slots) == (0, 0)
     assert _queue(sample, "play.*").n_takers == 0
     (row,) = _table(_state(sample), "nodes")["rows"]
-    assert (row["tone"], row["cells"][4]) == ("bad", "in quarantine (it overheats), 0 s ago")
+    assert (row["tone"], row["cells"][5]) == ("bad", "in quarantine (it overheats), 0 s ago")
 
 
 def test_nodes_lost_long_ago_are_not_listed(broker: Redis) -> None:

@@ -40,6 +40,26 @@ def test_everything_can_be_set() -> None:
     assert (own.alive_s, own.report_s, own.notice_s) == (2.0, 0.5, 60.0)
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "labels", "expected"),
+    [
+        ("cpu,spot", "price=0.35,zone=eu-1", {"class": "spot", "price": "0.35", "zone": "eu-1"}),
+        ("cpu,spot", "class=reserved", {"class": "reserved"}),
+        ("cpu", "", {}),
+    ],
+)
+def test_a_machine_has_labels_and_spot_is_one_of_them(
+    capabilities: str, labels: str, expected: Mapping[str, str]
+) -> None:
+    own = read_settings(URL | {"EVALSITE_CAPABILITIES": capabilities, "EVALSITE_LABELS": labels})
+    assert (own.capabilities, own.labels) == (("cpu",), expected)
+
+
+def test_a_node_that_is_only_called_spot_has_what_is_installed() -> None:
+    own = read_settings(URL | {"EVALSITE_CAPABILITIES": "spot"})
+    assert (own.capabilities, own.labels) == (needs.list_installed(), {"class": "spot"})
+
+
 @pytest.mark.parametrize(("found", "offered"), [(None, ("cpu",)), (object(), ("cpu", "torch"))])
 def test_a_node_offers_torch_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, found: object, offered: tuple[str, ...]
@@ -66,6 +86,7 @@ def test_a_node_offers_torch_where_it_is_installed(
         (URL | {"EVALSITE_NOTICE_S": "inf"}, "EVALSITE_NOTICE_S", "inf"),
         (URL | {"EVALSITE_NODE": "a\nb"}, "EVALSITE_NODE", "a\nb"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,,gpu"}, "EVALSITE_CAPABILITIES", ""),
+        (URL | {"EVALSITE_LABELS": "zone=a,price=cheap"}, "EVALSITE_LABELS", "price=cheap"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,gpu"}, "EVALSITE_CAPABILITIES", "gpu"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,a b"}, "EVALSITE_CAPABILITIES", "a b"),
     ],

@@ -1,6 +1,6 @@
 """The state of the system as it is shown: every number rounded here, once, for page and socket."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NotRequired, TypedDict
 from urllib.parse import urlencode
@@ -202,7 +202,7 @@ def _list_nodes(sample: Sample) -> Table:
     return {
         "name": "nodes",
         "caption": f"Nodes: alive, or lost within the last hour{more}",
-        "columns": ["Node", "Kind", "Slots", "In hand", "Last seen", "Versions"],
+        "columns": ["Node", "Kind", "Slots", "In hand", "Load", "Last seen", "Versions"],
         "rows": [_describe_node(node, sample) for node in sample.nodes],
         "empty": "No node has reported within the last hour: start one with ./run up --nodes 1.",
     }
@@ -222,13 +222,25 @@ def _describe_node(node: Node, sample: Sample) -> TableRow:
         "node": node.pk,
         "cells": [
             node.name,
-            ", ".join(dict.fromkeys([node.kind, *node.capabilities])),
+            _describe_kind(node),
             f"{node.slots:,}",
             f"{in_hand}{waits}" if node.kind == "play" else NONE,
+            format_load(node.load) or NONE,
             seen if node.is_alive else f"lost, {seen}",
             " / ".join(version for version in versions if version) or NONE,
         ],
     }
+
+
+def _describe_kind(node: Node) -> str:
+    kind = ", ".join(dict.fromkeys([node.kind, *node.capabilities]))
+    labels = ", ".join(f"{name} {value}" for name, value in node.labels.items())
+    return f"{kind}; {labels}" if labels else kind
+
+
+def format_load(load: Mapping[str, float]) -> str:
+    """Return how busy a machine is; empty where that is not known."""
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in load.items())
 
 
 def _list_queues(queues: Sequence[Queue]) -> Table:

@@ -28,6 +28,10 @@ class Node(msgspec.Struct, frozen=True):
     """Why it is in quarantine; empty: it is not."""
     warnings: list[str] = []
     """What is wrong with who reports in its name."""
+    labels: dict[str, str] = {}
+    """What its operator says of the machine: class, price, zone ..."""
+    load: dict[str, float] = {}
+    """Of its machine: cpu, processes per core; memory, the share in use."""
 
     @property
     def is_free(self) -> bool:

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import msgspec
 from redis.exceptions import RedisError
 
+from arena.machine import CLASS, SPOT
 from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
-from arena.needs import SPOT, plays_matches
+from arena.needs import plays_matches
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
@@ -113,7 +114,8 @@ def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         pk=worker.pk,
         name=worker.node,
         kind="play" if plays_matches(worker.capabilities) else "gpu",
-        is_spot=SPOT in worker.capabilities,
+        # A node of an older version says it among its capabilities.
+        is_spot=worker.labels.get(CLASS) == SPOT or SPOT in worker.capabilities,
         is_alive=now - worker.last_seen_at <= ALIVE_WITHIN,
         slots=worker.slots,
         capabilities=[str(name) for name in worker.capabilities],
@@ -124,6 +126,8 @@ def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         versions={str(name): str(version) for name, version in worker.versions.items()},
         quarantine=worker.quarantine_reason,
         warnings=list_warnings(worker, now=now),
+        labels=worker.labels,
+        load=worker.load,
     )
 
 
