@@ -7,7 +7,8 @@ is a problem of its own id: the other entries of its family stay.
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -23,6 +24,7 @@ from arena.errors import CatalogError, UnknownNameError
 
 PLUGINS = "EVALSITE_PLUGINS"
 _MAIN = "__init__.py"
+MAX_ID = 100
 # Reentrant: a plug-in that is being loaded may ask for another family, which loads that too.
 _loading = RLock()
 _generation = [0]
@@ -123,6 +125,21 @@ def file_hash(folder: str, name: str) -> str:
         if path is not None:
             return _hash_code(path)
     return ""
+
+
+def hash_plugin_files(folders: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of the plug-in files of some families, by folder and id: games/my_game.
+
+    As they are now, without loading them; a file that cannot be read or named is left out.
+    """
+    hashes: dict[str, str] = {}
+    for folder in folders:
+        modules = iter_modules([str(root) for root in list_plugin_folders(folder)])
+        # Names of other kinds do not fit into a report.
+        for name in {m.name for m in modules if m.name.isidentifier() and len(m.name) <= MAX_ID}:
+            with suppress(OSError):
+                hashes[f"{folder}/{name}"] = file_hash(folder, name)
+    return {file: code_hash for file, code_hash in sorted(hashes.items()) if code_hash}
 
 
 def list_plugin_folders(folder: str) -> list[Path]:

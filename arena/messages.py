@@ -27,6 +27,8 @@ MAX_RECORDERS = 10
 MAX_DETAIL = 500
 # In the versions of a node: which orders it reads.
 ORDERS, ORDERS_WITH_ACTIONS = "orders", "2"
+# Plug-ins that a node reports the hashes of: what a match is played with.
+PLAYED_PLUGINS = ("games", "policies", "architectures")
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]
 Detail = Annotated[str, msgspec.Meta(max_length=MAX_DETAIL)]

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from arena.errors import CatalogError, UnknownNameError
 from matches.models import Order, Worker
+from matches.models.versions import short_version
 from matches.operations import explain
 from matches.operations.system import pushing
 from matches.operations.system.display import format_load, format_state
@@ -70,6 +71,8 @@ def show_node(request: HttpRequest, pk: int) -> HttpResponse:
         "orders": sorted(in_hand, key=lambda order: order.pk)[:MAX_ORDERS],
         "machine": {**worker.labels, "load": format_load(worker.load)},
         "versions": sorted(worker.versions.items()),
+        # Half of a hash is as telling and fits.
+        "plugins": [(file, short_version(own)) for file, own in (worker.plugins or {}).items()],
     }
     return render(request, "pages/node.html", context)
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
 from urllib.request import urlopen
@@ -95,6 +96,9 @@ def test_one_bad_plugin_stops_nothing_else(
         done = evaluate(game, "random", "centre" if game == "nim" else "greedy")
         assert done.returncode == 0, done.stderr
         assert "Completed 40 of which" in done.stdout
+    (node,) = json.loads(evalsite(stack, "workers", "--json").stdout)
+    here = sha256((folder / "games/nim.py").read_bytes()).hexdigest()
+    assert node["plugins"]["games/nim"] == here, "by which it was sent the matches of nim"
     assert "other (unknown here)" in page(stack, "/leaderboards/")
     assert "<h1>" in page(stack, "/")
     system = page(stack, "/system/")

@@ -13,8 +13,9 @@ from uuid import uuid4
 import msgspec
 from celery.app import app_or_default
 
+from arena.catalogs import hash_plugin_files
 from arena.machine import measure_load
-from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, Alive, MatchOrder
+from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, PLAYED_PLUGINS, Alive, MatchOrder
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
 from workers.orphans import adopt_orphans
@@ -48,6 +49,8 @@ class Node:
     ) -> None:
         self._own, self._incarnation, self._place, self._clock = own, incarnation, place, clock
         self._versions = installed_versions()
+        # Once, as players load them now: an edited file is played after the next start.
+        self._plugins = hash_plugin_files(PLAYED_PLUGINS)
         self._orders: list[str] = []
         self._paces: dict[bytes, PaceEstimate] = {}
         self._stop_signals = StopSignals()
@@ -93,6 +96,7 @@ class Node:
             place=self._place,
             labels=dict(self._own.labels),
             load=measure_load(),
+            plugins=self._plugins,
         )
 
     def play_order(self, order: MatchOrder) -> dict[str, int]:

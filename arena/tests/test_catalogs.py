@@ -54,6 +54,26 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "games"
 
 
+def test_plugin_files_are_hashed_as_they_are_without_loading_them(
+    plugins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (plugins / "my_broken.py").write_text("raise SystemExit")
+    for name in ("my-notes", "m" * 150):
+        (plugins / f"{name}.py").write_text(LUDO)
+    (plugins / "my_ludo.py").write_text(LUDO)
+    (plugins / "my_package").mkdir()
+    (plugins / "my_package/__init__.py").write_text(LUDO)
+    hashes = catalogs.hash_plugin_files(("games", "policies"))
+    assert list(hashes) == ["games/my_broken", "games/my_ludo", "games/my_package"]
+    assert hashes["games/my_ludo"] == catalogs.plugin_hash(GAMES, "my_ludo")
+    assert hashes["games/my_package"] == catalogs.plugin_hash(GAMES, "my_package")
+    (plugins / "my_ludo.py").unlink()
+    (plugins / "my_ludo.py").symlink_to(plugins / "gone.py")
+    assert "games/my_ludo" not in catalogs.hash_plugin_files(["games"])
+    monkeypatch.delenv(catalogs.PLUGINS)
+    assert catalogs.hash_plugin_files(["games"]) == {}
+
+
 def test_the_ids_are_the_names_of_the_files() -> None:
     names = catalogs.list_ids(GAMES)
     assert {"connect_four", "skill_game", "kuhn_poker_3"} <= set(names)

@@ -18,6 +18,7 @@ class Worker:
 
     labels: Of its machine, by its operator.
     load: Of its machine: cpu, processes per core; memory, the share in use.
+    plugins: SHA-256 of its plug-in files; empty: of an older version.
     is_alive: Return whether it has reported lately.
     quarantined_at: Since then it gets no order and nothing of it counts.
     """
@@ -29,6 +30,7 @@ class Worker:
     versions: Mapping[str, Any]
     labels: Mapping[str, Any]
     load: Mapping[str, Any]
+    plugins: Mapping[str, Any] | None
     is_alive: bool
     first_seen_at: datetime
     last_seen_at: datetime

@@ -33,12 +33,18 @@ class WorkerSerializer(serializers.ModelSerializer[Worker]):
         read_only=True,
         help_text="Of its machine: cpu, processes per core; memory, the share in use.",
     )
+    plugins = serializers.DictField(
+        child=serializers.CharField(),
+        read_only=True,
+        allow_null=True,
+        help_text="SHA-256 of its plug-in files; empty: of an older version.",
+    )
     is_alive = serializers.SerializerMethodField()
 
     class Meta:
         model = Worker
         fields: tuple[str, ...] = (
-            *("id", "node", "slots", "capabilities", "versions", "labels", "load"),
+            *("id", "node", "slots", "capabilities", "versions", "labels", "load", "plugins"),
             "is_alive",
             *("first_seen_at", "last_seen_at", "quarantined_at", "quarantine_reason"),
         )

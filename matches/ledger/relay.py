@@ -62,12 +62,12 @@ class RelayPass:
         """Return what needs of a tournament's matches a node can meet now."""
         if tournament.pk not in self.pending:
             self.pending[tournament.pk] = list_pending_needs(tournament.pk)
-        pending = self.pending[tournament.pk]
-        return [n for n in pending if node.can_play(n) and n.services <= self.services]
+        pending, game = self.pending[tournament.pk], tournament.leaderboard.game
+        return [n for n in pending if n.services <= self.services and node.can_play(n, game)]
 
-    def count_slots(self, needs: Needs) -> int:
+    def count_slots(self, needs: Needs, game: str) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
-        return sum(node.slots for node in self.nodes if node.can_play(needs))
+        return sum(node.slots for node in self.nodes if node.can_play(needs, game))
 
 
 def send_pending_matches(*, now: datetime) -> int:
@@ -193,7 +193,7 @@ def _take_next(
     size = compute_order_size(
         tournament,
         slots=node.slots,
-        all_slots=relay_pass.count_slots(needs),
+        all_slots=relay_pass.count_slots(needs, tournament.leaderboard.game),
         is_networked=needs.is_networked,
     )
     reads_actions, held = node.reads_actions, relay_pass.held

@@ -1,5 +1,6 @@
 """The play nodes that may be sent orders, and how much work each has in hand."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,6 +10,7 @@ from arena.needs import Needs
 from matches.models import Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
+from matches.store.plugin_files import has_file
 
 # One in play and two waiting: no node runs dry while reports are under way.
 ORDERS_PER_NODE = 3
@@ -23,6 +25,8 @@ class PlayNode:
     name: str
     slots: int
     capabilities: frozenset[str]
+    plugins: Mapping[str, str] | None = None
+    """Hashes of its plug-in files; None: not known."""
     reads_actions: bool = True
     """Whether it goes on with what others began; a node of an older version does not."""
     n_orders: int = 0
@@ -55,9 +59,9 @@ class PlayNode:
         """Return the key that nodes are sorted by: the least work per slot comes first."""
         return (self.work_s / self.slots, self.n_orders, self.name)
 
-    def can_play(self, needs: Needs) -> bool:
-        """Say whether it has what the players of a match need."""
-        return needs.are_met_by(self.capabilities)
+    def can_play(self, needs: Needs, game: str) -> bool:
+        """Say whether it has what the players of a match of this game need."""
+        return needs.are_met_by(self.capabilities) and has_file(self.plugins, game)
 
     def add_waiting(
         self, tournament: int, n_matches: int, mean_s: float | None, *, order: tuple[int, UUID]
@@ -88,7 +92,7 @@ def read_play_nodes(*, now: datetime) -> list[PlayNode]:
     workers = selectors.list_alive_workers(now=now)
     nodes = [
         PlayNode(
-            *(w.node, w.slots, frozenset(map(str, w.capabilities))),
+            *(w.node, w.slots, frozenset(map(str, w.capabilities)), w.plugins),
             reads_actions=w.versions.get(ORDERS) == ORDERS_WITH_ACTIONS,
         )
         for w in workers

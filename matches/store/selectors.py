@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 
-from arena.needs import GPU, plays_matches
+from arena.needs import GPU, Needs, plays_matches
 from matches.models import (
     Agent,
     Attempt,
@@ -24,6 +24,7 @@ from matches.models import (
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.match_needs import list_pending_needs
+from matches.store.plugin_files import describe_missing_file, has_file
 
 SHORTEST_HASH = 6
 """A hash may be given by its beginning, of so many digits at least."""
@@ -154,13 +155,21 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
             f"the check of {n} checkpoint(s): {describe_missing_for_check(now=now) or 'under way'}"
         )
     waiting = list_pending_needs(tournament.pk)
-    nodes = [node.capabilities for node in list_alive_workers(now=now)]
-    missing = [n.node for n in waiting if not any(map(n.are_met_by, nodes))]
+    missing = [_describe_missing_node(needs, tournament, now=now) for needs in waiting]
     if any(GPU in n.services for n in waiting):
         missing += filter(None, [describe_missing_for_check(now=now)])
     if waiting and (shortage := disk.describe_shortage()):
         missing.append(f"room: {shortage}")
-    return ", ".join(dict.fromkeys(missing))
+    return ", ".join(dict.fromkeys(filter(None, missing)))
+
+
+def _describe_missing_node(needs: Needs, tournament: Tournament, *, now: datetime) -> str:
+    """Return what node must be there to play these; empty where one is."""
+    game = tournament.leaderboard.game
+    capable = [n for n in list_alive_workers(now=now) if needs.are_met_by(n.capabilities)]
+    if any(has_file(node.plugins, game) for node in capable):
+        return ""
+    return describe_missing_file(capable, game) if capable else needs.node
 
 
 def describe_missing_for_check(*, now: datetime) -> str:

@@ -382,4 +382,4 @@ def test_no_explanation_asks_more_when_more_was_played() -> None:
     tournaments.cancel_tournament(small, now=NOW)
     first = n_queries(large)
     Match.objects.filter(sequence__lt=300).update(state=Match.State.DONE)
-    assert n_queries(large) == first
+    assert n_queries(large) <= first

@@ -7,6 +7,7 @@ from typing import Final
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
+from arena.needs import CPU
 from matches import dispatch
 from matches.errors import ConflictError
 from matches.ledger.imported.checking import Sheet
@@ -120,7 +121,7 @@ def _insert_matches(
             (
                 *(board, tournament, sequence, row, 0, seeds + row),
                 f"{ids[sheet.first[row]]},{ids[sheet.second[row]]}",
-                *(Match.Needs.CPU.value, Match.State.DONE.value, 0, ""),
+                *(CPU, Match.State.DONE.value, 0, ""),
             )
             for sequence, row in enumerate(rows, first)
         ],

@@ -14,8 +14,8 @@ MAX_NAMED = 3
 
 def list_busy_nodes(tournament: Tournament, there: Presence) -> list[str]:
     """Return what keeps its pending matches waiting while no node has room and none plays it."""
-    pending = list_pending_needs(tournament.pk)
-    able = [worker for needs in pending for worker in there.list_able(needs)]
+    pending, game = list_pending_needs(tournament.pk), tournament.leaderboard.game
+    able = [worker for needs in pending for worker in there.list_able(needs, game)]
     queues = {play_queue(worker.node) for worker in able}
     playing: defaultdict[int, set[str]] = defaultdict(set)
     # By queue and not by node: an order that no node has taken yet fills its queue, too.

@@ -78,7 +78,7 @@ def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -
     tournament, needs = match.tournament, Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
     there = read_presence(now=now)
-    waits_for = [*there.list_missing_control(), *there.list_missing(needs)]
+    waits_for = [*there.list_missing_control(), *there.list_missing(needs, match.leaderboard.game)]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
     waits_for += list_held(Agent.objects.filter(pk__in=match.agent_ids))
@@ -108,7 +108,10 @@ def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Findin
         summary=f"queued in order {order.pk} on {order.queue}"
         + format_since(order.created_at, now=now),
         waits_for=there.list_missing_control()
-        + (there.list_missing(Needs(match.needs)) or [_describe_node(order, there)]),
+        + (
+            there.list_missing(Needs(match.needs), match.leaderboard.game)
+            or [_describe_node(order, there)]
+        ),
         next="its node takes the order; while another idles or if this one is lost, another does",
         next_at=order.deadline_at,
     )

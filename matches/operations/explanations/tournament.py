@@ -91,7 +91,9 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     n_in_flight = _count_in_flight(tournament)
     end = _forecast_end(tournament, now)
     waiting = list_pending_needs(tournament.pk)
-    missing = dict.fromkeys(text for needs in waiting for text in there.list_missing(needs))
+    missing = dict.fromkeys(
+        text for needs in waiting for text in there.list_missing(needs, tournament.leaderboard.game)
+    )
     return Finding(
         since=tournament.started_at,
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from arena.messages import play_queue
-from arena.needs import plays_matches
+from arena.needs import Needs, plays_matches
 from matches.models import Order, Tournament, Worker
 from matches.nodes.play_nodes import ORDERS_PER_NODE
 from matches.nodes.report_keys import list_warnings
@@ -12,6 +12,7 @@ from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import RELEASE, Explanation
 from matches.store.formats import age_s, format_ago
 from matches.store.match_needs import read_pending_needs
+from matches.store.plugin_files import list_other_files
 
 MAX_TOURNAMENTS = 20
 """Tournaments whose pending matches are looked for."""
@@ -45,6 +46,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         else None,
         notes=(
             *list_warnings(worker, now=now),
+            *list_other_files(worker),
             f"{worker.slots} slots, {', '.join(worker.capabilities)}",
         ),
     )
@@ -94,18 +96,25 @@ def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
     return there.list_missing_control() or [_describe_missing_work(worker, there)]
 
 
+def _describe_lack(worker: Worker, needs: Needs, game: str) -> str:
+    if needs.are_met_by(worker.capabilities):
+        return f"the plug-in file of {game} as it is here"
+    return " and ".join(sorted(needs.capabilities))
+
+
 def _describe_missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
     active = Tournament.objects.filter(state__in=Tournament.PLAYING).order_by("pk")
-    pending = read_pending_needs(active.values_list("pk", flat=True)[:MAX_TOURNAMENTS])
-    waiting = sorted({needs for each in pending.values() for needs in each})
-    able = [needs for needs in waiting if needs.are_met_by(worker.capabilities)]
+    games = dict(active.values_list("pk", "leaderboard__game")[:MAX_TOURNAMENTS])
+    pending = read_pending_needs(games).items()
+    waiting = sorted({(needs, games[pk]) for pk, kinds in pending for needs in kinds})
+    able = [one for one in waiting if worker in there.list_able(*one)]
     if not waiting:
         return "matches: none is pending in a tournament that runs"
     if not able:
-        needed = ", ".join(sorted({" and ".join(sorted(n.capabilities)) for n in waiting}))
-        return f"matches that it can play: those pending need {needed}"
-    missing = [text for needs in able for text in there.list_missing(needs)]
-    if len({needs for needs in able if there.list_missing(needs)}) == len(able):
-        return ", ".join(dict.fromkeys(missing))
+        needed = {_describe_lack(worker, *one) for one in waiting}
+        return f"matches that it can play: those pending need {', '.join(sorted(needed))}"
+    missing = [there.list_missing(*one) for one in able]
+    if all(missing):
+        return ", ".join(dict.fromkeys(text for texts in missing for text in texts))
     return f"the next order on {play_queue(worker.node)}: at most {ORDERS_PER_NODE} at a time"

@@ -32,6 +32,7 @@ from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
 from matches.store import attempt_counters, disk, fast_store
 from matches.store.clock import ALIVE_WITHIN, is_within
+from matches.store.plugin_files import list_other_files
 
 LOST_SHOWN = timedelta(hours=1)
 MAX_NODES = 200
@@ -125,7 +126,7 @@ def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         seen_at=worker.last_seen_at,
         versions={str(name): str(version) for name, version in worker.versions.items()},
         quarantine=worker.quarantine_reason,
-        warnings=list_warnings(worker, now=now),
+        warnings=[*list_warnings(worker, now=now), *list_other_files(worker)],
         labels=worker.labels,
         load=worker.load,
     )

@@ -44,6 +44,7 @@ def list_under_way(
     active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
     paused = Tournament.objects.filter(state=Tournament.State.PAUSED).order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
+    active, paused = (found.select_related("leaderboard") for found in (active, paused))
     tournaments = [*active[:MAX_LISTED], *paused[:MAX_PAUSED]]
     alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
@@ -118,7 +119,8 @@ def _describe_wait(
     if tournament.pk in checking:
         missing = "".join(f": {text}" for text in there.list_missing_gpu())
         return f"{MISSING}the check of its checkpoints{missing}"
-    missing_by_needs = [there.list_missing(needs) for needs in pending]
+    game = tournament.leaderboard.game
+    missing_by_needs = [there.list_missing(needs, game) for needs in pending]
     # What can play some of its matches keeps it going.
     if pending and all(missing_by_needs):
         texts = dict.fromkeys(text for missing in missing_by_needs for text in missing)
@@ -127,7 +129,7 @@ def _describe_wait(
         # Sent, and not begun: what others play from the same queues is before it.
         waits = tournament.pk not in held.playing
         return _describe_queue(own, there, held.playing, names) if waits else ""
-    able = {worker for needs in pending for worker in there.list_able(needs)}
+    able = {worker for needs in pending for worker in there.list_able(needs, game)}
     queues = {play_queue(worker.node) for worker in able}
     return _describe_queue(queues, there, held.queues, names) if pending else ""
 

@@ -21,7 +21,7 @@ class WidenText(migrations.AlterField):
 class Migration(migrations.Migration):
     """What stands there is kept: cpu, torch, cpu+gpu and torch+gpu mean what they meant."""
 
-    dependencies = (("matches", "0032_begun_matches"),)
+    dependencies = (("matches", "0034_campaigns_by_scores"),)
 
     operations = (
         WidenText(

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('matches', '0033_needs_of_games'),
+        ('matches', '0035_needs_of_games'),
     ]
 
     operations = [

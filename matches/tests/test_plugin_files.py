@@ -1,0 +1,109 @@
+"""Orders of a game that is a plug-in go only to nodes that have its file as it is on control."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from arena import catalogs
+from arena.messages import PLAYED_PLUGINS
+from matches.ledger import relay
+from matches.models import RecorderMark, Tournament, Worker
+from matches.operations import explain
+from matches.operations.system.sampling import take_sample
+from matches.store import selectors
+from matches.tests import factories as make
+from matches.tests.plugin_folder import PluginFolder, plugin_folder
+
+pytestmark = pytest.mark.django_db
+OTHER = "e" * 64
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginFolder]:
+    with plugin_folder(tmp_path / "plugins", monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def tournament(folder: PluginFolder, broker: Redis) -> Tournament:
+    """Return a planned tournament of a plug-in; control has given a sign of life."""
+    RecorderMark.objects.create(marked_at=make.NOW)
+    return make.planned(40, agents=["random", "centre"], game="nim", board="own")
+
+
+def _own_files() -> dict[str, str]:
+    return catalogs.hash_plugin_files(PLAYED_PLUGINS)
+
+
+def _send(broker: Redis, *nodes: str) -> list[str]:
+    """Return the node of each order that is sent now."""
+    relay.send_pending_matches(now=make.NOW)
+    return [node for node in nodes for _ in make.popped(broker, node)]
+
+
+def test_a_node_with_another_file_gets_no_order_and_one_with_the_same_gets_them(
+    broker: Redis, tournament: Tournament
+) -> None:
+    make.alive(node="a", plugins={**_own_files(), "games/nim": OTHER})
+    make.alive(node="b", plugins={})
+    assert _send(broker, "a", "b") == []
+    make.alive(node="c", plugins=_own_files())
+    assert set(_send(broker, "a", "b", "c")) == {"c"}
+
+
+def test_a_node_of_an_older_version_compares_for_itself(
+    broker: Redis, tournament: Tournament
+) -> None:
+    make.alive(node="a", plugins=None)
+    assert set(_send(broker, "a")) == {"a"}
+
+
+def test_a_shipped_game_asks_for_no_file(broker: Redis) -> None:
+    make.planned(40)
+    make.alive(node="a", plugins={})
+    assert set(_send(broker, "a")) == {"a"}
+
+
+def test_orders_that_wait_do_not_move_to_a_node_with_another_file(
+    broker: Redis, tournament: Tournament
+) -> None:
+    Tournament.objects.update(mean_match_s=60.0, order_limit=20)
+    make.alive(node="a", plugins=_own_files())
+    assert relay.send_pending_matches(now=make.NOW) == 1
+    make.alive(node="b", plugins={"games/nim": OTHER})
+    assert _send(broker, "a", "b") == ["a"]
+
+
+def test_it_is_said_which_node_has_which_file(broker: Redis, tournament: Tournament) -> None:
+    make.alive(node="a", plugins={**_own_files(), "games/nim": OTHER})
+    make.alive(node="b", plugins={})
+    own = _own_files()["games/nim"][:12]
+    (missing,) = explain.of_tournament(tournament, now=make.NOW).waits_for
+    assert missing.startswith(
+        f"a play node with the file games/nim as it is here ({own}): a has {OTHER[:12]}, "
+        "b has none (copy it to"
+    )
+    assert selectors.describe_missing(tournament, now=make.NOW) == missing
+    match = tournament.matches.order_by("sequence")[0]
+    assert explain.of_match(match, now=make.NOW).waits_for == (missing,)
+    sample = take_sample(now=make.NOW, last=None)
+    assert [one.waits_for for one in sample.tournaments] == [f"waits for {missing}"]
+    warnings = {node.name: node.warnings for node in sample.nodes}
+    line = "no match of nim: its file games/nim is {}, here it is " + own
+    assert warnings["a"][0].startswith(line.format("eeeeeeeeeeee"))
+    assert warnings["b"][0].startswith(line.format("none"))
+    idle = explain.of_worker(Worker.objects.get(node="b"), now=make.NOW)
+    assert idle.waits_for[0].endswith("those pending need the plug-in file of nim as it is here")
+    assert warnings["b"][0] in idle.notes
+
+
+def test_a_node_that_has_the_file_or_needs_none_is_not_warned_of(folder: PluginFolder) -> None:
+    make.alive(node="a", plugins=_own_files())
+    make.alive(node="b", capabilities=["mujoco"], plugins={})
+    make.alive(node="c", plugins=None)
+    make.alive(node="gpu-1", capabilities=["gpu"])
+    sample = take_sample(now=make.NOW, last=None)
+    assert [node.name for node in sample.nodes] == ["gpu-1", "a", "b", "c"]
+    assert not any(node.warnings for node in sample.nodes)
