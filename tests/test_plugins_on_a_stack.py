@@ -1,9 +1,11 @@
 """A broken plug-in, a game without a seat, one that only a terminal knows, beside healthy ones."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,6 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from arena.messages import play_queue
+from launcher import programs
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
 from matches.tests.plugin_folder import write_plugins
@@ -57,7 +61,7 @@ def schedule(stack: Stack, game: str, *, plugins: str) -> None:
         "from matches.store.clock import db_now; from matches.ledger import evaluation as e; "
         "from matches.plans import TournamentPlan; "
         "plan = TournamentPlan(name='other', n_matches=40); "
-        f"e.start(e.Evaluation({game!r}, plan, ['random', 'centre']), now=db_now())"
+        f"e.start_evaluation(e.Evaluation({game!r}, plan, ['random', 'centre']), now=db_now())"
     )
     environment = {**stack.env, "EVALSITE_PLUGINS": plugins}
     command = [sys.executable, "manage.py", "shell", "-c", code]
@@ -73,6 +77,31 @@ def wait_until_held_back(stack: Stack, why: str) -> None:
             return
         assert monotonic() < end, newest
         sleep(0.2)
+
+
+@contextmanager
+def node_elsewhere(stack: Stack, name: str, **settings: str) -> Iterator[None]:
+    """Run a play node of its own beside the stack's, until control knows it."""
+    admit = [sys.executable, "manage.py", "node", "add", name]
+    printed = subprocess.check_output(admit, cwd=ROOT, env=dict(stack.env), text=True)
+    own = dict(line.split("=", 1) for line in printed.splitlines() if "=" in line)
+    command = programs.worker("workers", name, play_queue(name), ("-P", "solo"))
+    environment = {"PATH": os.environ["PATH"], "EVALSITE_ALIVE_S": "1", **own, **settings}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as running:
+        try:
+            end = monotonic() + LIMIT_S
+            while name not in read_nodes(stack):
+                assert monotonic() < end, f"{name} has not reported"
+                sleep(0.2)
+            yield
+        finally:
+            running.terminate()
+
+
+def read_nodes(stack: Stack) -> dict[str, dict[str, str]]:
+    """Return the plug-in files of each node."""
+    nodes = json.loads(evalsite(stack, "workers", "--json").stdout)
+    return {node["node"]: node["plugins"] for node in nodes}
 
 
 def page(stack: Stack, address: str) -> str:
@@ -96,10 +125,7 @@ def test_one_bad_plugin_stops_nothing_else(
         done = evaluate(game, "random", "centre" if game == "nim" else "greedy")
         assert done.returncode == 0, done.stderr
         assert "Completed 40 of which" in done.stdout
-    (node,) = json.loads(evalsite(stack, "workers", "--json").stdout)
-    here = sha256((folder / "games/nim.py").read_bytes()).hexdigest()
-    assert node["plugins"]["games/nim"] == here, "by which it was sent the matches of nim"
-    assert "other (unknown here)" in page(stack, "/leaderboards/")
+    assert "other (unknown here)" in page(stack, "/leaderboards/?state=unlisted")
     assert "<h1>" in page(stack, "/")
     system = page(stack, "/system/")
     for name in ("games/broken.py", "games/solo.py", "policies/broken.py"):
@@ -107,3 +133,22 @@ def test_one_bad_plugin_stops_nothing_else(
     ready = json.loads(page(stack, "/readyz"))
     assert ready["status"] == "ready"
     assert "broken.py" in ready["checks"]["plug-ins"]["detail"]
+
+
+def test_a_node_with_another_file_of_a_game_gets_none_of_its_matches(
+    stack: Stack, evaluate: Evaluate, folder: Path, tmp_path: Path
+) -> None:
+    edited = tmp_path / "games/nim.py"
+    edited.parent.mkdir()
+    edited.write_text((folder / "games/nim.py").read_text() + "# edited\n")
+    with node_elsewhere(stack, "elsewhere", EVALSITE_PLUGINS=str(tmp_path), EVALSITE_SLOTS="2"):
+        files = {node: plugins["games/nim"] for node, plugins in read_nodes(stack).items()}
+        assert files == {
+            "node-1": sha256((folder / "games/nim.py").read_bytes()).hexdigest(),
+            "elsewhere": sha256(edited.read_bytes()).hexdigest(),
+        }
+        done = evaluate("nim", "random", "centre")
+        assert "Completed 40 of which" in done.stdout, done.stderr
+        assert "no match of nim: its file games/nim is" in page(stack, "/system/")
+    (newest,) = json.loads(evalsite(stack, "tournaments", "--limit", "1", "--json").stdout)
+    assert newest["n_retried"] == 0, "what is sent to the wrong node fails there first"
