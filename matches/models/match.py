@@ -1,5 +1,7 @@
 """Matches and their seats. The row is the truth; messages about it are only hints."""
 
+from functools import lru_cache
+
 from django.db import models
 from django.db.models.expressions import RawSQL
 
@@ -224,6 +226,12 @@ class Replacement(models.Model):
 def parse_numbers(text: str) -> list[int]:
     """Return the integers of a comma-separated column."""
     return [int(part) for part in text.split(",")] if text else []
+
+
+@lru_cache(maxsize=50_000)
+def read_numbers(text: str) -> tuple[int, ...]:
+    """Return the same, kept: of a million results the lineups and ranks are few."""
+    return tuple(parse_numbers(text))
 
 
 def join_numbers(values: list[int] | tuple[int, ...]) -> str:

@@ -13,7 +13,7 @@ from arena.messages import Reason
 from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.teams import NO_TEAMS, Teams, are_mates
 from matches.models import IMPORTED, Leaderboard, PairCount, TeamCount
-from matches.models.match import join_numbers, parse_numbers
+from matches.models.match import join_numbers, parse_numbers, read_numbers
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.bulk import add_to_rows
 
@@ -120,7 +120,7 @@ def tally_results(
     """
     total = Tally() if total is None else total
     for result in results:
-        lineup, ranks = parse_numbers(result.lineup), parse_numbers(result.ranks)
+        lineup, ranks = read_numbers(result.lineup), read_numbers(result.ranks)
         # Mates share a rank: only more bests than a team has seats are a draw.
         is_shared = ranks.count(0) > max(1, teams.count(0))
         # Where the counters begin of what is no evidence elsewhere; 0 where it is.

@@ -13,7 +13,7 @@ from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
 from arena.teams import Teams
 from matches.models import Leaderboard
-from matches.models.match import parse_numbers
+from matches.models.match import read_numbers
 from matches.ratings.counting import Result
 
 # The ratings are kept after so many outcomes each, at the last of these places: what comes out of
@@ -51,7 +51,7 @@ class Rest:
 
     def agents(self) -> set[int]:
         """Return the agents whose ratings these outcomes change."""
-        return {agent for result in self.results for agent in parse_numbers(result.lineup)}
+        return {agent for result in self.results for agent in read_numbers(result.lineup)}
 
     def add(self, results: Sequence[Result]) -> None:
         """Take in more outcomes, in planned order among themselves."""
@@ -117,12 +117,12 @@ def _make_key(board: Leaderboard, prefix: int, n_counted: int) -> _Key:
 
 def _fold_results(results: Sequence[Result], states: LiveRatings, rules: Rules) -> None:
     """Fold outcomes into the states."""
-    lineups = [parse_numbers(result.lineup) for result in results]
+    lineups = [read_numbers(result.lineup) for result in results]
     agents = list(dict.fromkeys(agent for lineup in lineups for agent in lineup))
     index = {agent: place for place, agent in enumerate(agents)}
     mus, sigmas = ([states[agent][part] for agent in agents] for part in range(2))
     played = (
-        ([index[agent] for agent in lineup], parse_numbers(result.ranks))
+        ([index[agent] for agent in lineup], read_numbers(result.ranks))
         for lineup, result in zip(lineups, results, strict=True)
     )
     fold_matches(mus, sigmas, played, rules.constants, rules.teams)

@@ -125,9 +125,13 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
         _add_to_counts(board.pk, count_episodes(board, new))
     else:
         _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
-        rest = remembered or live_ratings.Rest(read_uncounted(board.pk))
         if remembered:
+            rest = remembered
             rest.add(new)
+        elif waiting.filter(is_counted=True).exists():
+            rest = live_ratings.Rest(read_uncounted(board.pk))
+        else:
+            rest = live_ratings.Rest(new)  # all that waits: to read it again took as long
         _fold_live(board, rest, prefix)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)

@@ -22,7 +22,7 @@ from arena.ratings.scores import ScoreBook
 from arena.teams import NO_TEAMS, Teams
 from matches import dispatch
 from matches.models import Leaderboard, Match, Rating, Tournament
-from matches.models.match import parse_numbers
+from matches.models.match import read_numbers
 from matches.ratings import rater
 from matches.ratings.counting import (
     KINDS,
@@ -73,14 +73,14 @@ class Fold:
             tally_episodes(results, self.book, self.total)
             return
         tally_results(results, self.total, teams=self.teams)
-        lineups = [parse_numbers(result.lineup) for result in results]
+        lineups = [read_numbers(result.lineup) for result in results]
         for agent in chain.from_iterable(lineups):
             if agent not in self.index:
                 self.index[agent] = len(self.mus)
                 self.mus.append(MU)
                 self.sigmas.append(SIGMA)
         played = (
-            ([self.index[agent] for agent in lineup], parse_numbers(result.ranks))
+            ([self.index[agent] for agent in lineup], read_numbers(result.ranks))
             for lineup, result in zip(lineups, results, strict=True)
         )
         fold_matches(self.mus, self.sigmas, played, self.constants, self.teams)
