@@ -16,7 +16,6 @@ from evalsite_client.api.evaluations import Evaluations
 from evalsite_client.api.games import Games
 from evalsite_client.api.gates import Gates
 from evalsite_client.api.generations import Generations
-from evalsite_client.api.leaderboards import Leaderboards
 from evalsite_client.api.matches import Matches
 from evalsite_client.api.outcomes import Outcomes
 from evalsite_client.api.schedules import Schedules
@@ -25,7 +24,7 @@ from evalsite_client.api.tokens import Tokens
 from evalsite_client.api.watches import Watches
 from evalsite_client.api.workers import Workers
 from evalsite_client.errors import InputError
-from evalsite_client.imports import Imports
+from evalsite_client.imports import Imports, Leaderboards
 from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Trajectories
 from evalsite_client.retries import Clock, Retries
 from evalsite_client.transport import Login, Transport

@@ -1,12 +1,16 @@
-"""Results that were played elsewhere: a file of them goes up as it is read."""
+"""Results as files: those that were played elsewhere go up, those of a leaderboard come down."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
-from evalsite_client.api import imports
-from evalsite_client.api.imports import Form, MadeImport
+from evalsite_client.api import imports, leaderboards
+from evalsite_client.api.imports import MadeImport, StruckImport
+from evalsite_client.api.shared import Form
 from evalsite_client.decoding import decode
+from evalsite_client.downloads import download_stream
+from evalsite_client.transport import UPLOAD_TIMEOUT_S
 from evalsite_client.uploads import Sent, make_form
 
 
@@ -42,3 +46,27 @@ class Imports(imports.Imports):
         }
         body = make_form(Path(file), fields, progress=progress)
         return decode(MadeImport, self._transport.upload("imports", body, key=key))
+
+    def strike(self, batch: int, *, reason: str, key: str | None = None) -> StruckImport:
+        """Let all results of an import count no more."""
+        # A million of them take half a minute.
+        path, body = f"imports/{batch}/strike", {"reason": reason}
+        answer = self._transport.post(path, body, key=key, timeout_s=UPLOAD_TIMEOUT_S)
+        return decode(StruckImport, answer)
+
+
+class Leaderboards(leaderboards.Leaderboards):
+    """Leaderboards, their ratings, and their results as files."""
+
+    def download_results(self, leaderboard: str, path: Path | str, *, form: Form = "csv") -> Path:
+        """Write all results that the ratings of a leaderboard count to a path; return it.
+
+        form: pgn has tags and result of each game of two, as BayesElo and Ordo read them. Raises
+        ProblemError, ChecksumError, UnreachableError; nothing is then at the path that was not.
+        """
+        target = Path(path)
+        address = f"leaderboards/{quote(leaderboard, safe='')}/results"
+        download_stream(
+            self._transport, lambda: self._transport.open_file(address, {"form": form}), target
+        )
+        return target

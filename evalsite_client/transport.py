@@ -92,11 +92,16 @@ class Transport:
         with self._send(replace(call, timeout_s=timeout_s, is_streamed=True)) as response:
             yield response
 
-    def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
-        """Return the JSON that a POST answers; `key` makes it done once, one is made if missing."""
+    def post(
+        self, path: str, body: Any = None, *, key: str | None = None, timeout_s: float = 0.0
+    ) -> Any:
+        """Return the JSON that a POST answers; `key` makes it done once, one is made if missing.
+
+        timeout_s: of an answer that takes longer than others.
+        """
         headers = {**_make_key_header(key), "Content-Type": "application/json"}
         call = replace(self._make_call("POST", path), body=_encode_body(body), headers=headers)
-        return _read_json(self._send(call))
+        return _read_json(self._send(replace(call, timeout_s=max(call.timeout_s, timeout_s))))
 
     def upload(self, path: str, form: Form, *, key: str | None = None) -> Any:
         """Return the JSON that a POST of a form with a file answers."""

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from evalsite_client.calls import Calls
 from evalsite_client.records import Rows
@@ -48,9 +48,6 @@ class MadeImport(Import):
     """
 
     n_new: int
-
-
-Form = Literal["csv", "parquet", "pgn"]
 
 
 @dataclass(frozen=True)

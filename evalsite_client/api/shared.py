@@ -172,6 +172,9 @@ class Forecast:
     more: ForecastMore
 
 
+Form = Literal["csv", "parquet", "pgn"]
+
+
 @dataclass(frozen=True)
 class Season:
     """A season without its rows.

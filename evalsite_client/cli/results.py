@@ -1,6 +1,7 @@
-"""`evalsite results`: put results that were played elsewhere on a leaderboard, strike them."""
+"""`evalsite results`: bring results that were played elsewhere, strike them, export all."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from pathlib import Path
 from typing import Final
 
 from evalsite_client.cli.options import (
@@ -11,10 +12,12 @@ from evalsite_client.cli.options import (
     read_path,
     read_whole,
     take_rows,
+    writable_file,
 )
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
 
+FORMS: Final = ("csv", "parquet", "pgn")
 PARTS: Final = ("first", "second", "result", "key")
 HEAD: Final = ("id", "leaderboard", "file", "results", "known", "state", "by", "at")
 
@@ -33,6 +36,7 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     add_limit(listed)
     actions = listed.add_subparsers(metavar="ACTION")
     _add_import(actions)
+    _add_export(actions)
     struck = add_command(actions, "strike", strike_import)
     struck.add_argument("id", type=read_whole(1), metavar="ID", help="of the import")
     add_reason(struck, is_required=True)
@@ -60,12 +64,25 @@ def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
         "first may also be called white or player1, second black or player2, result score. "
         "With a key a row is known again in any file, else by its file and place",
     )
-    made.add_argument("--form", choices=("csv", "parquet", "pgn"), default="", help="as FILE ends")
+    made.add_argument("--form", choices=FORMS, default="", help="as FILE ends")
     made.add_argument(
         "--new-agents",
         action="store_true",
         help="names that are no agents of the game become imported ones: rated, never played",
     )
+
+
+def _add_export(actions: "_SubParsersAction[ArgumentParser]") -> None:
+    made = add_command(
+        actions,
+        "export",
+        export_results,
+        examples="  evalsite results export --board chess --out games.csv\n"
+        "  evalsite results export --board chess --form pgn --out games.pgn && ordo -p games.pgn",
+    )
+    made.add_argument("-l", "--board", required=True, help="the leaderboard")
+    made.add_argument("--form", choices=FORMS, help="pgn: for BayesElo and Ordo; else as FILE ends")
+    made.add_argument("--out", type=writable_file, metavar="FILE", help="else NAME.FORM")
 
 
 def read_column(text: str) -> tuple[str, str]:
@@ -90,6 +107,15 @@ def import_file(client: Client, options: Namespace) -> Answer:
     text += f", {known:,} were there before" if known else ""
     text += f", {made.n_new_agents:,} new agents" if made.n_new and made.n_new_agents else ""
     return Answer(made, text)
+
+
+def export_results(client: Client, options: Namespace) -> Answer:
+    """Write all results that the ratings of a leaderboard count to a file."""
+    ending = options.out.suffix.removeprefix(".") if options.out else ""
+    form = options.form or (ending if ending in FORMS else "csv")
+    path = options.out or Path(f"{options.board}.{form}")
+    client.leaderboards.download_results(options.board, path, form=form)
+    return Answer({"file": str(path), "form": form}, f"{path}: {path.stat().st_size:,} bytes")
 
 
 def show_imports(client: Client, options: Namespace) -> Answer:

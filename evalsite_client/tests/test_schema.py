@@ -23,7 +23,8 @@ from evalsite_client.tests.fakes import Seen
 from evalsite_client.tests.schema_samples import Operation, Schema
 
 SCHEMA = Schema()
-COMPOSED = {"wait", "watch", "find", "download", "download_all", "download_shard"}
+COMPOSED = {"wait", "watch", "find", "download", "download_all"}
+COMPOSED |= {"download_shard", "download_results"}
 """Methods that call others."""
 API = Path(evalsite_client.api.__path__[0])
 
@@ -75,7 +76,7 @@ def called(file: Path) -> list[tuple[Operation, Seen]]:
 def test_every_operation_has_a_method(called: list[tuple[Operation, Seen]]) -> None:
     reached = sorted(operation.name for operation, _ in called)
     # A shard's answer is a file, whose hash no sample has: test_generate fetches some.
-    files = {"tournaments_shards_retrieve"}
+    files = {"tournaments_shards_retrieve", "leaderboards_results_retrieve"}
     assert reached == sorted({operation.name for operation in SCHEMA.operations} - files)
 
 

@@ -26,6 +26,7 @@ from matches.api.ratings import (
     rank_rating,
     serialize_ratings,
 )
+from matches.api.results import ExportsResults
 from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
 from matches.ledger import tournaments
@@ -92,7 +93,9 @@ class PlaceSerializer(RemarkSerializer):
     )
 
 
-class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Leaderboard]):
+class LeaderboardView(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, ExportsResults, Endpoints[Leaderboard]
+):
     """Leaderboards; one of them comes with its first ratings."""
 
     queryset = Leaderboard.objects.all()

@@ -66,6 +66,7 @@ TABLE: Final = {
     ("leaderboard", "create"): Access(Scope.SUBMIT, "matches.add_leaderboard"),
     ("leaderboard", "ratings"): _PUBLIC,
     ("leaderboard", "rating"): _PUBLIC,
+    ("leaderboard", "results"): _PUBLIC,
     ("leaderboard", "history"): _PUBLIC,
     ("leaderboard", "rating_history"): _PUBLIC,
     ("leaderboard", "comparison"): _PUBLIC,

@@ -80,6 +80,7 @@ EXPECTED = {
     "post /leaderboards/{name}/freeze/": REASON,
     "post /leaderboards/{name}/place/": REASON,
     "post /leaderboards/{name}/rerate/": REASON,
+    "get /leaderboards/{name}/results/": ALL,
     "get /leaderboards/{name}/seasons/": ALL,
     "get /leaderboards/{name}/ratings/": ALL,
     "get /leaderboards/{name}/ratings/{agent}/": ALL,

@@ -16,6 +16,7 @@ from redis import Redis
 
 from matches.models import Agent, Campaign, Entrant, Tournament
 from matches.ratings import seasons
+from matches.store import table_files
 from matches.store.auditing import Actor
 from matches.tests import boards
 from matches.tests.factories import NOW
@@ -159,7 +160,7 @@ def test_what_cannot_be_listed_is_no_file(client: Client) -> None:
 
 
 async def test_a_file_is_sent_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ROWS_A_PIECE", 1)
+    monkeypatch.setattr(table_files, "ROWS_A_PIECE", 1)
     request = AsyncRequestFactory().get("/agents/")
     table = Table("numbers", [Column("n", int)], iter([(1,), (2,)]))
     response = files.send_table(request, table, "csv")

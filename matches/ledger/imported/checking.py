@@ -11,7 +11,13 @@ from typing import Final, NamedTuple
 
 from matches.artifacts.agents import MAX_NAME
 from matches.errors import BadInputError, BadRowsError
-from matches.ledger.imported.columns import RESULT_HINT, RESULTS, Columns, read_result
+from matches.ledger.imported.columns import (
+    RESULT_HINT,
+    RESULTS,
+    SECOND_WINS,
+    Columns,
+    read_result,
+)
 from matches.ledger.imported.readers import Opened, RawRow
 from matches.models import Agent, ImportedKey
 from matches.models.imported import MAX_KEY
@@ -58,6 +64,11 @@ class Sheet:
     def __len__(self) -> int:
         """Return how many rows it has."""
         return len(self.result)
+
+    def change_seats(self) -> None:
+        """Seat the second of each row first: the file names first who sits second in this game."""
+        self.first, self.second = self.second, self.first
+        self.result = bytearray(SECOND_WINS - result for result in self.result)
 
     def refuse(self, line: int, column: str, value: str, problem: str) -> None:
         """Note what is wrong with a cell."""

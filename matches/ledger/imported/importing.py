@@ -41,6 +41,7 @@ from matches.models import (
     Leaderboard,
     Tournament,
 )
+from matches.ratings.results_files import is_seated_second
 from matches.store import auditing
 from matches.store.auditing import Actor
 from matches.store.catalog import game_problem
@@ -95,6 +96,8 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     columns = sent.columns if before is None else before.columns
     opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
     sheet = read_sheet(opened)
+    if is_seated_second(board, opened.columns.first):
+        sheet.change_seats()
     checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
     if before is None and len(checked.known) == len(sheet):
         return Imported(_find_batch_of(board, sheet), 0)

@@ -7,7 +7,7 @@ imported again.
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 
 from matches import dispatch
@@ -28,7 +28,7 @@ from matches.models import (
 from matches.ratings.tournament_counts import forget_counts
 from matches.store import auditing
 from matches.store.auditing import Actor
-from matches.store.bulk import among
+from matches.store.bulk import among, insert_rows
 
 SLICE: Final = 5_000
 """Matches of one transaction."""
@@ -91,12 +91,11 @@ def _strike_slice(batch: ImportBatch, *, actor: Actor, reason: str, now: datetim
     )
     if n_struck != len(ids):
         raise ConflictError(f"{batch} is being struck by another call")
-    Voiding.objects.bulk_create(
-        (
-            Voiding(match_id=pk, at=now, actor=actor.name, reason=reason, was_done=True)
-            for pk in ids
-        ),
-        batch_size=500,
+    stamp = connection.ops.adapt_datetimefield_value(now)
+    insert_rows(
+        Voiding,
+        ("match_id", "at", "actor", "reason", "was_done"),
+        [(pk, stamp, actor.name, reason, True) for pk in ids],
     )
     Tournament.objects.filter(pk=batch.tournament_id).update(
         n_done=F("n_done") - n_struck, n_void=F("n_void") + n_struck

@@ -1,0 +1,151 @@
+"""All results that the ratings of a leaderboard count, as a file for other programs.
+
+CSV and Parquet have a row per match. PGN has the tags of each game and its result, without moves:
+that is what BayesElo and Ordo read, of whatever game of two.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from arena.games import registry as games
+from arena.pairing.base import COUPLE
+from matches.errors import BadInputError
+from matches.models import Agent, Leaderboard, Match
+from matches.models.match import read_numbers
+from matches.store.bulk import among
+from matches.store.catalog import game_problem
+from matches.store.table_files import CSV, FORMS, PARQUET, Column, write_csv, write_parquet
+
+PGN: Final = "pgn"
+ALL_FORMS: Final = (*FORMS, PGN)
+# Matches that are read at once.
+CHUNK: Final = 10_000
+_RESULTS: Final = {"0,1": "1-0", "0,0": "1/2-1/2", "1,0": "0-1"}
+_TURNED: Final = {"1-0": "0-1", "0-1": "1-0"}
+_ENDED: Final = (
+    Column("ranks", str),
+    Column("returns", str),
+    Column("forfeit_of_seat", int),
+    Column("reason", str),
+    Column("recorded_at", datetime),
+)
+
+
+class Played(NamedTuple):
+    """A match that counts; agents by name."""
+
+    match: int
+    tournament: int
+    sequence: int
+    agents: list[str]
+    ranks: str
+    returns: str
+    guilty_seat: int
+    reason: str
+    recorded_at: datetime
+
+    @property
+    def result(self) -> str:
+        """The result of two, as the first of them has it."""
+        return _RESULTS[self.ranks]
+
+
+def write_results(board: Leaderboard, form: str, path: Path) -> None:
+    """Write the results of the present season to a path. Raises BadInputError, OSError."""
+    if problem := game_problem(board.game):
+        raise BadInputError("leaderboard", f"{board.name!r}: {problem}")
+    n_seats = games.get(board.game).spec.n_seats
+    played = _read_played(board)
+    if form == PGN:
+        if n_seats != COUPLE:
+            raise BadInputError("form", f"PGN is of two seats, {board.game} has {n_seats}")
+        pieces = _write_pgn(played, board)
+    else:
+        write = {CSV: write_csv, PARQUET: write_parquet}[form]
+        pieces = write(_list_columns(n_seats), (_make_line(one, n_seats) for one in played))
+    with path.open("wb") as file:
+        file.writelines(pieces)
+
+
+def is_seated_second(board: Leaderboard, side: str) -> bool:
+    """Say whether a side of the game, such as white, sits at the second seat; no if it has none.
+
+    In chess white moves first and sits second.
+    """
+    game = games.get(board.game)
+    draw: Any = getattr(game, "picture", None)
+    picture = draw(game.start(0, opening_plies=0)) if draw else None
+    names = [name.name for name in picture.sides] if picture else []
+    return side.strip().lower() in names[1:COUPLE]
+
+
+def _read_played(board: Leaderboard) -> Iterator[Played]:
+    """Yield the matches that the ratings count, in planned order."""
+    done = Match.objects.filter(
+        leaderboard=board,
+        state=Match.State.DONE,
+        tournament__is_rated=True,
+        # The same game again on the same leaderboard counts nothing.
+    ).exclude(same_as__leaderboard=board)
+    columns = ("pk", "tournament_id", "sequence", "lineup", "outcome__ranks", "outcome__returns")
+    more = ("outcome__guilty_seat", "outcome__reason", "outcome__recorded_at")
+    names: dict[int, str] = {}
+    for begin in range(board.season_first_sequence, board.next_sequence, CHUNK):
+        chunk = done.filter(sequence__gte=begin, sequence__lt=begin + CHUNK).order_by("sequence")
+        rows = list(chunk.values_list(*columns, *more))
+        _learn_names(names, (row[3] for row in rows))
+        for pk, tournament, sequence, lineup, *ended in rows:
+            agents = [names[agent] for agent in read_numbers(lineup)]
+            yield Played(pk, tournament, sequence, agents, *ended)
+
+
+def _learn_names(names: dict[int, str], lineups: Iterable[str]) -> None:
+    missing = set(chain.from_iterable(map(read_numbers, lineups))) - names.keys()
+    if missing:
+        found = Agent.objects.filter(pk__in=among(sorted(missing)))
+        names.update(found.values_list("pk", "name"))
+
+
+def _list_columns(n_seats: int) -> list[Column]:
+    """Return the columns; those of two are what `evalsite results import` takes by itself."""
+    seats = [Column(f"agent_{seat}", str) for seat in range(n_seats)]
+    if n_seats == COUPLE:
+        seats = [Column("first", str), Column("second", str), Column("result", str)]
+    return [
+        *(Column("match", int), Column("tournament", int), Column("number", int)),
+        *(*seats, *_ENDED),
+    ]
+
+
+def _make_line(one: Played, n_seats: int) -> tuple[Any, ...]:
+    result = [one.result] if n_seats == COUPLE else []
+    guilty = None if one.guilty_seat < 0 else one.guilty_seat
+    ended = (one.ranks, one.returns or None, guilty, one.reason or None, one.recorded_at)
+    return (one.match, one.tournament, one.sequence, *one.agents, *result, *ended)
+
+
+def _write_pgn(played: Iterable[Played], board: Leaderboard) -> Iterator[bytes]:
+    is_turned = is_seated_second(board, "white")
+    for one in played:
+        white, black = reversed(one.agents) if is_turned else one.agents
+        result = _TURNED.get(one.result, one.result) if is_turned else one.result
+        tags = {
+            "Event": board.name,
+            "Site": "evalsite",
+            "Date": f"{one.recorded_at:%Y.%m.%d}",
+            "Round": str(one.sequence),
+            "White": white,
+            "Black": black,
+            "Result": result,
+        }
+        yield f"{_join_tags(tags)}\n{result}\n\n".encode()
+
+
+def _join_tags(tags: Mapping[str, str]) -> str:
+    escaped = (
+        (name, text.replace("\\", "\\\\").replace('"', '\\"')) for name, text in tags.items()
+    )
+    return "".join(f'[{name} "{text}"]\n' for name, text in escaped)

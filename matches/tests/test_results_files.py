@@ -1,0 +1,104 @@
+"""The results of a leaderboard as files: what its ratings count, as other programs read it."""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.test import Client
+
+from matches.errors import BadInputError
+from matches.ledger import voiding
+from matches.ledger.imported import importing
+from matches.ledger.imported.importing import Sent
+from matches.ledger.tournaments import open_leaderboard
+from matches.models import Leaderboard, Match, PairCount
+from matches.ratings import rater, results_files
+from matches.tests import factories as make
+from matches.tests.imported import ANNA, imported_batch
+
+pytestmark = pytest.mark.django_db
+PAIRS = ("first__name", "second__name", "n_first_wins", "n_draws", "n_second_wins")
+
+
+def _export(client: Client, form: str, board: str = "elsewhere") -> bytes:
+    response: Any = client.get(f"/api/v1/leaderboards/{board}/results/", {"form": form})
+    assert response.status_code == 200
+    assert response["Content-Disposition"] == f'attachment; filename="{board}.{form}"'
+    return b"".join(response.streaming_content)
+
+
+def _count_pairs(board: Leaderboard) -> list[tuple[Any, ...]]:
+    rater.rate(board.pk, now=make.NOW)
+    return sorted(PairCount.objects.filter(leaderboard=board).values_list(*PAIRS))
+
+
+@pytest.mark.parametrize("game", ["connect_four", "chess"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "pgn"])
+def test_what_is_exported_is_imported_as_the_same_results(
+    client: Client, tmp_path: Path, form: str, game: str
+) -> None:
+    Leaderboard.objects.filter(pk=imported_batch().leaderboard_id).update(game=game)
+    board, other = Leaderboard.objects.get(), open_leaderboard("other", game=game)
+    (path := tmp_path / f"results.{form}").write_bytes(_export(client, form))
+    sent = Sent(path, path.name, adds_agents=True)
+    importing.import_results(other, sent, actor=ANNA, now=make.NOW)
+    assert _count_pairs(other) == _count_pairs(board) != []
+
+
+def test_a_table_has_a_row_per_match_that_counts(client: Client) -> None:
+    imported_batch()
+    first, *_ = Match.objects.order_by("sequence")
+    voiding.void_matches([first.pk], actor=ANNA, reason="odd", now=make.NOW)
+    table = pq.read_table(BytesIO(_export(client, "parquet"))).to_pylist()
+    assert [(row["first"], row["second"], row["result"]) for row in table] == [
+        ("bob", "ada", "1/2-1/2"),
+        ("ada", "cyd", "1-0"),
+    ]
+    assert {row["reason"] for row in table} == {"imported"}
+    assert _export(client, "csv").count(b"\r\n") == 3
+
+
+def test_pgn_is_tags_and_result_as_bayeselo_and_ordo_read_them(client: Client) -> None:
+    imported_batch(['"a ""b"" c",bob,1-0'])
+    match = Match.objects.get()
+    assert _export(client, "pgn").decode() == (
+        '[Event "elsewhere"]\n[Site "evalsite"]\n[Date "2026.01.01"]\n'
+        f'[Round "{match.sequence}"]\n[White "a \\"b\\" c"]\n[Black "bob"]\n[Result "1-0"]\n\n'
+        "1-0\n\n"
+    )
+
+
+def test_white_sits_second_in_chess_and_is_imported_there(tmp_path: Path) -> None:
+    board = open_leaderboard("chess", game="chess")
+    (path := tmp_path / "games.csv").write_text("white,black,result\nada,bob,1-0\n")
+    sent = Sent(path, path.name, adds_agents=True)
+    importing.import_results(board, sent, actor=ANNA, now=make.NOW)
+    match = Match.objects.get()
+    seats = match.seat_rows.order_by("seat").values_list("agent__name", flat=True)
+    assert (list(seats), match.outcome.ranks) == (["bob", "ada"], "1,0")
+
+
+@pytest.mark.parametrize(
+    ("game", "side", "is_second"),
+    [
+        ("chess", "White", True),
+        ("chess", "black", False),
+        ("go_9x9", "white", True),
+        ("connect_four", "white", False),
+        ("skill_game", "first", False),
+    ],
+)
+def test_a_side_that_a_game_has_is_found_at_its_seat(game: str, side: str, is_second: bool) -> None:
+    board = Leaderboard(game=game)
+    assert results_files.is_seated_second(board, side) == is_second
+
+
+def test_results_of_more_seats_are_exported_by_agent_and_rank(tmp_path: Path) -> None:
+    game = "kuhn_poker_3"
+    board = open_leaderboard("three", game=game)
+    results_files.write_results(board, "csv", path := tmp_path / "results")
+    assert path.read_text().startswith("match,tournament,number,agent_0,agent_1,agent_2,ranks")
+    with pytest.raises(BadInputError, match="PGN is of two seats, kuhn_poker_3 has 3"):
+        results_files.write_results(board, "pgn", path)
