@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import standings
+from matches.ratings.results_files import list_forms
 from matches.ratings.standings import TOP, Row
 from matches.store import selectors
 from matches.store.catalog import game_problem, game_title, is_scored_game
@@ -112,6 +113,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "axis": axis,
         "scale": scale and json.dumps(scale),
         "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),
+        "result_forms": list_forms(board) if n_rows else (),
         "n_imported": selectors.count_imported(board),
         "nodes": standings.count_nodes(now=now),
         "boards": _add_titles(board_list.list_first(N_RECENT_BOARDS)),

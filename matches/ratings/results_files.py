@@ -59,15 +59,22 @@ def write_results(board: Leaderboard, form: str, path: Path) -> None:
         raise BadInputError("leaderboard", f"{board.name!r}: {problem}")
     n_seats = games.get(board.game).spec.n_seats
     played = _read_played(board)
+    if form not in list_forms(board):
+        raise BadInputError("form", f"PGN is of two seats, {board.game} has {n_seats}")
     if form == PGN:
-        if n_seats != COUPLE:
-            raise BadInputError("form", f"PGN is of two seats, {board.game} has {n_seats}")
         pieces = _write_pgn(played, board)
     else:
         write = {CSV: write_csv, PARQUET: write_parquet}[form]
         pieces = write(_list_columns(n_seats), (_make_line(one, n_seats) for one in played))
     with path.open("wb") as file:
         file.writelines(pieces)
+
+
+def list_forms(board: Leaderboard) -> tuple[str, ...]:
+    """Return the forms in which the results of a leaderboard can be had."""
+    if game_problem(board.game):
+        return ()
+    return ALL_FORMS if games.get(board.game).spec.n_seats == COUPLE else FORMS
 
 
 def is_seated_second(board: Leaderboard, side: str) -> bool:

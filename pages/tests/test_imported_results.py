@@ -31,6 +31,10 @@ def test_the_board_shows_its_agents_and_how_many_results_were_imported(
 ) -> None:
     page = _get(client, "/leaderboards/elsewhere/")
     assert "of these imported" in page
+    for form in ("csv", "parquet", "pgn"):
+        address = f"/api/v1/leaderboards/elsewhere/results/?form={form}"
+        assert f'href="{address}"' in page
+        assert client.get(address).status_code == 200
     assert [name in page for name in ("ada", "bob", "cyd")] == [True] * 3
     assert "games.csv" in page
     striking.strike_import(batch, actor=ANNA, reason="wrong", now=make.NOW)
