@@ -4,6 +4,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAc
 from pathlib import Path
 from typing import Final
 
+from evalsite_client.api.shared import Form
 from evalsite_client.cli.options import (
     add_command,
     add_limit,
@@ -17,7 +18,7 @@ from evalsite_client.cli.options import (
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
 
-FORMS: Final = ("csv", "parquet", "pgn")
+FORMS: Final[tuple[Form, ...]] = ("csv", "parquet", "pgn")
 PARTS: Final = ("first", "second", "result", "key")
 HEAD: Final = ("id", "leaderboard", "file", "results", "known", "state", "by", "at")
 
@@ -112,7 +113,7 @@ def import_file(client: Client, options: Namespace) -> Answer:
 def export_results(client: Client, options: Namespace) -> Answer:
     """Write all results that the ratings of a leaderboard count to a file."""
     ending = options.out.suffix.removeprefix(".") if options.out else ""
-    form = options.form or (ending if ending in FORMS else "csv")
+    form: Form = options.form or next((one for one in FORMS if one == ending), "csv")
     path = options.out or Path(f"{options.board}.{form}")
     client.leaderboards.download_results(options.board, path, form=form)
     return Answer({"file": str(path), "form": form}, f"{path}: {path.stat().st_size:,} bytes")

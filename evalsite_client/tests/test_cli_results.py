@@ -26,11 +26,11 @@ def test_results_are_imported_listed_and_struck(evalsite: Evalsite, tmp_path: Pa
     pk = as_json(evalsite(*run, "--new-agents", "--json"))["id"]
     assert ok(evalsite(*run)) == (f"import {pk}: 0 new results on chess, 2 were there before\n")
     assert "games.csv" in ok(evalsite("results", "--board", "chess"))
-    out = tmp_path / "all.pgn"
-    assert ok(evalsite("results", "export", "--board", "chess", "--out", out)).startswith(
-        f"{out}: "
+    games = tmp_path / "all.pgn"
+    assert ok(evalsite("results", "export", "--board", "chess", "--out", games)).startswith(
+        f"{games}: "
     )
-    assert out.read_text().count('[White "') == 2
+    assert games.read_text().count('[White "') == 2
     struck = ok(evalsite("results", "strike", pk, "--reason", "the wrong file"))
     assert struck == f"import {pk} is struck: 2 results of chess less\n"
     assert set(Match.objects.values_list("state", flat=True)) == {"void"}
