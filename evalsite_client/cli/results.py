@@ -113,7 +113,8 @@ def import_file(client: Client, options: Namespace) -> Answer:
 def export_results(client: Client, options: Namespace) -> Answer:
     """Write all results that the ratings of a leaderboard count to a file."""
     ending = options.out.suffix.removeprefix(".") if options.out else ""
-    form: Form = options.form or next((one for one in FORMS if one == ending), "csv")
+    wanted = options.form or ending
+    form = next((one for one in FORMS if one == wanted), FORMS[0])
     path = options.out or Path(f"{options.board}.{form}")
     client.leaderboards.download_results(options.board, path, form=form)
     return Answer({"file": str(path), "form": form}, f"{path}: {path.stat().st_size:,} bytes")
