@@ -264,7 +264,9 @@ def make_busy(broker: Redis) -> None:
     now = db_now()
     tournament = factories.planned(60, board="busy")
     for number in range(1, 4):
-        factories.alive(node=f"node-{number}", capabilities=["cpu", "torch"], now=now)
+        files = {"games/my_game": "3fa9" * 16}
+        able = ["cpu", "torch", "mujoco"][: number + 1]
+        factories.alive(node=f"node-{number}", capabilities=able, plugins=files, now=now)
     factories.alive(node="spot-1", labels=SPOT_LABELS, slots=16, now=now)
     factories.alive(node="gpu-1", capabilities=["gpu"], slots=1, now=now)
     factories.alive(node="spot-2", capabilities=["cpu", "spot"], now=now - 4 * PLAYING_LEASE)

@@ -149,6 +149,6 @@ def test_a_node_with_another_file_of_a_game_gets_none_of_its_matches(
         }
         done = evaluate("nim", "random", "centre")
         assert "Completed 40 of which" in done.stdout, done.stderr
-        assert "no match of nim: its file games/nim is" in page(stack, "/system/")
+        assert f"elsewhere has {files['elsewhere'][:12]}" in page(stack, "/system/")
     (newest,) = json.loads(evalsite(stack, "tournaments", "--limit", "1", "--json").stdout)
     assert newest["n_retried"] == 0, "what is sent to the wrong node fails there first"

@@ -24,42 +24,58 @@ def has_file(plugins: Mapping[str, str] | None, game: str) -> bool:
 
 def describe_missing_file(workers: Sequence[Worker], game: str) -> str:
     """Return which file these nodes have instead of the one that is here."""
-    named = [f"{worker.node} has {_shorten(worker, game)}" for worker in workers[:MAX_NAMED]]
-    if len(workers) > MAX_NAMED:
-        named.append(f"{len(workers) - MAX_NAMED:,} more")
     own = short_version(catalogs.plugin_hash(games.FAMILY, game))
     return (
         f"a play node with the file {_name_file(game)} as it is here ({own}): "
-        f"{', '.join(named)} ({COPY_HINT})"
+        f"{_name_others(workers, game)} ({COPY_HINT})"
     )
 
 
 def list_other_files(worker: Worker) -> list[str]:
     """Return which games a node gets no match of because its file is another, or not there."""
-    if worker.plugins is None:
-        return []
-    others = [game for game in _list_plugin_games() if not has_file(worker.plugins, game)]
-    # Of a game that it could not play anyhow it needs no file.
-    others = [
-        g for g in others if Needs(games.get(g).spec.capability).are_met_by(worker.capabilities)
-    ]
+    others = [game for game, _ in _list_plugin_games() if _lacks_file(worker, game)]
     lines = [
-        f"no match of {game}: its file {_name_file(game)} is {_shorten(worker, game)}, here it is "
-        f"{short_version(catalogs.plugin_hash(games.FAMILY, game))} ({COPY_HINT})"
-        for game in others[:MAX_NAMED]
+        f"no match of {game}: here {_name_file(game)} is {own}, {_name_others([worker], game)} "
+        f"({COPY_HINT})"
+        for game, own in _list_plugin_games()
+        if game in others[:MAX_NAMED]
     ]
     more = len(others) - MAX_NAMED
     return [*lines, f"nor of {more:,} more games"] if more > 0 else lines
 
 
-def _list_plugin_games() -> Iterator[str]:
-    return (game for game in games.names() if catalogs.plugin_hash(games.FAMILY, game))
+def list_game_files(workers: Sequence[Worker]) -> list[tuple[str, str, str]]:
+    """Return (file, its hash here, which nodes have another) of the plug-in games that are here."""
+    rows = []
+    for game, own in _list_plugin_games():
+        others = [worker for worker in workers if _lacks_file(worker, game)]
+        rows.append((_name_file(game), own, _name_others(others, game)))
+    return rows
+
+
+def _list_plugin_games() -> Iterator[tuple[str, str]]:
+    """Yield each game that is a plug-in here with its hash as people read it."""
+    for game in games.names():
+        if own := catalogs.plugin_hash(games.FAMILY, game):
+            yield game, short_version(own)
+
+
+def _lacks_file(worker: Worker, game: str) -> bool:
+    """Say whether it could play a game if it had its file; one that it cannot play needs none."""
+    needs = Needs(games.get(game).spec.capability)
+    return needs.are_met_by(worker.capabilities) and not has_file(worker.plugins, game)
 
 
 def _name_file(game: str) -> str:
     return f"{games.FAMILY.folder}/{game}"
 
 
-def _shorten(worker: Worker, game: str) -> str:
-    other = (worker.plugins or {}).get(_name_file(game))
-    return short_version(other) if other else "none"
+def _name_others(workers: Sequence[Worker], game: str) -> str:
+    """Return which file each of these nodes has."""
+    named = []
+    for worker in workers[:MAX_NAMED]:
+        other = (worker.plugins or {}).get(_name_file(game))
+        named.append(f"{worker.node} has {short_version(other) if other else 'none'}")
+    if len(workers) > MAX_NAMED:
+        named.append(f"and {len(workers) - MAX_NAMED:,} more")
+    return ", ".join(named)

@@ -11,6 +11,8 @@ from arena.messages import PLAYED_PLUGINS
 from matches.ledger import relay
 from matches.models import RecorderMark, Tournament, Worker
 from matches.operations import explain
+from matches.operations.system.display import Shown, format_state
+from matches.operations.system.sample import Sample, SystemState
 from matches.operations.system.sampling import take_sample
 from matches.store import selectors
 from matches.tests import factories as make
@@ -41,6 +43,11 @@ def _send(broker: Redis, *nodes: str) -> list[str]:
     """Return the node of each order that is sent now."""
     relay.send_pending_matches(now=make.NOW)
     return [node for node in nodes for _ in make.popped(broker, node)]
+
+
+def _show(sample: Sample) -> Shown:
+    """Return what the page of the system shows."""
+    return format_state(SystemState(sample=sample, history=[sample.point], control_at=sample.at))
 
 
 def test_a_node_with_another_file_gets_no_order_and_one_with_the_same_gets_them(
@@ -90,13 +97,12 @@ def test_it_is_said_which_node_has_which_file(broker: Redis, tournament: Tournam
     assert explain.of_match(match, now=make.NOW).waits_for == (missing,)
     sample = take_sample(now=make.NOW, last=None)
     assert [one.waits_for for one in sample.tournaments] == [f"waits for {missing}"]
-    warnings = {node.name: node.warnings for node in sample.nodes}
-    line = "no match of nim: its file games/nim is {}, here it is " + own
-    assert warnings["a"][0].startswith(line.format("eeeeeeeeeeee"))
-    assert warnings["b"][0].startswith(line.format("none"))
+    (table,) = [t for t in _show(sample)["tables"] if t["name"] == "game-files"]
+    others = f"a has {OTHER[:12]}, b has none"
+    assert table["rows"] == [{"tone": "bad", "cells": ["games/nim", own, others]}]
     idle = explain.of_worker(Worker.objects.get(node="b"), now=make.NOW)
     assert idle.waits_for[0].endswith("those pending need the plug-in file of nim as it is here")
-    assert warnings["b"][0] in idle.notes
+    assert idle.notes[0].startswith(f"no match of nim: here games/nim is {own}, b has none (copy")
 
 
 def test_a_node_that_has_the_file_or_needs_none_is_not_warned_of(folder: PluginFolder) -> None:
@@ -105,5 +111,18 @@ def test_a_node_that_has_the_file_or_needs_none_is_not_warned_of(folder: PluginF
     make.alive(node="c", plugins=None)
     make.alive(node="gpu-1", capabilities=["gpu"])
     sample = take_sample(now=make.NOW, last=None)
-    assert [node.name for node in sample.nodes] == ["gpu-1", "a", "b", "c"]
-    assert not any(node.warnings for node in sample.nodes)
+    own = _own_files()["games/nim"][:12]
+    (table,) = [t for t in _show(sample)["tables"] if t["name"] == "game-files"]
+    assert table["rows"] == [{"tone": "good", "cells": ["games/nim", own, "\N{EN DASH}"]}]
+    assert [explain.of_worker(w, now=make.NOW).notes for w in Worker.objects.order_by("node")] == [
+        ("2 slots, cpu",),
+        ("2 slots, mujoco",),
+        ("2 slots, cpu",),
+        ("2 slots, gpu",),
+    ]
+
+
+def test_without_plugins_the_page_has_no_table_of_them() -> None:
+    make.alive(plugins={})
+    tables = _show(take_sample(now=make.NOW, last=None))["tables"]
+    assert "game-files" not in [table["name"] for table in tables]

@@ -99,6 +99,7 @@ def format_state(state: SystemState) -> Shown:
             _list_queues(sample.queues),
             _list_servers(sample.serving),
             _list_failures(sample),
+            *_list_game_files(sample),
             *_list_broken_plugins(),
         ],
     }
@@ -286,6 +287,25 @@ def _list_servers(serving: Sequence[Serving]) -> Table:
         "rows": rows,
         "empty": "No gpu worker is alive, or none has said anything for ten seconds.",
     }
+
+
+def _list_game_files(sample: Sample) -> list[Table]:
+    """Return which nodes have other files of games, where some games are plug-ins."""
+    rows: list[TableRow] = [
+        {"tone": "bad" if others else "good", "cells": [file, here, others or NONE]}
+        for file, here, others in sample.game_files
+    ]
+    if not rows:
+        return []
+    return [
+        {
+            "name": "game-files",
+            "caption": "Games that are plug-ins: a node with another file gets no match of them",
+            "columns": ["File", "Here", "Nodes with another"],
+            "rows": rows,
+            "empty": "",
+        }
+    ]
 
 
 def _list_broken_plugins() -> list[Table]:

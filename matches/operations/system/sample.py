@@ -138,6 +138,8 @@ class Sample(msgspec.Struct, frozen=True):
     """Damaged files of the broker that were set aside within a day."""
     tournaments: list[UnderWay] = []
     """The newest of those under way."""
+    game_files: list[tuple[str, str, str]] = []
+    """Of plug-in games: the file, its hash here, which nodes have another."""
     standstill: str = ""
     """Why nothing can play; empty: something can."""
 

@@ -32,7 +32,7 @@ from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
 from matches.store import attempt_counters, disk, fast_store
 from matches.store.clock import ALIVE_WITHIN, is_within
-from matches.store.plugin_files import list_other_files
+from matches.store.plugin_files import list_game_files
 
 LOST_SHOWN = timedelta(hours=1)
 MAX_NODES = 200
@@ -82,6 +82,9 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         # Up to a limit: a rater that is far behind must not make the look slow.
         n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
         trouble=list(dict.fromkeys(trouble)),
+        game_files=list_game_files(
+            [worker for worker in workers if is_within(worker.last_seen_at, ALIVE_WITHIN, now=now)]
+        ),
         set_aside=disk.list_files_set_aside(now=now),
         tournaments=tournaments,
         standstill=describe_standstill(nodes, tournaments, disk.describe_shortage()),
@@ -126,7 +129,7 @@ def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         seen_at=worker.last_seen_at,
         versions={str(name): str(version) for name, version in worker.versions.items()},
         quarantine=worker.quarantine_reason,
-        warnings=[*list_warnings(worker, now=now), *list_other_files(worker)],
+        warnings=list_warnings(worker, now=now),
         labels=worker.labels,
         load=worker.load,
     )
