@@ -50,10 +50,10 @@ def describe_standing(campaign: Campaign, names: Mapping[int, str]) -> str:
         return f"{verdict} ({chance})" if chance and endings.is_answered(campaign) else verdict
     played = f"{campaign.tournament.n_done:,} of at most {campaign.max_matches:,} matches played"
     if not campaign.n_judged:
-        return played
+        return f"Not decided yet: {played}"
     if not chance:
-        return f"{played}, {campaign.n_judged:,} results judged"
-    return f"{played}, the likeliest answer is true with {chance}"
+        return f"Not decided yet: {played}, {campaign.n_judged:,} results judged"
+    return f"{describe_verdict(campaign, names)} ({chance}); {played}"
 
 
 def format_chance(campaign: Campaign) -> str:

@@ -145,5 +145,5 @@ def _make_table(
         "caption": caption,
         "columns": columns,
         "rows": list(rows),
-        "empty": "Nothing was played yet: costs are entered once a minute.",
+        "empty": "No cost is entered yet: that is done once a minute.",
     }

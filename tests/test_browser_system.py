@@ -42,7 +42,7 @@ def test_what_changes_is_shown_without_a_reload(
     factories.alive(now=db_now())
     pushing.push_sample(now=db_now())
     browser.get(f"{site}/system/")
-    _wait_for(browser, ".connection .words", "live")
+    _wait_for(browser, ".connection .words", "page is live")
     assert texts(browser, "[data-table=nodes] tbody th") == ["node-1"]
     factories.alive(node="node-2", now=db_now())
     pushing.push_sample(now=db_now() + pushing.MIN_INTERVAL)
@@ -64,7 +64,7 @@ def test_the_banner_comes_and_goes_without_a_reload(
     for scheme in ("light", "dark"):
         look(browser, width=360, scheme=scheme)
         assert [one for one in axe.violations(browser) if one.is_grave] == []
-    _wait_for(browser, ".connection .words", "live")
+    _wait_for(browser, ".connection .words", "page is live")
     factories.alive(now=now)
     pushing.push_sample(now=now)
     wait_until(

@@ -125,7 +125,7 @@ def test_a_verdict_begins_with_the_gap_and_its_interval(client: Client, broker: 
     agents = ("level:5", "level:95")
     campaign = ended(campaign_of("sprt", agents=agents, parameters=Bounds(0.0, 100.0).parameters))
     found = client.gates.get(campaign.pk)
-    assert re.fullmatch(r"\d+ Elo worse \(-?\d+ to \d+\)", found.gap)
+    assert re.fullmatch(r"\d+ Elo worse \(\d+( worse)? to \d+( better)?\)", found.gap)
     assert f"level:5 plays {found.gap}." in gates.write_markdown(found, agents, "FAIL", 0)
 
 

@@ -74,6 +74,10 @@ def describe_gap(blocks: PairedResult | None) -> str:
     if blocks is None:
         return ""
     elo = blocks.elo
+    if elo.low < 0 < elo.high:
+        # Signs beside "worse" would be read the wrong way round.
+        gap, which = abs(elo.elo), "worse" if elo.elo < 0 else "better"
+        return f"{gap:.0f} Elo {which} ({-elo.low:.0f} worse to {elo.high:.0f} better)"
     if elo.elo < 0:
         return f"{-elo.elo:z.0f} Elo worse ({-elo.high:z.0f} to {-elo.low:z.0f})"
     return f"{elo.elo:z.0f} Elo better ({elo.low:z.0f} to {elo.high:z.0f})"

@@ -1,6 +1,7 @@
 """Campaigns in words: what is asked, what it will take, what it has cost, why it ended."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -79,13 +80,18 @@ def describe_terms(campaign: Campaign) -> str:
         accepted, rejected = (f"{100 * given[error]:.3g}{_SPACE}%" for error in ("alpha", "beta"))
         text = f"Wrongly accepted with a probability of at most {accepted}"
         return f"{text}, wrongly rejected with at most {rejected}; {given['model']} Elo."
-    text = f"Wrong with a probability of at most {100 * campaign.error:.3g}{_SPACE}%"
+    text = f"Wrong with a probability of at most {_format_error(campaign.error)}{_SPACE}%"
     if campaign.margin:
         unit = "mean score" if campaign.is_by_scores else "rating"
         text += f"; a gap in {unit} of {campaign.margin:g} or less makes no difference"
     if campaign.is_by_scores:
         text += "; by mean scores on equal seeds, however often one looks"
     return f"{text}."
+
+
+def _format_error(error: float) -> str:
+    """Return a probability in percent to three digits, however small, never with an exponent."""
+    return format(Decimal(f"{100 * error:.3g}"), "f")
 
 
 def describe_end(campaign: Campaign) -> str:

@@ -71,7 +71,8 @@ def test_a_gap_is_told_with_its_direction_and_interval() -> None:
         return endings.describe_gap(replace(blocks(EVEN), elo=EloEstimate(elo, low, high)))
 
     assert describe(-47.2, -65.1, -29.3) == "47 Elo worse (29 to 65)"
-    assert describe(12.0, -3.4, 27.0) == "12 Elo better (-3 to 27)"
+    assert describe(12.0, -3.4, 27.0) == "12 Elo better (3 worse to 27 better)"
+    assert describe(-22.0, -128.2, 80.6) == "22 Elo worse (128 worse to 81 better)"
     assert endings.describe_gap(None) == ""
 
 

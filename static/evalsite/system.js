@@ -102,7 +102,7 @@ function connect(waitMs = BACK_OFF_MS.first) {
   let quietTimer;
   socket.addEventListener("message", (event) => {
     draw(JSON.parse(event.data));
-    say("live", "live");
+    say("live", "page is live");
     nextWaitMs = BACK_OFF_MS.first;
     clearTimeout(quietTimer);
     quietTimer = setTimeout(() => say("quiet", "no news for 10 s"), QUIET_MS);

@@ -89,11 +89,12 @@ def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
 def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     there = read_presence(now=now)
     n_in_flight = _count_in_flight(tournament)
-    end = _forecast_end(tournament, now)
     waiting = list_pending_needs(tournament.pk)
     missing = dict.fromkeys(
         text for needs in waiting for text in there.list_missing(needs, tournament.leaderboard.game)
     )
+    # A pace of before says nothing of the end where nothing is played.
+    end = None if missing and not n_in_flight else _forecast_end(tournament, now)
     return Finding(
         since=tournament.started_at,
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "

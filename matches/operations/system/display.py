@@ -105,6 +105,9 @@ def format_state(state: SystemState) -> Shown:
     }
 
 
+CONTROL = "control, which plans matches and judges campaigns,"
+
+
 def _describe_trouble(state: SystemState) -> str:
     troubles = [f"the {part} does not answer" for part in state.sample.trouble]
     troubles += [
@@ -113,9 +116,9 @@ def _describe_trouble(state: SystemState) -> str:
         for name in state.sample.set_aside
     ]
     if state.control_at is None:
-        troubles.append("control has not looked yet: is it running?")
+        troubles.append(f"{CONTROL} has not looked yet: is it running?")
     elif (silent := state.sample.at - state.control_at) > SILENT_AFTER:
-        troubles.append(f"control has not looked for {format_span(silent.total_seconds())}")
+        troubles.append(f"{CONTROL} has not looked for {format_span(silent.total_seconds())}")
     return "; ".join(troubles)
 
 
