@@ -143,6 +143,24 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     return len(new)
 
 
+def count_written(board: Leaderboard, written: Sequence[Result], *, now: datetime) -> bool:
+    """Count outcomes where they are written; False, and nothing is done, where others come first.
+
+    The caller's transaction has the lock of the leaderboard, has read it since, and has written
+    all these matches, in planned order: so none of them has to wait for the next count.
+    """
+    prefix = _closed_prefix(board)
+    is_next = (written[0].sequence, written[-1].sequence) == (board.prefix_sequence + 1, prefix)
+    if not is_next or Uncounted.objects.filter(leaderboard=board).exists():
+        return False
+    _add_to_counts(board.pk, tally_results(written, teams=teams_of(board)))
+    _fold_live(board, live_ratings.Rest(written), prefix)
+    Leaderboard.objects.filter(pk=board.pk).update(
+        n_counted=F("n_counted") + len(written), prefix_sequence=prefix, rated_at=now
+    )
+    return True
+
+
 def start_over(board: Leaderboard) -> None:
     """Count nothing that is planned by now, and give everybody the prior again.
 

@@ -83,7 +83,7 @@ def test_the_rows_of_a_file_are_matches_that_are_over_and_rated(
     assert (n_new, batch.n_rows, batch.n_new_agents, batch.state) == (3, 3, 3, "imported")
     tournament = Tournament.objects.get(pk=batch.tournament_id)
     assert (tournament.state, tournament.n_done, tournament.n_matches) == ("done", 3, 3)
-    assert rater.rate(board.pk, now=make.NOW)
+    assert rater.rate_all(now=make.NOW) == [board.pk]
     names = {agent.pk: agent.name for agent in Agent.objects.all()}
     counted = {
         (names[pair.first_id], names[pair.second_id]): (
@@ -107,13 +107,43 @@ def test_the_rows_of_a_file_are_matches_that_are_over_and_rated(
 
 def test_they_are_rated_as_the_library_rates_the_same_rows(board: Leaderboard, write: Any) -> None:
     _import(board, write())
-    rater.rate(board.pk, now=make.NOW)
+    rater.rate_all(now=make.NOW)
     points = {"1-0": 1, "1/2-1/2": 0.5, "0-1": 0}
     rows = [(first, second, points[result]) for first, second, result in ROWS]
     expected = field_ratings.rate(rows, has_seat_term=True)
     rated = {rating.agent.name: rating.mu for rating in Rating.objects.select_related("agent")}
     for name, mu in zip(expected.names, expected.mu, strict=True):
         assert rated[name] == pytest.approx(mu, abs=1e-9)
+
+
+def test_what_is_counted_where_it_is_written_is_what_a_rerating_counts(
+    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "SLICE", 2)
+    _import(board, write(ROWS * 5))
+    assert not Uncounted.objects.exists()
+    rater.settle_board(board.pk, now=make.NOW)
+    before = _read_ratings(board)
+    board.refresh_from_db()
+    assert (board.n_counted, board.prefix_sequence) == (15, 15)
+    difference = rerating.rerate(board, now=make.NOW)
+    assert difference is not None
+    assert difference.is_none
+    assert _read_ratings(board) == before
+
+
+def test_on_a_board_with_open_matches_they_wait_for_the_rater(broker: Redis, write: Any) -> None:
+    tournament = make.planned(12)
+    board = tournament.leaderboard
+    _import(board, write([("level:10", "level:50", "1-0"), ("ada", "level:50", "0-1")]))
+    assert Uncounted.objects.filter(is_counted=False).count() == 2
+    make.play_all(broker)
+    rater.rate(board.pk, now=make.later(9))
+    board.refresh_from_db()
+    assert board.n_counted == 14
+    difference = rerating.rerate(board, now=make.later(9))
+    assert difference is not None
+    assert difference.is_none
 
 
 def test_the_same_file_twice_changes_nothing(board: Leaderboard, write: Any) -> None:

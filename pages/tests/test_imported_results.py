@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def batch(db: None) -> ImportBatch:
     """Return an import of three results, rated."""
     made = imported_batch()
-    rater.rate(made.leaderboard_id, now=make.NOW)
+    rater.rate_all(now=make.NOW)
     return made
 
 

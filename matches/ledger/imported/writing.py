@@ -24,16 +24,22 @@ from matches.models import (
     Tournament,
     Uncounted,
 )
+from matches.models.match import read_numbers
+from matches.ratings import rater
+from matches.ratings.counting import Result
 from matches.store.bulk import insert_rows, split_batches
 
-SLICE: Final = 2_000
-"""Rows of one transaction: a tenth of a second of the write lock."""
+SLICE: Final = 5_000
+"""Rows of one transaction: some tenths of a second of the write lock."""
+_DONE: Final = Match.State.DONE.value
 
 
 def write_rows(
     batch: ImportBatch, sheet: Sheet, ids: Sequence[str], rows: Sequence[int], *, now: datetime
 ) -> int:
-    """Write rows in slices; return how many."""
+    """Write rows in slices; return how many. ids: of each agent of the file, by its place."""
+    # What waits on the leaderboard comes first: then each slice is counted where it is written.
+    rater.count_outcomes(batch.leaderboard_id, now=now)
     key_of = {row: key for key, row in sheet.keys.items()}
     for part in split_batches(rows, SLICE):
         try:
@@ -44,6 +50,8 @@ def write_rows(
     finish_if_closed([batch.tournament_id], now=now)
     batch.finished_at = now
     batch.save(update_fields=("finished_at",))
+    # Not with each slice: all of them would be fitted one after the other.
+    dispatch.wake_rater()
     return len(rows)
 
 
@@ -65,52 +73,37 @@ def _write_slice(
     if not is_mine:
         raise ConflictError(f"{batch.file_name} is imported by another call, or was cancelled")
     tournament.n_planned += n_rows
-    matches = _insert_matches(batch, sheet, ids, rows)
-    insert_rows(
-        Seat,
-        ("match_id", "seat", "agent_id"),
-        [
-            (match, seat, int(ids[at[row]]))
-            for (match, _), row in zip(matches, rows, strict=True)
-            for seat, at in enumerate((sheet.first, sheet.second))
-        ],
-    )
-    stamp = connection.ops.adapt_datetimefield_value(now)
-    columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
-    insert_rows(
-        Outcome,
-        (*columns, "recorded_at"),
-        [
-            (match, RANKS[sheet.result[row]], False, -1, IMPORTED, 0, "", stamp)
-            for (match, _), row in zip(matches, rows, strict=True)
-        ],
-    )
-    insert_rows(
-        Uncounted,
-        ("match_id", "leaderboard_id", "sequence", "is_counted"),
-        [(match, batch.leaderboard_id, sequence, False) for match, sequence in matches],
-    )
+    # The row of the leaderboard stays locked until the commit: nobody else takes these numbers.
+    boards = Leaderboard.objects.filter(pk=batch.leaderboard_id)
+    boards.update(next_sequence=F("next_sequence") + n_rows)
+    board = boards.get()
+    lineups = [f"{ids[sheet.first[row]]},{ids[sheet.second[row]]}" for row in rows]
+    ranks = [RANKS[sheet.result[row]] for row in rows]
+    matches = _insert_matches(batch, board, rows, lineups)
+    written = [
+        Result(pk, sequence, False, lineup, ranked, -1, reason=IMPORTED)
+        for (pk, sequence), lineup, ranked in zip(matches, lineups, ranks, strict=True)
+    ]
+    _insert_outcomes(written, now=now)
     if key_of:
         insert_rows(
             ImportedKey,
             ("match_id", "leaderboard_id", "key"),
-            [
-                (match, batch.leaderboard_id, key_of[row])
-                for (match, _), row in zip(matches, rows, strict=True)
-            ],
+            [(pk, board.pk, key_of[row]) for (pk, _), row in zip(matches, rows, strict=True)],
         )
-    transaction.on_commit(dispatch.wake_rater)
+    if not rater.count_written(board, written, now=now):
+        insert_rows(
+            Uncounted,
+            ("match_id", "leaderboard_id", "sequence", "is_counted"),
+            [(pk, board.pk, sequence, False) for pk, sequence in matches],
+        )
 
 
 def _insert_matches(
-    batch: ImportBatch, sheet: Sheet, ids: Sequence[str], rows: Sequence[int]
+    batch: ImportBatch, board: Leaderboard, rows: Sequence[int], lineups: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Write matches that are over; return (id, number) of each."""
-    board, tournament = batch.leaderboard_id, batch.tournament_id
-    boards = Leaderboard.objects.filter(pk=board)
-    # The row stays locked until the commit: nobody else takes these numbers meanwhile.
-    boards.update(next_sequence=F("next_sequence") + len(rows))
-    first = boards.values_list("next_sequence", flat=True).get() - len(rows)
+    """Write matches that are over under the newest numbers; return (id, number) of each."""
+    tournament, first = batch.tournament_id, board.next_sequence - len(rows)
     # Nobody knows its game seed: a number that no other match has makes it a block of its own.
     seeds = tournament << 32
     written = ("lineup", "needs", "state", "attempt", "void_reason")
@@ -118,15 +111,31 @@ def _insert_matches(
         Match,
         ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed", *written),
         [
-            (
-                *(board, tournament, sequence, row, 0, seeds + row),
-                f"{ids[sheet.first[row]]},{ids[sheet.second[row]]}",
-                *(CPU, Match.State.DONE.value, 0, ""),
-            )
-            for sequence, row in enumerate(rows, first)
+            (board.pk, tournament, first + at, row, 0, seeds + row, lineups[at], CPU, _DONE, 0, "")
+            for at, row in enumerate(rows)
         ],
     )
     numbered = Match.objects.filter(
-        leaderboard=board, sequence__gte=first, sequence__lt=first + len(rows)
+        leaderboard=board, sequence__gte=first, sequence__lt=board.next_sequence
     )
     return list(numbered.order_by("sequence").values_list("pk", "sequence"))
+
+
+def _insert_outcomes(written: Sequence[Result], *, now: datetime) -> None:
+    """Write who sat where, and how it ended."""
+    insert_rows(
+        Seat,
+        ("match_id", "seat", "agent_id"),
+        [
+            (result.match, seat, agent)
+            for result in written
+            for seat, agent in enumerate(read_numbers(result.lineup))
+        ],
+    )
+    stamp = connection.ops.adapt_datetimefield_value(now)
+    columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
+    insert_rows(
+        Outcome,
+        (*columns, "recorded_at"),
+        [(result.match, result.ranks, False, -1, IMPORTED, 0, "", stamp) for result in written],
+    )
