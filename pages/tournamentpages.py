@@ -77,7 +77,10 @@ def _describe_results(request: HttpRequest, tournament: Tournament) -> dict[str,
         "rounds": rounds,
         "results": results,
         "n_entrants": results.n_entrants,
-        "headline": tournament_results.describe_first(tournament, results, rounds),
+        # Nobody wins a file of results.
+        "headline": None
+        if hasattr(tournament, "imported")
+        else tournament_results.describe_first(tournament, results, rounds),
         "notes": early_ends.list_notes(request, tournament, rounds) if rounds else [],
         "record": name_record(tournament.leaderboard.game),
         "is_scored": is_scored_game(tournament.leaderboard.game),

@@ -45,7 +45,7 @@ def test_the_page_of_an_import_says_where_it_comes_from(client: Client, batch: I
     page = _get(client, f"/tournaments/{batch.tournament_id}/")
     assert "Imported results" in page
     assert "games.csv, by anna" in page
-    assert ("Pairing" in page, "Seed" in page) == (False, False)
+    assert ("Pairing" in page, "Seed" in page, "Won by" in page) == (False, False, False)
     striking.strike_import(batch, actor=ANNA, reason="wrong", now=make.NOW)
     struck = _get(client, f"/tournaments/{batch.tournament_id}/")
     assert "these results count no more" in struck
@@ -58,6 +58,7 @@ def test_the_page_of_a_match_names_its_place_in_the_file(
     page = _get(client, f"/matches/{match.pk}/")
     assert "elsewhere: imported from" in page
     assert "result 2 of it" in page
+    assert "none: played elsewhere" in page
     assert ("To play it again" in page, "Attempts that have ended" in page) == (False, False)
     striking.strike_import(batch, actor=ANNA, reason="the wrong file", now=make.NOW)
     assert "the wrong file" in _get(client, f"/matches/{match.pk}/")
