@@ -34,7 +34,7 @@ MAX_SHARE = 0.5
 N_CAMPAIGNS, N_NULLS, N_REAL = 200, 2_000, 5
 MAX_SEEDS, PEEKS = 1_000, 300
 # Seeds between two looks of a campaign: reports bring several.
-STEP = 5
+STEP = 2
 REAL_SEEDS = 60
 # How often each agent of CartPole pushes the right way.
 SKILLS = (0.98, 0.9, 0.8, 0.7, 0.6)

@@ -20,6 +20,9 @@ from arena.verdicts.beliefs import Bools
 
 # Shares of what may be bet. The largest stays below 1, so that no single value ruins all bets.
 BETS = np.geomspace(2**-8, 0.98, 12)
+# Of the capital at the start. The large bets have more of it: they decide what needs few seeds,
+# where the rest of the capital weighs most.
+_SHARES = np.sqrt(BETS) / np.sqrt(BETS).sum()
 _BISECTIONS = 50
 
 
@@ -47,9 +50,10 @@ def watch_evidence(differences: Floats, width: float, limit: Floats | float = 0.
     gains = (known + width) / np.where(is_refuted, width, above_lowest) - 1
     gains = np.where(is_counted, gains, 0.0)
     capital = np.full(gains.shape, -np.inf)
-    for bet in BETS:
-        capital = np.logaddexp(capital, np.cumsum(np.log1p(bet * gains), axis=-1))
-    evidence: Floats = np.where(is_refuted, np.inf, capital - log(len(BETS)))
+    for bet, share in zip(BETS, _SHARES, strict=True):
+        grown = log(share) + np.cumsum(np.log1p(bet * gains), axis=-1)
+        capital = np.logaddexp(capital, grown)
+    evidence: Floats = np.where(is_refuted, np.inf, capital)
     return evidence
 
 

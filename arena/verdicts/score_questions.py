@@ -20,7 +20,7 @@ from arena.verdicts.claims import Claim
 from arena.verdicts.score_evidence import score_width, weigh_differences
 
 # Seeds that every agent plays first: before that, the order of the means is chance.
-FIRST_SEEDS = 5
+FIRST_SEEDS = 3
 # Of differences of scores: 8 MB.
 _MOST_AT_ONCE = 2**20
 MOST_PAIRS = 1_000
