@@ -21,6 +21,7 @@ from threading import RLock
 from typing import Any
 
 from arena.errors import CatalogError, UnknownNameError
+from arena.plugin_dependencies import require_dependencies
 
 PLUGINS = "EVALSITE_PLUGINS"
 _MAIN = "__init__.py"
@@ -212,6 +213,7 @@ def _load_plugin(family: Family, name: str, path: Path) -> _Plugin:
         raise CatalogError("is no Python file")
     module = module_from_spec(spec)
     source = path.read_bytes()
+    require_dependencies(source)
     code_hash = sha256(source).hexdigest() if path.name != _MAIN else _hash_code(path)
     # Before it runs, as import does it: dataclasses and pickle look their module up by name.
     sys.modules[full_name] = module
