@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.cli import main
+from launcher.cli import build_parser, main
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +38,7 @@ def test_a_wrong_command_line_is_refused_with_the_value_and_the_choices(
     ("variable", "value", "named"),
     [
         ("EVALSITE_PORT", "http", "EVALSITE_PORT is 'http'"),
+        ("EVALSITE_LABELS", "class=spot,zone", "EVALSITE_LABELS: label 'zone': must be name=value"),
         ("EVALSITE_HOST", "192.0.2.1", "EVALSITE_HOST is '192.0.2.1'"),
         ("REDIS_URL", "redis://127.0.0.1:1/0", "REDIS_URL at redis://127.0.0.1:1/0 cannot"),
         ("REDIS_URL", "nonsense", "address of the REDIS_URL at nonsense is wrong"),
@@ -54,6 +55,14 @@ def test_a_wrong_environment_is_refused_before_anything_starts(
     monkeypatch.setenv(variable, value)
     assert main(["up"]) == 2
     assert named in capsys.readouterr().err
+
+
+def test_what_nodes_have_is_an_option_and_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert build_parser().parse_args(["up"]).capabilities is None
+    monkeypatch.setenv("EVALSITE_CAPABILITIES", "cpu, mujoco")
+    assert build_parser().parse_args(["up"]).capabilities == "cpu,mujoco"
+    chosen = build_parser().parse_args(["up", "--capabilities", "cpu,big"])
+    assert chosen.capabilities == "cpu,big"
 
 
 def test_status_and_stop_say_that_nothing_runs(
