@@ -28,6 +28,8 @@ DATABASES = ("sqlite", "postgres")
 SEARCHES = ("alphabeta:2", "greedy", "random", "mcts:50")
 # With --all: of the matches, those played by networks and search.
 NETWORKED_SHARE = 0.2
+# Of the matches: episodes of a game of one seat, counted by blocks of one seed.
+WALK_SHARE = 0.1
 NODES = ("node-1", "node-2")
 # Some 350 moves a match: it lasts as long as it takes to the next kill.
 CHESS_MOVE_S = 0.01
@@ -37,9 +39,11 @@ LEAST_PLAYED_ONCE = 0.8
 
 def choose_run(options: Namespace) -> tuple[Game, Weather]:
     n = options.matches
+    n_walks = round(WALK_SHARE * n)
     if options.all:
         n_networked = round(NETWORKED_SHARE * n)
-        game = Game(n - n_networked, 0.25, n_networked, 4, searches=SEARCHES)
+        n_levels = n - n_networked - n_walks
+        game = Game(n_levels, 0.25, n_networked, 4, searches=SEARCHES, n_walks=n_walks)
         return game, Weather(options.every, options.seed)
     if options.gpu:
         return Game(0, 0.0, n, 6, 1024, 4), Weather(options.every, programs=("gpu-1",))
@@ -47,7 +51,7 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
         game = Game(0, 0.0, n_chess=n, move_s=CHESS_MOVE_S)
         return game, Weather(options.every, programs=CHESS_NODES)
     # 2,000 matches last a minute undisturbed on two nodes.
-    game = Game(n, 0.06)
+    game = Game(n - n_walks, 0.06, n_walks=n_walks)
     return game, Weather(options.every, programs=NODES, broker_at=(n // 3, 2 * n // 3))
 
 
@@ -65,7 +69,7 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
     figures = {
         "matches": options.matches,
         "lost": options.matches - len(record.outcomes) - record.n_void,
-        "doubled": record.n_counted - len(record.outcomes),
+        "doubled": record.n_counted - sum(1 for _ in record.results()),
         "void": record.n_void,
         "contradictions": [*calm.record.faults, *record.faults],
         "undisturbed_s": calm.seconds,

@@ -22,9 +22,9 @@ SCHEMA = """
 CREATE TABLE matches_leaderboard (id, name, draw_probability, n_settled, spread, seat_mu);
 CREATE TABLE matches_tournament (n_matches, n_retried, n_refused, finished_at);
 CREATE TABLE matches_worker (node, incarnation);
-CREATE TABLE matches_match (id, leaderboard_id, sequence, lineup, state, attempt);
+CREATE TABLE matches_match (id, leaderboard_id, sequence, lineup, state, attempt, game_seed);
 CREATE TABLE matches_outcome
-    (match_id, ranks, is_forfeit, guilty_seat, reason, actions);
+    (match_id, ranks, returns, is_forfeit, guilty_seat, reason, actions);
 CREATE TABLE matches_rating (leaderboard_id, agent_id, n_matches, n_wins, n_draws, n_losses,
     n_forfeits, live_mu, live_sigma, prefix_mu, prefix_sigma, mu, sd);
 CREATE TABLE matches_paircount
@@ -32,8 +32,8 @@ CREATE TABLE matches_paircount
 INSERT INTO matches_leaderboard VALUES (1, 'board', 0.1, 1, 5.0, 0.0);
 INSERT INTO matches_tournament VALUES (1, 0, 0, 'now');
 INSERT INTO matches_worker VALUES ('node-1', 'a');
-INSERT INTO matches_match VALUES (1, 1, 1, '7,8', 'done', 1);
-INSERT INTO matches_outcome VALUES (1, '0,1', 0, -1, '', '3,4');
+INSERT INTO matches_match VALUES (1, 1, 1, '7,8', 'done', 1, 5);
+INSERT INTO matches_outcome VALUES (1, '0,1', '1.0,0.0', 0, -1, '', '3,4');
 INSERT INTO matches_paircount VALUES (1, 7, 8, 1, 0, 0);
 """
 NORMAL = NormalDist()
@@ -77,7 +77,7 @@ def test_it_finds_nothing_wrong_with_a_sound_record(database: object, path: str)
     [
         ("DELETE FROM matches_outcome", "is done, its outcome is None"),
         ("UPDATE matches_match SET state = 'running'", "is running, its outcome is 0,1"),
-        ("INSERT INTO matches_match VALUES (2, 1, 2, '7,8', 'queued', 1)", "was left queued"),
+        ("INSERT INTO matches_match VALUES (2, 1, 2, '7,8', 'queued', 1, 5)", "was left queued"),
         ("UPDATE matches_tournament SET n_matches = 2", "2 matches were planned, 1 have a row"),
         ("UPDATE matches_paircount SET n_first_wins = 2", "2 counted, 1 outcomes"),
         ("UPDATE matches_rating SET n_wins = 2, n_matches = 2 WHERE agent_id = 7", "counters"),
@@ -89,6 +89,31 @@ def test_it_sees(database: sqlite3.Connection, path: str, harm: str, fault: str)
     database.execute(harm)
     database.commit()
     assert any(fault in line for line in oracle.read_record(path).faults)
+
+
+def test_episodes_of_one_seat_are_counted_by_the_pairs_of_their_seed(
+    database: sqlite3.Connection, path: str
+) -> None:
+    database.executescript("""
+        UPDATE matches_tournament SET n_matches = 4;
+        INSERT INTO matches_leaderboard VALUES (2, 'walks', 0.1, 3, 5.0, 0.0);
+        INSERT INTO matches_match VALUES
+            (2, 2, 2, '7', 'done', 1, 6), (3, 2, 3, '8', 'done', 1, 6),
+            (4, 2, 4, '9', 'done', 1, 6);
+        INSERT INTO matches_outcome VALUES (2, '0', '3.0', 0, -1, '', ''),
+            (3, '0', '3.0', 0, -1, '', ''), (4, '0', '', 1, 0, 'crash', '');
+        INSERT INTO matches_paircount VALUES
+            (2, 7, 8, 0, 1, 0), (2, 7, 9, 1, 0, 0), (2, 8, 9, 1, 0, 0);
+        INSERT INTO matches_rating VALUES (2, 7, 1, 1, 1, 0, 0, 25, 8, 25, 8, 25, 3),
+            (2, 8, 1, 1, 1, 0, 0, 25, 8, 25, 8, 25, 3), (2, 9, 1, 0, 0, 2, 1, 25, 8, 25, 8, 25, 3);
+    """)
+    database.commit()
+    record = oracle.read_record(path)
+    assert record.faults == []
+    assert record.n_counted == sum(1 for _ in record.results()) == 4
+    database.execute("UPDATE matches_outcome SET returns = '4.0' WHERE match_id = 2")
+    database.commit()
+    assert any("1 counted, 0 outcomes" in line for line in oracle.read_record(path).faults)
 
 
 def test_it_sees_a_rating_that_differs_in_the_last_bit(

@@ -5,10 +5,11 @@ cannot hide itself here. The live rating is computed again by the trueskill pack
 """
 
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import psycopg
@@ -23,8 +24,8 @@ MU, SIGMA = 25.0, 25.0 / 3
 TOLERANCE = 1e-8
 
 MATCHES = """
-SELECT b.name, m.sequence, m.lineup, m.state, m.attempt, o.ranks, o.is_forfeit, o.guilty_seat,
-       o.reason, o.actions
+SELECT b.name, m.sequence, m.lineup, m.state, m.attempt, o.ranks, m.game_seed, o.returns,
+       o.is_forfeit, o.guilty_seat, o.reason, o.actions
 FROM matches_match m JOIN matches_leaderboard b ON b.id = m.leaderboard_id
 LEFT JOIN matches_outcome o ON o.match_id = m.id ORDER BY b.name, m.sequence
 """
@@ -57,6 +58,16 @@ class Progress(NamedTuple):
     incarnations: dict[str, str]
 
 
+class Result(NamedTuple):
+    """What one of two agents did against the other; is_scored: by scores on one game seed."""
+
+    board: str
+    first: int
+    second: int
+    sign: int
+    is_scored: bool = False
+
+
 @dataclass
 class Record:
     """What one run left in its database, and what is wrong with it by itself."""
@@ -64,7 +75,8 @@ class Record:
     n_planned: int
     n_retried: int
     n_refused: int
-    # Lineup, ranks, forfeit, guilty seat, reason and actions of every match that is done.
+    # Lineup, ranks, game seed, returns, forfeit, guilty seat, reason and actions of every match
+    # that is done.
     outcomes: dict[Key, Row] = field(default_factory=dict)
     # By board and agent: every number of the rating, counters first.
     ratings: dict[Key, Row] = field(default_factory=dict)
@@ -75,13 +87,24 @@ class Record:
     n_counted: int = 0
     faults: list[str] = field(default_factory=list)
 
-    def results(self) -> Iterator[tuple[str, int, int, int]]:
-        """Yield the board, the agents of both seats and the sign of the first one's result."""
-        # By sequence number on each board: the order in which the live rating counts them.
-        for (board, _), (lineup, ranks, *_) in sorted(self.outcomes.items()):
-            first, second = map(int, lineup.split(","))
+    def results(self) -> Iterator[Result]:
+        """Yield the board, two agents and the sign of the first one's result.
+
+        By sequence number on each board: the order in which the live rating counts them. Of games
+        of one seat, after them, each two agents on one game seed.
+        """
+        blocks: dict[Key, list[tuple[int, float]]] = defaultdict(list)
+        for (board, _), (lineup, ranks, seed, returns, *_) in sorted(self.outcomes.items()):
+            agents = tuple(map(int, lineup.split(",")))
+            if len(agents) == 1:
+                blocks[board, seed].append((agents[0], float(returns or "-inf")))
+                continue
             rank, other = map(int, ranks.split(","))
-            yield board, first, second, (rank < other) - (rank > other)
+            yield Result(board, agents[0], agents[1], (rank < other) - (rank > other))
+        for (board, _), played in blocks.items():
+            for (first, score), (second, other_score) in combinations(sorted(played), 2):
+                sign = (score > other_score) - (score < other_score)
+                yield Result(board, first, second, sign, is_scored=True)
 
 
 @contextmanager
@@ -135,7 +158,7 @@ def read_record(url: str) -> Record:
 def find_wrong_pairs(record: Record, pairs: list[Row]) -> Iterator[str]:
     """Yield the pair counts that are not those of the outcomes."""
     # A pair that is in neither table has no entry: so absence is compared too.
-    counted = Counter(record.results())
+    counted = Counter(result[:4] for result in record.results())
     kept = {
         (board, first, second, result): n
         for board, first, second, *numbers in pairs
@@ -150,11 +173,16 @@ def find_wrong_pairs(record: Record, pairs: list[Row]) -> Iterator[str]:
 def find_wrong_counters(record: Record) -> Iterator[str]:
     """Yield the agents whose wins, draws and losses are not those of the outcomes."""
     results: Counter[tuple[str, int, int]] = Counter()
-    for board, first, second, result in record.results():
-        results.update([(board, first, result), (board, second, -result)])
+    for board, first, second, sign, _ in record.results():
+        results.update([(board, first, sign), (board, second, -sign)])
+    n_played = Counter(
+        (board, int(agent))
+        for (board, _), (lineup, *_) in record.outcomes.items()
+        for agent in lineup.split(",")
+    )
     for (board, agent), row in record.ratings.items():
         wins, draws, losses = (results[board, agent, result] for result in (1, 0, -1))
-        if row[:4] != (wins + draws + losses, wins, draws, losses):
+        if row[:4] != (n_played[board, agent], wins, draws, losses):
             yield f"{board}, agent {agent}: counters {row[:4]}, {wins}/{draws}/{losses}"
 
 
@@ -166,13 +194,15 @@ def find_wrong_live_ratings(record: Record) -> Iterator[str]:
         for board, row in record.boards.items()
     }
     ratings: dict[Key, trueskill.Rating] = {}
-    for board, first, second, result in record.results():
+    for board, first, second, sign, is_scored in record.results():
+        if is_scored:
+            continue  # it has no live rating
         winner, loser = (board, first), (board, second)
-        if result < 0:
+        if sign < 0:
             winner, loser = loser, winner
         sides = [ratings.get(key, systems[board].create_rating()) for key in (winner, loser)]
         ratings[winner], ratings[loser] = trueskill.rate_1vs1(
-            *sides, drawn=result == 0, env=systems[board]
+            *sides, drawn=sign == 0, env=systems[board]
         )
     for (board, agent), rating in ratings.items():
         live_mu, live_sigma, prefix_mu, prefix_sigma = record.ratings[board, agent][5:9]

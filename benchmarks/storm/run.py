@@ -44,7 +44,7 @@ class Act(NamedTuple):
 
 
 class Game(NamedTuple):
-    """What is played: matches of the skill game, of connect four between agents, and of chess."""
+    """What is played: of the skill game, of connect four between agents, of chess, of one seat."""
 
     n_levels: int
     match_s: float
@@ -56,10 +56,11 @@ class Game(NamedTuple):
     # Their agents count what they decide.
     n_chess: int = 0
     move_s: float = 0.0
+    n_walks: int = 0
 
     @property
     def n_matches(self) -> int:
-        return self.n_levels + self.n_networked + self.n_chess
+        return self.n_levels + self.n_networked + self.n_chess + self.n_walks
 
 
 class Weather(NamedTuple):
@@ -177,6 +178,11 @@ def schedule(game: Game) -> None:
             "storm-levels", "skill_game", game_parameters={"duration_s": game.match_s}
         )
         schedule_agents(board, LEVELS, game.n_levels, seed=11, **terms)
+    if game.n_walks:
+        board = open_board("storm-walks", "dice_walk", game_parameters={"duration_s": game.match_s})
+        # All agents on the same seeds, one after the other.
+        in_turn = {**terms, "pairing": "double_round_robin"}
+        schedule_agents(board, LEVELS, game.n_walks, seed=11, **in_turn)
     if game.n_chess:
         board = open_board("storm-chess", "chess")
         schedule_agents(board, long_matches.AGENTS, game.n_chess, seed=11, **terms)
