@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from matches.errors import BadInputError, BadRowsError
-from matches.ledger.imported import checking
+from matches.ledger.imported import checking, readers
 from matches.ledger.imported.checking import Sheet, read_sheet
 from matches.ledger.imported.columns import DRAW, FIRST_WINS, SECOND_WINS
 from matches.ledger.imported.readers import open_results
@@ -113,6 +113,12 @@ def test_a_head_that_lacks_a_column_says_which(
 def test_a_file_of_another_form_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInputError, match=r"does not end in one of csv, parquet, pgn"):
         _read(tmp_path, HEAD + GOOD, name)
+
+
+def test_a_line_without_end_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_MAX_LINE", 99)
+    with pytest.raises(BadInputError, match="line 2 has more than 99 bytes"):
+        _read(tmp_path, HEAD + b"a" * 200)
 
 
 def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:

@@ -154,6 +154,15 @@ def test_the_same_file_twice_changes_nothing(board: Leaderboard, write: Any) -> 
     assert AuditRow.objects.count() == 1
 
 
+def test_the_same_file_by_other_columns_is_refused(board: Leaderboard, write: Any) -> None:
+    path = write()
+    batch, _ = _import(board, path)
+    turned = {"first": "second", "second": "first"}
+    with pytest.raises(ConflictError, match=f"import {batch.pk} of games.csv read first=first"):
+        _import(board, path, columns=turned)
+    assert _import(board, path, columns={"first": "first"}).n_new == 0
+
+
 def test_rows_that_are_alike_in_one_file_all_count(board: Leaderboard, write: Any) -> None:
     assert _import(board, write([ROWS[0]] * 4)).n_new == 4
 

@@ -91,8 +91,10 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
         raise BadInputError("file", f"it has more than {MAX_BYTES:,} bytes: split it")
     sha256 = hash_file(sent.path)
     before = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
-    if before is not None and before.finished_at is not None:
-        return Imported(before, 0)
+    if before is not None:
+        _check_columns(before, sent)
+        if before.finished_at is not None:
+            return Imported(before, 0)
     columns = sent.columns if before is None else before.columns
     opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
     sheet = read_sheet(opened)
@@ -107,6 +109,14 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     start = 0 if sheet.keys else batch.tournament.n_planned
     rows = [row for row in range(start, len(sheet)) if row not in checked.known]
     return Imported(batch, write_rows(batch, sheet, ids, rows, now=now))
+
+
+def _check_columns(batch: ImportBatch, sent: Sent) -> None:
+    """Raise ConflictError where the same file was imported by other columns."""
+    for part, name in sent.columns.items():
+        if batch.columns.get(part, name) != name:
+            read = f"{part}={batch.columns[part] or 'nothing'}"
+            raise ConflictError(f"{batch} read {read}, not {name}: strike it before")
 
 
 def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Checked:

@@ -14,6 +14,7 @@ from matches.errors import BadInputError
 from matches.ledger.imported.columns import CSV, FORMS, PARQUET, PGN, Columns, choose_columns
 
 _DELIMITERS: Final = (",", ";", "\t")
+_MAX_LINE: Final = 2**20
 _ROWS_AT_ONCE: Final = 20_000
 _TAG: Final = re.compile(r'\[([A-Za-z0-9_]+)\s+"((?:[^"\\]|\\.)*)"\]\s*$')
 
@@ -68,8 +69,12 @@ def _read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a text. Raises BadInputError naming the line that is no UTF-8."""
     n_lines = 0
     with path.open("rb") as file:
-        for raw in file:
+        # Bounded: else a file without a line end would be in memory as a whole.
+        for raw in iter(lambda: file.readline(_MAX_LINE), b""):
             n_lines += 1
+            if len(raw) == _MAX_LINE:
+                problem = f"line {n_lines} has more than {_MAX_LINE:,} bytes: is it such a file?"
+                raise BadInputError("file", problem)
             if n_lines == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             try:
