@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from arena import needs
 from arena.errors import UnsupportedGameError
 from arena.games import registry as games
 from arena.needs import MAX_LENGTH, SERVICES, Needs, plays_matches, refuse_capability
@@ -24,20 +25,27 @@ from arena.needs import MAX_LENGTH, SERVICES, Needs, plays_matches, refuse_capab
 def test_needs_are_of_the_game_and_of_where_networks_run(
     capability: str, has_local: bool, asks_gpu: bool, text: str
 ) -> None:
-    needs = Needs.of_match(capability, has_local=has_local, asks_gpu=asks_gpu)
-    assert needs == text
-    assert needs.services == ({"gpu"} if asks_gpu else set())
-    assert needs.is_networked == (capability == "torch" or has_local or asks_gpu)
+    needed = Needs.of_match(capability, has_local=has_local, asks_gpu=asks_gpu)
+    assert needed == text
+    assert needed.services == ({"gpu"} if asks_gpu else set())
+    assert needed.is_networked == (capability == "torch" or has_local or asks_gpu)
 
 
 def test_a_node_must_have_all_of_it_and_more_does_no_harm() -> None:
-    needs = Needs("mujoco+torch+gpu")
-    assert needs.node == "a play node with mujoco and torch"
-    assert needs.are_met_by(["cpu", "torch", "mujoco"])
-    assert not needs.are_met_by(["cpu", "torch"])
-    assert not needs.are_met_by(["cpu", "mujoco"])
+    needed = Needs("mujoco+torch+gpu")
+    assert needed.node == "a play node with mujoco and torch"
+    assert needed.are_met_by(["cpu", "torch", "mujoco"])
+    assert not needed.are_met_by(["cpu", "torch"])
+    assert not needed.are_met_by(["cpu", "mujoco"])
     assert not Needs("cpu").are_met_by(["mujoco"]), "a node may be kept for its own games"
     assert not Needs("cpu").are_met_by(["gpu", "cpu"]), "who answers for networks plays nothing"
+
+
+def test_a_node_has_torch_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "find_spec", lambda _: None)
+    assert needs.list_installed() == ("cpu",)
+    monkeypatch.setattr(needs, "find_spec", lambda name: name)
+    assert needs.list_installed() == ("cpu", "torch")
 
 
 def test_who_answers_for_networks_plays_nothing_and_all_others_play() -> None:
@@ -50,8 +58,8 @@ def test_who_answers_for_networks_plays_nothing_and_all_others_play() -> None:
 def test_users_name_capabilities_of_their_own(name: str) -> None:
     assert refuse_capability(name) == ""
     spec = replace(games.get("tic_tac_toe").spec, capability=name)
-    needs = Needs.of_match(spec.capability, has_local=True, asks_gpu=True)
-    assert len("+".join([needs, *SERVICES[1:]])) <= MAX_LENGTH
+    needed = Needs.of_match(spec.capability, has_local=True, asks_gpu=True)
+    assert len("+".join([needed, *SERVICES[1:]])) <= MAX_LENGTH
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a+b", "a,b", "8", "é", "a\n", "a" * 41, "gpu", "GPU"])
