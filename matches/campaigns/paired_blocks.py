@@ -55,6 +55,7 @@ def load_blocks(
         leaderboard__in=list(season_starts),
         lineup__in=lineups,
         tournament__is_rated=True,
+        tournament__imported=None,  # no games of one seed
     ).exclude(is_limited_elsewhere(leaderboard))
     columns = ("tournament_id", "leaderboard_id", "sequence", *_PlannedMatch._fields[:-1])
     by_plan: dict[int, list[_PlannedMatch]] = {}

@@ -247,8 +247,9 @@ def _cancel_open_matches(tournament: Tournament) -> int:
 def pause_tournament(tournament: Tournament) -> None:
     """Send no more of its matches; those sent already are played to their end.
 
-    Pausing a paused one changes nothing. Raises ConflictError for one that is over.
+    Pausing a paused one changes nothing. Raises ConflictError for one that is over or imported.
     """
+    refuse_imported([tournament.pk])
     _move_state(tournament, "paused", Value(_STATES.PAUSED.value), Tournament.UNDER_WAY)
 
 

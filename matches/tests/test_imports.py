@@ -13,7 +13,7 @@ from matches.errors import BadInputError, BadRowsError, ConflictError
 from matches.ledger import reuse, voiding
 from matches.ledger.imported import importing, striking, writing
 from matches.ledger.imported.importing import Imported, Sent
-from matches.ledger.tournaments import extend_tournament, open_leaderboard
+from matches.ledger.tournaments import extend_tournament, open_leaderboard, pause_tournament
 from matches.models import (
     IMPORTED,
     Agent,
@@ -181,6 +181,19 @@ def test_by_their_keys_rows_are_known_again_in_a_longer_file(
     assert (same.file_name, n_new, ImportBatch.objects.count()) == ("games.csv", 0, 2)
 
 
+def test_of_two_calls_that_bring_the_same_new_agents_one_is_told_to_come_again(
+    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_too_early(*_: Any, **__: Any) -> dict[str, int]:
+        Agent.objects.get_or_create(name="ada", game=board.game, policy=IMPORTED)
+        return {}
+
+    monkeypatch.setattr(importing, "find_agents", look_too_early)
+    with pytest.raises(ConflictError, match="imported by another call: send it again"):
+        _import(board, write())
+    assert not ImportBatch.objects.exists()
+
+
 def test_a_key_that_comes_with_another_result_is_refused(board: Leaderboard, write: Any) -> None:
     head = ("first", "second", "result", "key")
     _import(board, write([("ada", "bob", "1-0", "g1")], head))
@@ -221,6 +234,8 @@ def test_imported_matches_are_neither_played_nor_known_games(
     batch, _ = _import(board, write([("random", "greedy", "1-0")]))
     with pytest.raises(ConflictError, match="were played elsewhere"):
         extend_tournament(batch.tournament, 10)
+    with pytest.raises(ConflictError, match="were played elsewhere"):
+        pause_tournament(batch.tournament)
     match = Match.objects.get()
     voiding.void_matches([match.pk], actor=ANNA, reason="odd", now=make.NOW)
     with pytest.raises(ConflictError, match="were played elsewhere"):

@@ -103,7 +103,11 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
     if before is None and len(checked.known) == len(sheet):
         return Imported(_find_batch_of(board, sheet), 0)
-    batch = before or _begin_batch(board, sent, checked, sha256=sha256, actor=actor, now=now)
+    try:
+        batch = before or _begin_batch(board, sent, checked, sha256=sha256, actor=actor, now=now)
+    except IntegrityError as error:
+        # Of two calls with one file, or with one new agent, the database lets one begin.
+        raise ConflictError(f"{sent.name} is imported by another call: send it again") from error
     # Those that were added are agents now.
     ids = _list_ids(sheet, find_agents(sheet, game=board.game))
     start = 0 if sheet.keys else batch.tournament.n_planned
@@ -187,19 +191,17 @@ def _begin_batch(
         batch_size=_AT_ONCE,
     )
     enter_agents(board, entered)
-    batch = _insert_batch(
-        ImportBatch(
-            leaderboard=board,
-            tournament=tournament,
-            file_name=sent.name[-200:],
-            sha256=sha256,
-            columns=sheet.columns._asdict(),
-            n_rows=len(sheet),
-            n_known=len(known),
-            n_new_agents=len(new_names),
-            actor=actor.name,
-            created_at=now,
-        )
+    batch = ImportBatch.objects.create(
+        leaderboard=board,
+        tournament=tournament,
+        file_name=sent.name[-200:],
+        sha256=sha256,
+        columns=sheet.columns._asdict(),
+        n_rows=len(sheet),
+        n_known=len(known),
+        n_new_agents=len(new_names),
+        actor=actor.name,
+        created_at=now,
     )
     touched = {"n_rows": len(sheet), "n_known": len(known), "n_new_agents": len(new_names)}
     auditing.add_audit_row(
@@ -218,13 +220,3 @@ def _list_entrants(sheet: Sheet, board: Leaderboard) -> list[Agent]:
     ids = find_agents(sheet, game=board.game)
     placed = {sheet.names[name]: pk for name, pk in ids.items()}
     return [Agent(pk=placed[place]) for place in sorted(placed)]
-
-
-def _insert_batch(batch: ImportBatch) -> ImportBatch:
-    try:
-        # A savepoint: PostgreSQL gives up the whole transaction else.
-        with transaction.atomic():
-            batch.save()
-    except IntegrityError as error:
-        raise ConflictError(f"{batch.file_name} is being imported by another call") from error
-    return batch
