@@ -5,6 +5,7 @@ A folder of one's own adds entries without a change here: EVALSITE_PLUGINS names
 is a problem of its own id: the other entries of its family stay.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -18,17 +19,24 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from threading import RLock
+from time import monotonic
 from typing import Any
 
 from arena.errors import CatalogError, UnknownNameError
 from arena.plugin_dependencies import require_dependencies
 
+log = logging.getLogger(__name__)
+
 PLUGINS = "EVALSITE_PLUGINS"
 _MAIN = "__init__.py"
+# A plug-in that takes longer to load is named: a start waits for it.
+SLOW_S = 5.0
 MAX_ID = 100
 # Reentrant: a plug-in that is being loaded may ask for another family, which loads that too.
 _loading = RLock()
 _generation = [0]
+# By folder: the one plug-in of it that is loaded.
+_only: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -160,6 +168,12 @@ def clear_loaded() -> None:
     get_entry.cache_clear()
 
 
+def load_only(folder: str, name: str) -> None:
+    """Load of the plug-ins of a folder this one alone; the others are there for it to import."""
+    _only[folder] = name
+    clear_loaded()
+
+
 @cache
 def _load_family(family: Family) -> _Loaded:
     """Return the ids and the problems of a family.
@@ -181,7 +195,8 @@ def _load_family(family: Family) -> _Loaded:
         package.__path__ = [ours, *map(str, folders)]
         for folder in folders:
             for module in iter_modules([str(folder)]):
-                _add_plugin(catalog, family, folder, module.name)
+                if _only.get(family.folder, module.name) == module.name:
+                    _add_plugin(catalog, family, folder, module.name)
         return catalog
 
 
@@ -193,12 +208,15 @@ def _add_plugin(catalog: _Loaded, family: Family, folder: Path, name: str) -> No
         reason = f"there is another {family.name} {name!r} already: rename the file"
         catalog.problems[str(path)] = PluginProblem(str(path), reason, name)
         return
+    began = monotonic()
     try:
         catalog.plugins[name] = _load_plugin(family, name, path)
     # Whatever the code of a plug-in raises, also sys.exit(), must not stop the other entries.
     except (Exception, SystemExit) as error:
         text = str(error) if isinstance(error, CatalogError) else f"{type(error).__name__}: {error}"
         catalog.problems[name] = PluginProblem(str(path), " ".join(text.split()), name)
+    if (took_s := monotonic() - began) > SLOW_S:
+        log.warning("%s took %.0f s to load: each process that starts waits for it", path, took_s)
 
 
 def _load_plugin(family: Family, name: str, path: Path) -> _Plugin:

@@ -11,6 +11,7 @@ from functools import partial
 from os import fdopen
 from typing import IO
 
+from arena import catalogs
 from arena.conformance.base import NamedCheck, run_check
 
 LOADS = "can be loaded"
@@ -44,10 +45,12 @@ def main(
     parser = ArgumentParser(description="What `evalsite plugin check` starts.")
     parser.add_argument("family", choices=tuple(families))
     parser.add_argument("name")
+    parser.add_argument("--folder", required=True, help="of its family: its neighbours may hang")
     parser.add_argument("--game", action="append", default=[])
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--lines", type=int, required=True, metavar="FILE_NUMBER")
     given = parser.parse_args(arguments)
+    catalogs.load_only(given.folder, given.name)
     with fdopen(given.lines, "w") as lines:
         list_checks = partial(families[given.family], given.name, given.game)
         report_checks(list_checks, lines, n_skipped=given.skip)

@@ -54,6 +54,28 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "games"
 
 
+def test_one_is_loaded_alone_and_may_still_import_another(
+    plugins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (plugins / "my_hanging.py").write_text("raise SystemExit")
+    (plugins / "my_first.py").write_text(LUDO)
+    second = "from arena.games.catalog.my_first import GAME as FIRST\nGAME = FIRST\n"
+    (plugins / "my_second.py").write_text(second)
+    monkeypatch.setattr(catalogs, "_only", {})
+    catalogs.load_only("games", "my_second")
+    assert catalogs.list_problems(GAMES) == ()
+    assert {"my_first", "my_second"} & set(catalogs.list_ids(GAMES)) == {"my_second"}
+
+
+def test_one_that_takes_long_to_load_is_named(
+    plugins: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (plugins / "my_ludo.py").write_text(LUDO)
+    monkeypatch.setattr(catalogs, "SLOW_S", -1.0)
+    assert "my_ludo" in catalogs.list_ids(GAMES)
+    assert "my_ludo.py took 0 s to load" in caplog.text
+
+
 def test_plugin_files_are_hashed_as_they_are_without_loading_them(
     plugins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from numpy.typing import NDArray
 
+from arena import catalogs
 from arena.conformance import game_looks, policies
 from arena.conformance.base import ConformanceError, expect_error, require, run_check
 from arena.conformance.families import FAMILIES
@@ -121,9 +122,12 @@ def test_what_becomes_of_each_check_is_reported_as_it_ends() -> None:
     assert "IllegalActionError" in str(failed[1]["failure"])
 
 
-def test_the_process_writes_to_the_open_file_it_is_given() -> None:
+def test_the_process_writes_to_the_open_file_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    # In a process of its own it is for good.
+    monkeypatch.setattr(catalogs, "_only", {})
     reading, writing = os.pipe()
-    main({"game": lambda name, on: []}, ["game", "mine", "--lines", str(writing)])
+    words = ["game", "mine", "--folder", "games", "--lines", str(writing)]
+    main({"game": lambda name, on: []}, words)
     with os.fdopen(reading) as lines:
         assert [json.loads(line) for line in lines][1] == {
             "failure": "",

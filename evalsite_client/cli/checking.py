@@ -39,7 +39,7 @@ def check_plugin(
     """
     with _plugin_root(path, folder) as root:
         environment = _make_environment(root, module)
-        command = [sys.executable, "-m", module, family, path.stem]
+        command = [sys.executable, "-m", module, family, path.stem, "--folder", folder]
         command += [word for game in games for word in ("--game", game)]
         run = _Run(command, environment, limit_s)
         yield from run.read_checks(0)

@@ -93,6 +93,12 @@ def test_a_plugin_that_misbehaves_as_it_is_loaded(code: str, word: str, check: C
     assert word in printed
 
 
+def test_a_neighbour_that_hangs_says_nothing_of_the_file_that_is_checked(check: Check) -> None:
+    write("game", "hanging", ("\nfrom collections.abc", "\nwhile True: pass\nfrom collections.abc"))
+    status, printed = check(write("game", "mine"), limit="20")
+    assert status == 0, printed
+
+
 def test_a_file_outside_of_a_plugin_folder_is_checked_too(check: Check) -> None:
     path = write("pairing", "mine").rename("mine.py")
     assert check(path)[0] == 0
