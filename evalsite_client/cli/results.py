@@ -20,6 +20,7 @@ from evalsite_client.client import Client
 
 FORMS: Final[tuple[Form, ...]] = ("csv", "parquet", "pgn")
 PARTS: Final = ("first", "second", "result", "key")
+FORM: Final = ("--format", "--form")
 HEAD: Final = ("id", "leaderboard", "file", "results", "known", "state", "by", "at")
 
 
@@ -65,7 +66,7 @@ def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
         "first may also be called white or player1, second black or player2, result score. "
         "With a key a row is known again in any file, else by its file and place",
     )
-    made.add_argument("--form", choices=FORMS, default="", help="as FILE ends")
+    made.add_argument(*FORM, choices=FORMS, default="", help="as FILE ends")
     made.add_argument(
         "--new-agents",
         action="store_true",
@@ -79,10 +80,10 @@ def _add_export(actions: "_SubParsersAction[ArgumentParser]") -> None:
         "export",
         export_results,
         examples="  evalsite results export --board chess --out games.csv\n"
-        "  evalsite results export --board chess --form pgn --out games.pgn && ordo -p games.pgn",
+        "  evalsite results export --board chess --format pgn --out games.pgn && ordo -p games.pgn",
     )
     made.add_argument("-l", "--board", required=True, help="the leaderboard")
-    made.add_argument("--form", choices=FORMS, help="pgn: for BayesElo and Ordo; else as FILE ends")
+    made.add_argument(*FORM, choices=FORMS, help="pgn: for BayesElo and Ordo; else as FILE ends")
     made.add_argument("--out", type=writable_file, metavar="FILE", help="else NAME.FORM")
 
 
@@ -100,7 +101,7 @@ def import_file(client: Client, options: Namespace) -> Answer:
         options.file,
         leaderboard=options.board,
         columns=dict(options.column),
-        form=options.form,
+        form=options.format,
         adds_agents=options.new_agents,
     )
     known = made.n_rows - made.n_new
@@ -113,7 +114,7 @@ def import_file(client: Client, options: Namespace) -> Answer:
 def export_results(client: Client, options: Namespace) -> Answer:
     """Write all results that the ratings of a leaderboard count to a file."""
     ending = options.out.suffix.removeprefix(".") if options.out else ""
-    wanted = options.form or ending
+    wanted = options.format or ending
     form = next((one for one in FORMS if one == wanted), FORMS[0])
     path = options.out or Path(f"{options.board}.{form}")
     client.leaderboards.download_results(options.board, path, form=form)

@@ -30,6 +30,10 @@ def test_results_are_imported_listed_and_struck(evalsite: Evalsite, tmp_path: Pa
     assert ok(evalsite("results", "export", "--board", "chess", "--out", games)).startswith(
         f"{games}: "
     )
+    assert "[White" in games.read_text()
+    ok(evalsite("results", "export", "-l", "chess", "--out", games, "--format", "csv"))
+    assert games.read_text().startswith("match,tournament,number,first,second,result")
+    ok(evalsite("results", "export", "-l", "chess", "--out", games))
     assert games.read_text().count('[White "') == 2
     struck = ok(evalsite("results", "strike", pk, "--reason", "the wrong file"))
     assert struck == f"import {pk} is struck: 2 results of chess less\n"
