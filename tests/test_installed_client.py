@@ -16,7 +16,7 @@ from launcher.stack import Stack, start_stack
 
 CLIENT = ("requests", "urllib3", "certifi", "idna", "charset-normalizer")
 """What the client needs, with what that needs."""
-CORE = ("numpy", "scipy", "msgspec", "trueskill")
+CORE = ("numpy", "scipy", "msgspec", "packaging", "trueskill")
 CHECKPOINT = ROOT / "examples/connect_four/checkpoints/connect_four_step_000960.safetensors"
 LIMIT_S = 120
 
