@@ -34,6 +34,7 @@ from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.ratings import snapshots
 from matches.store.clock import db_now
 from matches.tests import boards, callers, factories, operating
+from matches.tests.imported import imported_batch
 from matches.tests.weights import added, verdict, weights
 
 pytestmark = pytest.mark.django_db
@@ -113,6 +114,7 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
     watch = watching.Watch("run", game=trained.game, against=("random",))
     return {
         **operating.arranged(played),
+        "imports": imported_batch().pk,
         "agents": first.pk,
         "agent": first.pk,
         "first": first.pk,
@@ -196,6 +198,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "workers_quarantine_create": {"reason": "it overheats"},
     "matches_void_create": {"reason": "a stuck clock"},
     "matches_requeue_create": {"reason": "once more"},
+    "imports_create": {"leaderboard": "connect-four", "form": "csv", "adds_agents": True},
+    "imports_strike_create": {"reason": "the wrong file"},
     "checkpoints_create": {"name": "new", "game": "connect_four", "architecture": "mlp"},
 }
 ANSWERED = {"post": 200, "get": 200, "delete": 204}
@@ -251,8 +255,9 @@ def _real(operation: Any, known: dict[str, Any]) -> Any:
         case.body |= known["pair"]
     if name == "watches_create":
         case.body["agent"] = known["trained"]
-    if name == "checkpoints_create":
-        case.body["file"] = known["weights"]
+    if name in ("checkpoints_create", "imports_create"):
+        is_import = name == "imports_create"
+        case.body["file"] = b"first,second,result\nada,bob,1-0\n" if is_import else known["weights"]
         case.media_type = "multipart/form-data"
     return case
 
