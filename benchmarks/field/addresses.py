@@ -268,6 +268,7 @@ QUERIES: Mapping[str, Sequence[str]] = {
     "/api/v1/leaderboards/{name}/history/": ("",),
     "/api/v1/leaderboards/{name}/ratings/": ("",),
     "/api/v1/leaderboards/{name}/ratings/{agent}/history/": ("",),
+    "/api/v1/imports/": ("", "leaderboard__name={board}"),
     "/api/v1/leaderboards/{name}/seasons/": ("",),
     "/api/v1/matches/": (
         *("tournament={tournament}", "leaderboard={board}", "agent={busiest}"),
@@ -304,6 +305,8 @@ DEEP: Mapping[str, str] = {
 # More examples.
 API_NOT_ASKED: Mapping[str, str] = {
     "/api/v1/tournaments/{id}/manifest/": "what a generation wrote; the field has none",
+    "/api/v1/imports/{id}/": "a row like others; the field has none",
+    "/api/v1/leaderboards/{name}/results/": "a file of all results: as long as they are",
     "/api/v1/tournaments/{id}/shards/{number}/": "a file of a generation; the field has none",
     "/api/v1/gates/{id}/": "one test that a CI waits for; the field has none",
     "/api/v1/watches/look/": "what a training machine asks before it uploads",
