@@ -46,6 +46,7 @@ TYPED = {
     "./run gate",
     "./run generate",
     "./run plugin",
+    "./run results",
     "./run schedule",
     "./run stop",
 }
