@@ -128,12 +128,19 @@ function makeLinks() {
 }
 
 async function begin() {
+  // Shown at once, so that nothing moves when the positions have come.
+  const player = find(".player");
+  for (const control of [play, slider, speed]) control.disabled = true;
+  player.hidden = false;
   const answer = await fetch(section.dataset.frames);
-  if (!answer.ok) return; // the links of the page still step
+  if (!answer.ok) {
+    player.hidden = true; // the links of the page still step
+    return;
+  }
   ({ frames, shapes, ground: section.ground } = await answer.json());
   if (svg) svg.innerHTML = `<g>${markup(section.ground)}</g><g></g>`;
   makeLinks();
-  find(".player").hidden = false;
+  for (const control of [play, slider, speed]) control.disabled = false;
   section.dataset.isReady = "";
   play.addEventListener("click", toggle);
   speed.addEventListener("change", () => timer && (pause(), start()));
