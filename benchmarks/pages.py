@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
 from benchmarks.stacks import run_servers
 from benchmarks.storm.servers import run_postgres
-from launcher.programs import PYTHON
+from launcher.programs import ONE_THREAD, PYTHON
 
 TARGET_MS = 300
 TENTH = 10
@@ -71,6 +71,8 @@ def measure_share(options: Namespace, folder: Path, *, share: int) -> list[dict[
         environment = {
             **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
             **stack.enter_context(run_servers(Path(scratch))).variables,
+            # As the launcher starts the web server: threads of BLAS wait for each other.
+            **ONE_THREAD,
             "EVALSITE_VAR": str(var),
             "EVALSITE_SECRET_KEY": "for this benchmark only",
             # Requests are counted as always, and none is refused.
