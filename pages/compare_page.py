@@ -14,6 +14,7 @@ from matches.models import Agent, Leaderboard, Rating
 from matches.ratings import standings
 from matches.ratings.rank_ranges import RankRange, find_rank_ranges
 from matches.store.catalog import game_title
+from pages import board_list
 from pages.crosstables import Crosstable, build_rows
 from pages.lists.address import BAD_REQUEST, BadAddressError, Chip, find_agents
 from pages.plots.strength import draw_runs
@@ -22,7 +23,18 @@ from pages.seating import name_record
 
 MAX_AGENTS = 12
 MAX_BOARDS = 20
+N_STARTS = 8
+"""Boards whose first agents can be compared at once, where none are named yet."""
+N_FIRST = 4
 FEWEST = 2
+
+
+class Start(NamedTuple):
+    """A board whose first agents, joined by commas as the address has them, can be compared."""
+
+    board: Leaderboard
+    agents: str
+    names: str
 
 
 class RatedAgent(NamedTuple):
@@ -52,9 +64,23 @@ def show_comparison(request: HttpRequest) -> HttpResponse:
         "chips": _list_chips(agents, board),
         "most": MAX_AGENTS,
         "is_full": len(agents) == MAX_AGENTS,
+        "starts": [] if agents else _list_starts(),
         **(_compare(agents, board) if board else {}),
     }
     return render(request, "pages/compare.html", context)
+
+
+def _list_starts() -> list[Start]:
+    """Return the first boards with two agents that have played, or more: a query each, few."""
+    starts = []
+    for board in board_list.list_first(N_STARTS):
+        rated = Rating.objects.filter(leaderboard=board, n_matches__gt=0)
+        ranked = rated.order_by("-mu", "agent_id").values_list("agent_id", "agent__name")
+        first = list(ranked[:N_FIRST])
+        if len(first) >= FEWEST:
+            pks, names = zip(*first, strict=True)
+            starts.append(Start(board, ",".join(map(str, pks)), ", ".join(names)))
+    return starts
 
 
 def read_agents(given: QueryDict) -> list[Agent]:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
 from arena.errors import CatalogError, UnknownNameError
+from arena.messages import ORDERS
 from matches.models import Order, Worker
 from matches.models.versions import short_version
 from matches.operations import explain
@@ -26,6 +27,7 @@ from pages.system_history import draw_day
 log = logging.getLogger(__name__)
 
 MAX_ORDERS = 50
+VERSION_NAMES = {ORDERS: "form of orders", "python": "Python", "open_spiel": "OpenSpiel"}
 
 
 @require_safe
@@ -70,7 +72,9 @@ def show_node(request: HttpRequest, pk: int) -> HttpResponse:
         # Sorted here: by the index of open orders they are few, by key the database may walk all.
         "orders": sorted(in_hand, key=lambda order: order.pk)[:MAX_ORDERS],
         "machine": {**worker.labels, "load": format_load(worker.load)},
-        "versions": sorted(worker.versions.items()),
+        "versions": sorted(
+            (VERSION_NAMES.get(name, name), version) for name, version in worker.versions.items()
+        ),
         # Half of a hash is as telling and fits.
         "plugins": [(file, short_version(own)) for file, own in (worker.plugins or {}).items()],
     }

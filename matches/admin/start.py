@@ -47,7 +47,7 @@ _CLOSING = (Attempt.Ending.DONE.value, Attempt.Ending.FORFEIT.value)
 
 
 class Running(NamedTuple):
-    """A tournament under way, how far it is and how long it will take."""
+    """A tournament under way, how far it is, how long it will take and what it waits for."""
 
     tournament: Tournament
     closed: str
@@ -55,6 +55,7 @@ class Running(NamedTuple):
     in_hand: int
     pace: str
     remaining: str
+    waits_for: str
 
 
 class Headline(NamedTuple):
@@ -78,16 +79,18 @@ def add_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     held = list(by_age.filter(pk__in=in_hand, state__in=Tournament.ACTIVE))
     active = list(dict.fromkeys([*held, *newest[:N_SHOWN]]))
     paused = list(by_age.filter(state=_STATES.PAUSED)[:N_SHOWN])
+    waits = {one.pk: one.waits_for for one in state.sample.tournaments}
     schedules = Schedule.objects.filter(is_enabled=True).order_by("-pk")[:N_SHOWN]
     boards = Leaderboard.objects.filter(is_listed=True)[:N_SHOWN]
     return {
         **context,
         "now": now,
         "shown": shown,
-        "tables": [_shorten_table(table) for table in shown["tables"]],
+        # Tournaments have a table of their own here, with more about each.
+        "tables": [_shorten_table(one) for one in shown["tables"] if one["name"] != "tournaments"],
         "why": _write_headline(shown, active, len(paused), now=now),
         "pace": state.sample.point.matches_per_s,
-        "running": _measure_running([*active, *paused], in_hand, now=now),
+        "running": _measure_running([*active, *paused], in_hand, waits, now=now),
         "has_more": len(newest) > N_SHOWN or len(paused) == N_SHOWN,
         "boards": [(board, _describe_rating(board, now=now)) for board in boards],
         "checkpoints": _list_checkpoints(),
@@ -116,7 +119,11 @@ def _count_in_hand() -> dict[int, int]:
 
 
 def _measure_running(
-    tournaments: Sequence[Tournament], in_hand: Mapping[int, int], *, now: datetime
+    tournaments: Sequence[Tournament],
+    in_hand: Mapping[int, int],
+    waits: Mapping[int, str],
+    *,
+    now: datetime,
 ) -> list[Running]:
     n_ended, seconds = _count_ended(now=now) if tournaments else (Counter[int](), 1.0)
     rows = []
@@ -130,8 +137,8 @@ def _measure_running(
         elif rate:
             pending = selectors.read_progress(tournament).pending
             remaining = f"about {format_span(ceil(pending / rate))}"
-        n_in_hand = in_hand.get(tournament.pk, 0)
-        rows.append(Running(tournament, closed, percent, n_in_hand, pace, remaining))
+        n_in_hand, waits_for = in_hand.get(tournament.pk, 0), waits.get(tournament.pk, "")
+        rows.append(Running(tournament, closed, percent, n_in_hand, pace, remaining, waits_for))
     return rows
 
 

@@ -49,7 +49,12 @@ def test_it_shows_tournaments_boards_checkpoints_and_quarantine(
         **{"sha256": "a" * 64, "game": "connect_four", "architecture": "mlp", "run": "bad run"},
         **{"n_bytes": 1, "state": "refused", "reason": "not finite", "created_at": NOW},
     )
+    pushing.push_sample(now=db_now())
     page = _start(admin_client)
+    # Once, with what it waits for.
+    assert "Tournaments under way" in page
+    assert "What it waits for" not in page
+    assert page.count(f'/admin/matches/tournament/{running.pk}/change/"') == 1
     for words in ("0 of 12 (0 %)", "it is paused", "84 outcomes", "refused: not finite"):
         assert words in page, words
     for words in ("odd moves", "agent.quarantine", "1 agent", "Flower", "/api/docs/"):

@@ -13,19 +13,21 @@ NUMBER: Final = re.compile(
     rf"[-+{MINUS}]?(0|[1-9]\d{{0,2}}(,\d{{3}}){{1,5}}|[1-9]\d{{0,17}})(\.\d+)?", re.ASCII
 )
 NOTHING: Final = ("", "-", DASH)
+HEADINGS: Final = ("h2", "h3")
 SPACES: Final = re.compile(r"\s+")
 
 
 class PageTable(NamedTuple):
     """A table of a page: its caption, the names over its columns, its cells as they are written.
 
-    name: its id on the page, where it has one.
+    name: its id on the page, where it has one; heading: that of its part of the page, if any.
     """
 
     caption: str
     names: list[str]
     rows: list[list[str]]
     name: str = ""
+    heading: str = ""
 
 
 def read_tables(html: str) -> list[PageTable]:
@@ -72,12 +74,16 @@ class _Reader(HTMLParser):
         self._span = 1
         self._row: list[str] = []
         self._is_head = False
+        self._heading = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
             self._depth += 1
             if self._depth == 1:
-                self.tables.append(PageTable("", [], [], dict(attrs).get("id") or ""))
+                name = dict(attrs).get("id") or ""
+                self.tables.append(PageTable("", [], [], name, self._heading))
+        if not self._depth and tag in HEADINGS:
+            self._texts = []
         if self._depth != 1:
             return
         if tag in ("th", "td", "caption"):
@@ -96,11 +102,12 @@ class _Reader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "table":
             self._depth -= 1
+        if not self._depth and tag in HEADINGS:
+            self._heading = self._take_text()
         if self._depth != 1:
             return
         if tag in ("th", "td", "caption") and self._texts is not None:
-            text = SPACES.sub(" ", " ".join(self._texts)).strip()
-            self._texts = None
+            text = self._take_text()
             if tag == "caption":
                 self.tables[-1] = self.tables[-1]._replace(caption=text)
             else:
@@ -112,3 +119,8 @@ class _Reader(HTMLParser):
                 self.tables[-1] = self.tables[-1]._replace(names=self._row)
             else:
                 self.tables[-1].rows.append(self._row)
+
+    def _take_text(self) -> str:
+        text = SPACES.sub(" ", " ".join(self._texts or ())).strip()
+        self._texts = None
+        return text

@@ -52,7 +52,7 @@ def _is_page(request: HttpRequest, response: HttpResponse) -> bool:
 
 def _list_files(request: HttpRequest, html: str) -> HttpResponse:
     tables = [
-        {"number": number, "caption": table.caption, "n_rows": len(table.rows)}
+        {"number": number, "table": table, "n_rows": len(table.rows)}
         for number, table in enumerate(read_tables(html), 1)
         if table.rows
     ]
@@ -69,7 +69,8 @@ def _send_table(request: HttpRequest, tables: list[PageTable]) -> HttpResponseBa
         return _refuse(request, _describe_range(request, TABLE, len(tables)))
     table = tables[number - 1]
     columns, lines = type_table(table)
-    return send_table(request, Table(_name_file(request, table.caption), columns, lines), form)
+    name = _name_file(request, table.heading or table.caption)
+    return send_table(request, Table(name, columns, lines), form)
 
 
 def _send_plot(request: HttpRequest, plots: list[Plot]) -> HttpResponse:

@@ -39,14 +39,14 @@ COLUMNS = (
 class ListedAgent(NamedTuple):
     """An agent of the list; n_matches: rated ones, on all leaderboards.
 
-    differs: what sets it apart from most others, empty for an agent that is free and at rest.
+    state: what the filter calls it; doing: what it does now, as the list says it.
     """
 
     agent: Agent
     game: str
     kind: str
     state: str
-    differs: str
+    doing: str
     n_matches: int
 
 
@@ -102,20 +102,20 @@ def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
             game_title(agent.game),
             policy_title(agent.policy),
             describe_state(agent),
-            _describe_difference(agent, is_playing=agent.pk in playing),
+            _describe_doing(agent, is_playing=agent.pk in playing),
             counts.get(agent.pk, 0),
         )
         for agent in agents
     ]
 
 
-def _describe_difference(agent: Agent, *, is_playing: bool) -> str:
+def _describe_doing(agent: Agent, *, is_playing: bool) -> str:
     if (state := describe_state(agent)) != PLAYING:
         return SHOWN_STATES[state]
     weights = agent.checkpoint
     if weights is not None and weights.state != Checkpoint.State.READY:
         return weights.state
-    return "playing\u00a0now" if is_playing else ""
+    return "in\u00a0play" if is_playing else "at\u00a0rest"
 
 
 def _filter_state(agents: QuerySet[Agent], state: str) -> QuerySet[Agent]:

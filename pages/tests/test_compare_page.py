@@ -40,6 +40,16 @@ def test_without_agents_it_says_what_to_do(client: Client) -> None:
     assert 'name="agents"' in page
 
 
+def test_without_agents_it_begins_with_the_first_of_each_board(
+    client: Client, board: Leaderboard
+) -> None:
+    factories.planned(6, board="not-played")
+    (link,) = re.findall(r'href="(/compare/\?agents=[^"]+)"', _get(client, "/compare/"))
+    first = Rating.objects.filter(leaderboard=board).order_by("-mu").values_list("agent", flat=True)
+    assert link == f"/compare/?agents={','.join(map(str, first[:4]))}&leaderboard={board.name}"
+    assert "4 agents side by side" in _get(client, link)
+
+
 def test_agents_are_named_with_commas_repeated_or_by_name(
     client: Client, board: Leaderboard
 ) -> None:

@@ -180,6 +180,15 @@ def test_every_page_lists_its_tables_and_plots(client: Client, played: Tournamen
         assert _csv(client, f"/agents/{agent.pk}/{link.replace('&amp;', '&')}")
 
 
+def test_a_table_is_named_by_the_heading_over_it(client: Client) -> None:
+    (plain, headed) = read_tables(
+        "<table><caption>First</caption><tr><td>1</td></tr></table>"
+        "<h2>Of <a>ada</a></h2><table><caption>How to read it</caption><tr><td>2</td></tr></table>"
+    )
+    assert (plain.heading, plain.caption) == ("", "First")
+    assert (headed.heading, headed.caption) == ("Of ada", "How to read it")
+
+
 def test_a_table_of_a_page_has_its_cells(client: Client, played: Tournament) -> None:
     path = f"/tournaments/{played.pk}/"
     tables = read_tables(client.get(path).content.decode())
