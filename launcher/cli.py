@@ -10,7 +10,7 @@ from arena.machine import LabelError, read_labels
 from arena.messages import MAX_RECORDERS
 from arena.needs import refuse_capability
 from arena.parameters import HIGHEST_KEY, parse_number
-from launcher import compose, foreground, toolbox
+from launcher import compose, foreground, toolbox, tools
 from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import ROOT, read_variables, var_folder
@@ -98,9 +98,22 @@ def build_parser() -> argparse.ArgumentParser:
     compose_env = commands.add_parser("compose-env", help="write what docker-compose.yml reads")
     compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
     compose_env.set_defaults(run=write_compose)
+    _add_tools(commands)
     for name, text in PASSED_ON_HELP.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
+
+
+def _add_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    of_tools = commands.add_parser(
+        "tools", help="programs whose packages do not go with ours: which there are"
+    )
+    of_tools.set_defaults(run=tools.show_tools)
+    install = of_tools.add_subparsers(metavar="install").add_parser(
+        "install", help="install some, each in a folder of its own"
+    )
+    install.add_argument("names", nargs="+", metavar="NAME", help=", ".join(tools.list_tools()))
+    install.set_defaults(run=tools.install_tools)
 
 
 PASSED_ON_HELP = {
@@ -201,7 +214,7 @@ PASSED_ON = {
     "bench": pass_on("-m", "benchmarks"),
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
-OWN = ("up", "stop", "status", "check", "compose-env")
+OWN = ("up", "stop", "status", "check", "compose-env", "tools")
 # What we do not know ourselves is a command of `evalsite`, called against the stack here.
 ask_server = pass_on("-m", "evalsite_client", without=NOT_OURS)
 
