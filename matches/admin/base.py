@@ -14,6 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
+from matches.admin.plain_fields import label_fields, replace_json
 from matches.errors import BadInputError, MatchError
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -104,10 +105,21 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[Any]:
         """Return the form; it says what the service refused when it was sent a moment ago."""
-        form: type[Any] = super().get_form(request, obj, change, **kwargs)
+        labels = {**label_fields(self.model), **kwargs.pop("labels", {})}
+        form: type[Any] = super().get_form(request, obj, change, labels=labels, **kwargs)
         # Made anew for every request, so that what is set here is seen by this one only.
         form.refusal = getattr(request, "refusal", None)
         return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Return the fields; JSON that nobody can change here is written as lines."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (title, {**options, "fields": replace_json(self.model, options["fields"])})
+            for title, options in fieldsets
+        ]
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         """Leave an audit row, in the transaction that adds the row."""
