@@ -71,6 +71,7 @@ class Watches(Calls):
         against: Sequence[str] | None = None,
         budget: int = 200,
         margin: float = 1.0,
+        margin_score: float | None = None,
         level: float = 0.95,
         key: str | None = None,
     ) -> Watched:
@@ -79,6 +80,8 @@ class Watches(Calls):
         leaderboard: Empty: that of the game's watches.
         against: Agents that every checkpoint meets, as spelled.
         margin: In units of rating.
+        margin_score: Of a game of one seat: in mean score on equal seeds, instead of the
+            margin.
         level: P(worse) of an alarm.
         """
         return self._post(
@@ -90,6 +93,7 @@ class Watches(Calls):
                 "against": against,
                 "budget": budget,
                 "margin": margin,
+                "margin_score": margin_score,
                 "level": level,
             },
             key=key,

@@ -117,6 +117,7 @@ class FolderWatch:
             against=options.against,
             budget=options.budget,
             margin=options.margin,
+            margin_score=options.margin_score,
             level=options.level,
         )
         lines = following.Lines(client, following.find_stream(options))
@@ -180,7 +181,8 @@ class FolderWatch:
     def _tell(self, found: WatchVerdict) -> None:
         compared = "no ancestor yet"
         if found.probability is not None:
-            worse = f"worse than {found.ancestor} by more than {found.margin:g}"
+            unit = "" if self.options.margin_score is None else " in mean score"
+            worse = f"worse than {found.ancestor} by more than {found.margin:g}{unit}"
             compared = f"P({worse}) = {found.probability:.3f}"
         rated = f"{found.agent}: rating {found.mu:.2f} ± {Z_95 * found.sd:.2f}"
         line = f"{rated} after {found.n_played} matches, {compared}"

@@ -66,6 +66,12 @@ class NewWatchSerializer(serializers.Serializer[Any]):
     )
     budget = serializers.IntegerField(default=200, min_value=2)
     margin = serializers.FloatField(default=1.0, help_text="In units of rating.")
+    margin_score = serializers.FloatField(
+        default=None,
+        allow_null=True,
+        min_value=0,
+        help_text="Of a game of one seat: in mean score on equal seeds, instead of the margin.",
+    )
     level = serializers.FloatField(
         default=0.95, min_value=0.5, max_value=0.9999, help_text="P(worse) of an alarm."
     )

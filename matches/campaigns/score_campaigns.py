@@ -5,7 +5,10 @@ looks, as long as nobody chose by a score which episodes it is made of.
 """
 
 from collections.abc import Mapping, Sequence
+from math import exp
 from typing import Final
+
+import numpy as np
 
 from arena.games import registry as games
 from arena.pairing.registry import SEEDS
@@ -62,3 +65,17 @@ def judge_scores(campaign: Campaign, agents: Sequence[int]) -> tuple[Verdict | N
     sizes = read_sizes(campaign, len(agents))
     verdict = score_questions.judge_order(scores, sizes, terms)
     return verdict, verdict or score_questions.guess_order(scores, sizes, terms)
+
+
+def measure_lead(campaign: Campaign, agents: Sequence[int]) -> float:
+    """Return how sure it is that A beats B by more than the lead; 1/2 while nothing speaks for it.
+
+    Of the two answers the one with more evidence counts: above 1/2 it is yes, below it is no. Sure
+    is meant as in a verdict, however often one looks. Raises VerdictError as judge_scores does.
+    """
+    given = campaign.parameters
+    scores = load_scores(campaign.tournament, agents)
+    a, b, lead = np.array([int(given["a"])]), np.array([int(given["b"])]), float(given["lead"])
+    yes, no = scores.evidence(a, b, lead)[0], scores.evidence(b, a, -lead)[0]
+    sure = max(0.5, 1 - exp(-max(yes, no, 0.0)))
+    return sure if yes >= no else 1 - sure

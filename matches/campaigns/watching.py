@@ -11,10 +11,12 @@ from django.db.models import QuerySet
 
 from arena.errors import ArenaError, UnknownNameError
 from arena.games import registry as games
+from arena.pairing.registry import SEEDS
 from arena.policies.spec import parse_policy
 from arena.verdicts.base import StopReason
 from matches.campaigns.belief import infer_belief
 from matches.campaigns.inputs import open_board
+from matches.campaigns.score_campaigns import measure_lead
 from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_unknown, find_agent
@@ -38,8 +40,9 @@ class Watch:
     """What is watched, and what an evaluation may cost.
 
     name: of the run; its agents are NAME@STEP. against: agents of known kind that every checkpoint
-    meets, as spelled on the command line. margin: in units of rating. level: P(worse than the best
-    ancestor by more than the margin) from which it is an alarm.
+    meets, as spelled on the command line. margin: in units of rating; margin_score: in mean score
+    on equal seeds, instead. level: P(worse than the best ancestor by more than the margin) from
+    which it is an alarm.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Watch:
     budget: int = 200
     margin: float = 1.0
     level: float = 0.95
+    margin_score: float | None = None
 
 
 class Step(NamedTuple):
@@ -115,14 +119,19 @@ def start_evaluation(watch: Watch, agent: Agent) -> Campaign:
     # The order is the positions of ANCESTOR and NEWEST; who has several parts stands once.
     parts = (ancestor, agent, _find_parent(agent), *anchors)
     entrants = {part.pk: part for part in parts if part is not None}
+    is_by_scores = watch.margin_score is not None
+    lead = watch.margin if watch.margin_score is None else watch.margin_score
+    # Asked whether it beats the ancestor, the lead says by how much: no margin beside it.
+    margin = lead if ancestor is None else 0.0
     plan = CampaignPlan(
         name=_make_title(agent),
         question=RANK if ancestor is None else BEATS,
         max_matches=watch.budget,
         error=1 - watch.level,
-        margin=watch.margin if ancestor is None else 0.0,
-        parameters={} if ancestor is None else {"a": ANCESTOR, "b": NEWEST, "lead": watch.margin},
-        pairing="order_information",
+        parameters={} if ancestor is None else {"a": ANCESTOR, "b": NEWEST, "lead": lead},
+        pairing=SEEDS if games.get(agent.game).spec.is_scored else "order_information",
+        margin=None if is_by_scores else margin,
+        margin_score=margin if is_by_scores else None,
     )
     return start_campaign(plan, leaderboard=board, agents=list(entrants.values()))
 
@@ -140,19 +149,25 @@ def best_ancestor(agent: Agent, board: Leaderboard) -> Agent | None:
 def chance_of_regression(campaign: Campaign) -> float | None:
     """Return P(the newest is worse than its best ancestor by more than the campaign's lead).
 
-    By the belief that the campaign is judged by; decided, it is what the verdict says.
+    By what the campaign is judged by, a belief or scores; decided, it is what the verdict says.
     """
     if campaign.question != BEATS:
         return None
-    above, below = np.array([ANCESTOR]), np.array([NEWEST])
-    tournament = campaign.tournament
-    agents = entrants_of(tournament)
-    belief = infer_belief(gather_evidence(tournament.leaderboard, agents, own=tournament))
-    chance = float(belief.superiority(above, below, campaign.parameters["lead"])[0])
+    chance = _measure_chance(campaign)
     if campaign.why != StopReason.DECIDED or campaign.probability is None:
         return chance
     # A verdict says yes or no, and how sure that is: of a no, the rest is the chance of a yes.
     return campaign.probability if chance >= EVEN else 1 - campaign.probability
+
+
+def _measure_chance(campaign: Campaign) -> float:
+    tournament = campaign.tournament
+    agents = entrants_of(tournament)
+    if campaign.is_by_scores:
+        return measure_lead(campaign, agents)
+    above, below = np.array([ANCESTOR]), np.array([NEWEST])
+    belief = infer_belief(gather_evidence(tournament.leaderboard, agents, own=tournament))
+    return float(belief.superiority(above, below, campaign.parameters["lead"])[0])
 
 
 def judge_checkpoint(campaign: Campaign, *, level: float, now: datetime) -> Verdict:

@@ -4,9 +4,11 @@ from datetime import datetime
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from redis import Redis
 
+from arena.games import registry as games
 from arena.messages import MatchOrderRow, ResultRow
 from arena.needs import Needs
 from matches.campaigns import judging, watching
@@ -138,3 +140,49 @@ def test_a_campaign_that_is_none_of_a_watch_raises_no_alarm(broker: Redis) -> No
     with pytest.raises(BadInputError, match="is none of a watch"):
         watching.judge_checkpoint(campaign, level=0.5, now=NOW)
     assert not Alarm.objects.exists()
+
+
+def _walker(step: int, level: int, *, parent: Checkpoint | None) -> Agent:
+    """Return an agent of a one-seat game that stands for a step of a run."""
+    checkpoint = Checkpoint.objects.create(
+        **{"sha256": f"{step:064x}", "game": "dice_walk", "architecture": "mlp", "run": "walker"},
+        **{"step": step, "parent": parent, "n_bytes": 1, "state": "ready", "created_at": NOW},
+    )
+    return Agent.objects.create(
+        **{"name": f"walker@{step}", "game": "dice_walk", "policy": "level"},
+        **{"parameters": {"level": level}, "checkpoint": checkpoint},
+    )
+
+
+def _walk(row: MatchOrderRow) -> ResultRow:
+    agent = Agent.objects.get(pk=Match.objects.get(pk=row.match).agent_ids[0])
+    state = games.get("dice_walk").start(row.game_seed, opening_plies=0)
+    while state.to_move() == 0:
+        state.apply(agent.parameters["level"])
+    return msgspec.structs.replace(factories.result(row, ranks=[0]), returns=list(state.returns()))
+
+
+@pytest.mark.parametrize(("level", "is_alarm"), [(10, True), (95, False)])
+@pytest.mark.parametrize("margin_score", [None, 1.0])
+def test_a_run_of_a_game_of_one_seat_is_watched(
+    broker: Redis, margin_score: float | None, level: int, is_alarm: bool
+) -> None:
+    factories.open_leaderboard("walks", game="dice_walk")
+    watch = Watch(
+        "walker",
+        game="dice_walk",
+        leaderboard="walks",
+        against=("level:50",),
+        margin_score=margin_score,
+    )
+    first = _walker(1, 90, parent=None)
+    ranked = _to_the_end(watching.start_evaluation(watch, first), _walk)
+    assert (ranked.question, ranked.is_by_scores) == ("rank_all", margin_score is not None)
+    second = _walker(2, level, parent=first.checkpoint)
+    campaign = _to_the_end(watching.start_evaluation(watch, second), _walk)
+    assert campaign.tournament.pairing == "common_seeds"
+    assert campaign.question == "beats"
+    told = watching.judge_checkpoint(campaign, level=watch.level, now=NOW)
+    assert (told.alarm is not None) is is_alarm
+    assert told.probability is not None
+    assert told.probability >= 0.95 if is_alarm else told.probability < 0.5
