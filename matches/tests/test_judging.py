@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 HOME = Path(matches.__file__).parent
 PAIR = FIELD[1:3]
-MOST_FILES = 12
-"""Besides the models; there were 33 rooms and files when this was first measured."""
+MOST_FILES = 13
+"""Besides the models, of a sequential test, 12 of others; there were 33 when first measured."""
 
 
 def judgeable(question: str, agents: tuple[str, ...]) -> Campaign:
@@ -54,7 +54,7 @@ def files_walked() -> Iterator[set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("question", "agents", "n_queries"), [("best", FIELD, 24), ("sprt", PAIR, 26)]
+    ("question", "agents", "n_queries"), [("best", FIELD, 21), ("sprt", PAIR, 23)]
 )
 def test_one_judgement_asks_the_database_for_each_thing_once(
     question: str, agents: tuple[str, ...], n_queries: int
@@ -68,4 +68,4 @@ def test_one_judgement_asks_the_database_for_each_thing_once(
     assert sum('FROM "matches_entrant"' in sql for sql in queries) <= 2
     rooms = {path.split("/")[0] for path in walked}
     assert rooms <= {"campaigns", "ledger", "models", "ratings", "store"}
-    assert len([path for path in walked if not path.startswith("models/")]) <= MOST_FILES, walked
+    assert len([path for path in walked if not path.startswith("models/")]) <= MOST_FILES, " ".join(sorted(walked))
