@@ -7,6 +7,7 @@ is a problem of its own id: the other entries of its family stay.
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -31,7 +32,8 @@ PLUGINS = "EVALSITE_PLUGINS"
 _MAIN = "__init__.py"
 # A plug-in that takes longer to load is named: a start waits for it.
 SLOW_S = 5.0
-MAX_ID = 100
+# What fits into the address of a page, a report of a node and a column.
+_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 # Reentrant: a plug-in that is being loaded may ask for another family, which loads that too.
 _loading = RLock()
 _generation = [0]
@@ -144,8 +146,7 @@ def hash_plugin_files(folders: Iterable[str]) -> dict[str, str]:
     hashes: dict[str, str] = {}
     for folder in folders:
         modules = iter_modules([str(root) for root in list_plugin_folders(folder)])
-        # Names of other kinds do not fit into a report.
-        for name in {m.name for m in modules if m.name.isidentifier() and len(m.name) <= MAX_ID}:
+        for name in {module.name for module in modules if _ID.fullmatch(module.name)}:
             with suppress(OSError):
                 hashes[f"{folder}/{name}"] = file_hash(folder, name)
     return {file: code_hash for file, code_hash in sorted(hashes.items()) if code_hash}
@@ -203,6 +204,10 @@ def _load_family(family: Family) -> _Loaded:
 def _add_plugin(catalog: _Loaded, family: Family, folder: Path, name: str) -> None:
     """Load a plug-in into its catalog; what is wrong with it is a problem of this id alone."""
     path = find_plugin_file(folder, name) or folder / name
+    if not _ID.fullmatch(name):
+        reason = "its name must be up to 100 letters (a to z), digits, _ and -: rename the file"
+        catalog.problems[name] = PluginProblem(str(path), reason, name)
+        return
     if name in catalog.shipped or name in catalog.plugins:
         # Not under its id, whose entry stays.
         reason = f"there is another {family.name} {name!r} already: rename the file"

@@ -80,13 +80,16 @@ def test_plugin_files_are_hashed_as_they_are_without_loading_them(
     plugins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (plugins / "my_broken.py").write_text("raise SystemExit")
-    for name in ("my-notes", "m" * 150):
+    for name in ("2048", "my-dice", "my dice", "m" * 101):
         (plugins / f"{name}.py").write_text(LUDO)
     (plugins / "my_ludo.py").write_text(LUDO)
     (plugins / "my_package").mkdir()
     (plugins / "my_package/__init__.py").write_text(LUDO)
     hashes = catalogs.hash_plugin_files(("games", "policies"))
-    assert list(hashes) == ["games/my_broken", "games/my_ludo", "games/my_package"]
+    # All that control can load: of what a node does not report, it is sent no match.
+    names = ("2048", "my-dice", "my_broken", "my_ludo", "my_package")
+    assert list(hashes) == [f"games/{name}" for name in names]
+    assert {"2048", "my-dice"} <= set(catalogs.list_ids(GAMES))
     assert hashes["games/my_ludo"] == catalogs.plugin_hash(GAMES, "my_ludo")
     assert hashes["games/my_package"] == catalogs.plugin_hash(GAMES, "my_package")
     (plugins / "my_ludo.py").unlink()
@@ -189,6 +192,16 @@ def test_a_broken_file_is_a_problem_of_its_id_alone(plugins: Path, text: str, re
     assert reason in problem.reason
     with pytest.raises(CatalogError, match=r"game 'my_broken' cannot be used: .*my_broken\.py"):
         games.get("my_broken")
+
+
+@pytest.mark.parametrize("name", ["my dice", "w\u00fcrfel", "m" * 101])
+def test_a_name_that_fits_into_no_address_is_a_problem(plugins: Path, name: str) -> None:
+    (plugins / f"{name}.py").write_text(LUDO)
+    assert name not in games.names()
+    (problem,) = all_plugins.list_problems()
+    assert problem.name == name
+    with pytest.raises(CatalogError, match=r"up to 100 letters .* rename the file"):
+        games.get(name)
 
 
 def test_a_file_that_python_cannot_load_is_a_problem(
