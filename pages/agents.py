@@ -36,6 +36,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
         "record": name_record(agent.game),
         "is_scored": is_scored_game(agent.game),
         "policy": policy_title(agent.policy),
+        "parameters": list(agent.parameters.items()),
         "lineage": lineages.trace_lineage(agent),
         "older": lineages.list_older_versions(agent),
         "alarms": campaignpages.list_open_alarms(agent=agent),

@@ -45,6 +45,14 @@ def test_it_shows_what_the_agent_is_and_how_strong(client: Client, broker: Redis
         assert words in page
 
 
+def test_it_shows_parameters_of_every_name(client: Client) -> None:
+    agent = register_spelled_agent("random", game="connect_four")
+    Agent.objects.update(parameters={"items": "many", "keys": 3})
+    page = _get(client, f"/agents/{agent.pk}/")
+    assert "<dt>items</dt>" in page
+    assert "<dd>many</dd>" in page
+
+
 def test_its_rank_is_that_of_the_board(client: Client, broker: Redis) -> None:
     boards.played_board()
     Rating.objects.filter(agent__name__in=("random", "greedy")).update(mu=20.0)

@@ -58,6 +58,13 @@ def test_a_node_says_what_it_waits_for_and_has_in_hand(client: Client, broker: R
     assert client.get("/system/nodes/999/").status_code == 404
 
 
+def test_a_node_shows_labels_of_every_name(client: Client) -> None:
+    factories.alive(labels={"items": "<b>", "load": "heavy"}, now=db_now())
+    page = client.get(f"/system/nodes/{Worker.objects.get().pk}/").content.decode()
+    for text in ("<dt>Items</dt>", "&lt;b&gt;", "heavy", "cpu 50 %, memory 25 %"):
+        assert text in page
+
+
 def test_a_red_banner_says_that_nothing_can_play(client: Client, broker: Redis) -> None:
     factories.alive(now=db_now())
     quarantine_worker(Worker.objects.get(), actor=Actor("anna"), reason="too hot", now=db_now())
