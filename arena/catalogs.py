@@ -131,25 +131,42 @@ def file_hash(folder: str, name: str) -> str:
 
     For what this process must not import, such as architectures where there is no torch.
     """
-    for root in _plugin_roots():
-        path = find_plugin_file(root / folder, name)
-        if path is not None:
-            return _hash_code(path)
-    return ""
+    path = _find_first_file(folder, name)
+    return _hash_code(path) if path is not None else ""
+
+
+def _find_first_file(folder: str, name: str) -> Path | None:
+    found = (find_plugin_file(root, name) for root in list_plugin_folders(folder))
+    return next(filter(None, found), None)
 
 
 def hash_plugin_files(folders: Iterable[str]) -> dict[str, str]:
     """Return the SHA-256 of the plug-in files of some families, by folder and id: games/my_game.
 
-    As they are now, without loading them; a file that cannot be read or named is left out.
+    As they are now, without loading them; a file that cannot be read or named is left out, and one
+    that declares what is not here: each match that it is asked for would fail.
     """
     hashes: dict[str, str] = {}
     for folder in folders:
         modules = iter_modules([str(root) for root in list_plugin_folders(folder)])
         for name in {module.name for module in modules if _ID.fullmatch(module.name)}:
+            path = _find_first_file(folder, name)
             with suppress(OSError):
-                hashes[f"{folder}/{name}"] = file_hash(folder, name)
-    return {file: code_hash for file, code_hash in sorted(hashes.items()) if code_hash}
+                if path is not None and _has_dependencies(path):
+                    hashes[f"{folder}/{name}"] = _hash_code(path)
+    return dict(sorted(hashes.items()))
+
+
+def _has_dependencies(path: Path) -> bool:
+    """Say whether all is here that a plug-in declares; what lacks is logged."""
+    source = path.read_bytes()
+    try:
+        require_dependencies(source)
+    # Whatever its comments hold must not stop who has other plug-ins, too.
+    except Exception as error:
+        log.warning("%s is not used here: %s", path, error)
+        return False
+    return True
 
 
 def list_plugin_folders(folder: str) -> list[Path]:

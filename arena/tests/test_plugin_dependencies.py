@@ -58,6 +58,20 @@ def test_two_blocks_are_refused() -> None:
         require_dependencies(declare("dependencies = []") + b"\n" + declare("x = 1"))
 
 
+@pytest.mark.parametrize(
+    "line", [f"dependencies = {'[' * 5_000}", "dependencies = [\"numpy; os_name < 'a' < 'b'\"]"]
+)
+def test_odd_comments_leave_the_hashes_of_other_files(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games" / "odd.py").write_bytes(declare(line))
+    (tmp_path / "games" / "plain.py").write_text("GAME = None\n")
+    monkeypatch.setenv(catalogs.PLUGINS, str(tmp_path))
+    assert list(catalogs.hash_plugin_files(["games"])) == ["games/plain"]
+    assert "odd.py is not used here: " in caplog.text
+
+
 def test_a_file_that_lacks_something_never_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +85,8 @@ def test_a_file_that_lacks_something_never_runs(
     try:
         (problem,) = catalogs.list_problems(games.FAMILY)
         assert "needs no-such-thing (not installed)" in problem.reason
+        # Nor does a node say that it has it, or it would be sent matches that all fail.
+        assert catalogs.hash_plugin_files(["games"]) == {}
         assert not ran.exists()
     finally:
         monkeypatch.undo()

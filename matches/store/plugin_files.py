@@ -8,7 +8,10 @@ from arena.needs import Needs
 from matches.models import Worker
 from matches.models.versions import short_version
 
-COPY_HINT = "copy it to the folder of EVALSITE_PLUGINS there and start the node again"
+COPY_HINT = (
+    "copy it to the folder of EVALSITE_PLUGINS there, install what it declares and start the node "
+    "again"
+)
 MAX_NAMED = 3
 """Nodes, or files of a node, that are named; of more it is said how many."""
 
