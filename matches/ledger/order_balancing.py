@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from django.db.models import F
 from django.db.models.expressions import RawSQL
 
 from arena.needs import Needs
 from matches import dispatch
 from matches.models import Order
 from matches.nodes.play_nodes import PlayNode
+from matches.store.plugin_files import Files, list_files
 
 # All matches of an order need the same. Written out because SQLite uses the index match_in_flight
 # for these very states only, not for values that are bound.
@@ -31,21 +31,21 @@ def feed_idle_nodes(nodes: Sequence[PlayNode]) -> int:
     if not idle or not busy:
         return 0
     queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
-    queued = queued.annotate(game=F("tournament__leaderboard__game"))
+    queued = queued.select_related("tournament__leaderboard")
     with_needs = queued.annotate(needs=RawSQL(_NEEDS, []))
     movable = [order for order in with_needs if order.needs and order.queue in busy]
-    waiting: defaultdict[tuple[Needs, str], list[Order]] = defaultdict(list)
+    waiting: defaultdict[tuple[Needs, Files], list[Order]] = defaultdict(list)
     # The last one moves first: the newest order of the node with the most work.
     for order in sorted(movable, key=lambda order: (busy[order.queue].load, order.pk)):
-        waiting[Needs(order.needs), order.game].append(order)
+        waiting[Needs(order.needs), list_files(order.tournament)].append(order)
     return sum(_feed_node(node, waiting) for node in idle)
 
 
-def _feed_node(idle: PlayNode, waiting: Mapping[tuple[Needs, str], list[Order]]) -> bool:
+def _feed_node(idle: PlayNode, waiting: Mapping[tuple[Needs, Files], list[Order]]) -> bool:
     """Move one order that the idle node can play to its queue; False when there is none."""
-    for (needs, game), orders in waiting.items():
+    for (needs, files), orders in waiting.items():
         # Again with the next one when its node has taken the order meanwhile.
-        while orders and idle.can_play(needs, game):
+        while orders and idle.can_play(needs, files):
             order = orders.pop()
             if dispatch.move_order(order.uuid.hex, order.queue, idle.queue):
                 # Were control to end before this, the sweep would miss it in its old queue.

@@ -28,6 +28,7 @@ from matches.store import disk, selectors
 from matches.store.bulk import among
 from matches.store.clock import QUEUED_LEASE
 from matches.store.match_needs import list_pending_needs
+from matches.store.plugin_files import Files, list_files
 
 log = logging.getLogger(__name__)
 
@@ -62,12 +63,12 @@ class RelayPass:
         """Return what needs of a tournament's matches a node can meet now."""
         if tournament.pk not in self.pending:
             self.pending[tournament.pk] = list_pending_needs(tournament.pk)
-        pending, game = self.pending[tournament.pk], tournament.leaderboard.game
-        return [n for n in pending if n.services <= self.services and node.can_play(n, game)]
+        pending, files = self.pending[tournament.pk], list_files(tournament)
+        return [n for n in pending if n.services <= self.services and node.can_play(n, files)]
 
-    def count_slots(self, needs: Needs, game: str) -> int:
+    def count_slots(self, needs: Needs, files: Files) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
-        return sum(node.slots for node in self.nodes if node.can_play(needs, game))
+        return sum(node.slots for node in self.nodes if node.can_play(needs, files))
 
 
 def send_pending_matches(*, now: datetime) -> int:
@@ -193,7 +194,7 @@ def _take_next(
     size = compute_order_size(
         tournament,
         slots=node.slots,
-        all_slots=relay_pass.count_slots(needs, tournament.leaderboard.game),
+        all_slots=relay_pass.count_slots(needs, list_files(tournament)),
         is_networked=needs.is_networked,
     )
     reads_actions, held = node.reads_actions, relay_pass.held

@@ -10,7 +10,7 @@ from arena.needs import Needs
 from matches.models import Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
-from matches.store.plugin_files import has_file
+from matches.store.plugin_files import Files, has_files
 
 # One in play and two waiting: no node runs dry while reports are under way.
 ORDERS_PER_NODE = 3
@@ -59,9 +59,9 @@ class PlayNode:
         """Return the key that nodes are sorted by: the least work per slot comes first."""
         return (self.work_s / self.slots, self.n_orders, self.name)
 
-    def can_play(self, needs: Needs, game: str) -> bool:
-        """Say whether it has what the players of a match of this game need."""
-        return needs.are_met_by(self.capabilities) and has_file(self.plugins, game)
+    def can_play(self, needs: Needs, files: Files) -> bool:
+        """Say whether it has what the players of a match with these plug-in files need."""
+        return needs.are_met_by(self.capabilities) and has_files(self.plugins, files)
 
     def add_waiting(
         self, tournament: int, n_matches: int, mean_s: float | None, *, order: tuple[int, UUID]

@@ -24,7 +24,7 @@ from matches.models import (
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.match_needs import list_pending_needs
-from matches.store.plugin_files import describe_missing_file, has_file
+from matches.store.plugin_files import describe_missing_files, has_files, list_files
 
 SHORTEST_HASH = 6
 """A hash may be given by its beginning, of so many digits at least."""
@@ -165,11 +165,11 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
 
 def _describe_missing_node(needs: Needs, tournament: Tournament, *, now: datetime) -> str:
     """Return what node must be there to play these; empty where one is."""
-    game = tournament.leaderboard.game
+    files = list_files(tournament)
     capable = [n for n in list_alive_workers(now=now) if needs.are_met_by(n.capabilities)]
-    if any(has_file(node.plugins, game) for node in capable):
+    if any(has_files(node.plugins, files) for node in capable):
         return ""
-    return describe_missing_file(capable, game) if capable else needs.node
+    return describe_missing_files(capable, files) if capable else needs.node
 
 
 def describe_missing_for_check(*, now: datetime) -> str:

@@ -83,9 +83,33 @@ def test_orders_that_wait_do_not_move_to_a_node_with_another_file(
     assert _send(broker, "a", "b") == ["a"]
 
 
+def test_a_node_without_the_file_of_a_policy_gets_no_match_of_it(
+    broker: Redis, tournament: Tournament
+) -> None:
+    own = _own_files()
+    make.alive(node="a", plugins={**own, "policies/centre": OTHER})
+    assert _send(broker, "a") == []
+    (missing,) = explain.of_tournament(tournament, now=make.NOW).waits_for
+    here = own["policies/centre"][:12]
+    assert missing.startswith(
+        f"a play node with the file policies/centre as it is here ({here}): a has {OTHER[:12]} ("
+    )
+    assert selectors.describe_missing(tournament, now=make.NOW) == missing
+    make.alive(node="b", plugins={**own, "policies/other": OTHER})
+    assert set(_send(broker, "a", "b")) == {"b"}
+
+
+def test_a_policy_that_does_not_take_part_is_asked_of_nobody(
+    folder: PluginFolder, broker: Redis
+) -> None:
+    make.planned(40, agents=["random", "greedy"], game="connect_four", board="shipped")
+    make.alive(node="a", plugins={})
+    assert set(_send(broker, "a")) == {"a"}
+
+
 def test_it_is_said_which_node_has_which_file(broker: Redis, tournament: Tournament) -> None:
     make.alive(node="a", plugins={**_own_files(), "games/nim": OTHER})
-    make.alive(node="b", plugins={})
+    make.alive(node="b", plugins={"policies/centre": _own_files()["policies/centre"]})
     own = _own_files()["games/nim"][:12]
     (missing,) = explain.of_tournament(tournament, now=make.NOW).waits_for
     assert missing.startswith(
@@ -101,7 +125,7 @@ def test_it_is_said_which_node_has_which_file(broker: Redis, tournament: Tournam
     others = f"a has {OTHER[:12]}, b has none"
     assert table["rows"] == [{"tone": "bad", "cells": ["games/nim", own, others]}]
     idle = explain.of_worker(Worker.objects.get(node="b"), now=make.NOW)
-    assert idle.waits_for[0].endswith("those pending need the plug-in file of nim as it is here")
+    assert idle.waits_for[0].endswith("those pending need games/nim as here")
     assert idle.notes[0].startswith(f"no match of nim: here games/nim is {own}, b has none (copy")
 
 

@@ -7,6 +7,7 @@ from matches.models import Order, Tournament
 from matches.operations.explanations.presence import Presence
 from matches.store.formats import format_count, format_span
 from matches.store.match_needs import list_pending_needs
+from matches.store.plugin_files import list_files
 
 MAX_NAMED = 3
 """Tournaments that are named; of more it is said that there are more."""
@@ -14,8 +15,8 @@ MAX_NAMED = 3
 
 def list_busy_nodes(tournament: Tournament, there: Presence) -> list[str]:
     """Return what keeps its pending matches waiting while no node has room and none plays it."""
-    pending, game = list_pending_needs(tournament.pk), tournament.leaderboard.game
-    able = [worker for needs in pending for worker in there.list_able(needs, game)]
+    pending, files = list_pending_needs(tournament.pk), list_files(tournament)
+    able = [worker for needs in pending for worker in there.list_able(needs, files)]
     queues = {play_queue(worker.node) for worker in able}
     playing: defaultdict[int, set[str]] = defaultdict(set)
     # By queue and not by node: an order that no node has taken yet fills its queue, too.

@@ -21,6 +21,7 @@ from matches.operations.explanations.presence import Presence, list_held, read_p
 from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.store.explanation import Explanation, Finding
 from matches.store.formats import age_s, format_ago, format_count, format_since
+from matches.store.plugin_files import list_files
 
 MAX_COUNTED = 1_000
 """Matches before this one are counted up to here: nobody needs to know more exactly."""
@@ -78,7 +79,7 @@ def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -
     tournament, needs = match.tournament, Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
     there = read_presence(now=now)
-    waits_for = [*there.list_missing_control(), *there.list_missing(needs, match.leaderboard.game)]
+    waits_for = [*there.list_missing_control(), *there.list_missing(needs, list_files(tournament))]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
     waits_for += list_held(Agent.objects.filter(pk__in=match.agent_ids))
@@ -109,7 +110,7 @@ def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Findin
         + format_since(order.created_at, now=now),
         waits_for=there.list_missing_control()
         + (
-            there.list_missing(Needs(match.needs), match.leaderboard.game)
+            there.list_missing(Needs(match.needs), list_files(match.tournament))
             or [_describe_node(order, there)]
         ),
         next="its node takes the order; while another idles or if this one is lost, another does",

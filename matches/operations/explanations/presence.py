@@ -11,7 +11,7 @@ from matches.models import Agent, Checkpoint, Worker
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count, format_since, format_span
-from matches.store.plugin_files import describe_missing_file, has_file
+from matches.store.plugin_files import Files, describe_missing_files, has_files
 
 MAX_NAMED = 3
 """Agents in quarantine that are named; of more it is said that there are more."""
@@ -32,20 +32,20 @@ class Presence:
     """Of the recorder that is the furthest behind."""
     now: datetime
 
-    def list_able(self, needs: Needs, game: str) -> list[Worker]:
+    def list_able(self, needs: Needs, files: Files) -> list[Worker]:
         """Return the nodes that are alive, can play this and are not in quarantine."""
-        return [w for w in self._list_capable(needs) if has_file(w.plugins, game)]
+        return [w for w in self._list_capable(needs) if has_files(w.plugins, files)]
 
     def _list_capable(self, needs: Needs) -> list[Worker]:
         free = [worker for worker in self.workers if worker.quarantined_at is None]
         return [worker for worker in free if needs.are_met_by(worker.capabilities)]
 
-    def list_missing(self, needs: Needs, game: str) -> list[str]:
-        """Return what must be started before matches of a game with these needs can be played."""
+    def list_missing(self, needs: Needs, files: Files) -> list[str]:
+        """Return what must be started before matches with these needs and files can be played."""
         missing = []
         capable = self._list_capable(needs)
-        if capable and not self.list_able(needs, game):
-            missing.append(describe_missing_file(capable, game))
+        if capable and not self.list_able(needs, files):
+            missing.append(describe_missing_files(capable, files))
         if not capable:
             held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
             only = f" but {', '.join(held)}, in quarantine" if held else ""

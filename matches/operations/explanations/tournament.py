@@ -16,6 +16,7 @@ from matches.store import selectors
 from matches.store.explanation import Explanation, Finding
 from matches.store.formats import age_s, format_ago, format_since
 from matches.store.match_needs import list_pending_needs
+from matches.store.plugin_files import list_files
 
 MAX_NAMED = 3
 """Checkpoints that are named; the others are counted."""
@@ -89,10 +90,8 @@ def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
 def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     there = read_presence(now=now)
     n_in_flight = _count_in_flight(tournament)
-    waiting = list_pending_needs(tournament.pk)
-    missing = dict.fromkeys(
-        text for needs in waiting for text in there.list_missing(needs, tournament.leaderboard.game)
-    )
+    waiting, files = list_pending_needs(tournament.pk), list_files(tournament)
+    missing = dict.fromkeys(text for n in waiting for text in there.list_missing(n, files))
     # A pace of before says nothing of the end where nothing is played.
     end = None if missing and not n_in_flight else _forecast_end(tournament, now)
     return Finding(

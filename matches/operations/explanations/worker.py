@@ -12,7 +12,7 @@ from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import RELEASE, Explanation
 from matches.store.formats import age_s, format_ago
 from matches.store.match_needs import read_pending_needs
-from matches.store.plugin_files import list_other_files
+from matches.store.plugin_files import Files, list_files, list_lacking, list_other_files
 
 MAX_TOURNAMENTS = 20
 """Tournaments whose pending matches are looked for."""
@@ -96,18 +96,19 @@ def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
     return there.list_missing_control() or [_describe_missing_work(worker, there)]
 
 
-def _describe_lack(worker: Worker, needs: Needs, game: str) -> str:
+def _describe_lack(worker: Worker, needs: Needs, files: Files) -> str:
     if needs.are_met_by(worker.capabilities):
-        return f"the plug-in file of {game} as it is here"
+        lacking = " and ".join(file for file, _ in list_lacking(worker.plugins, files))
+        return f"{lacking} as here"
     return " and ".join(sorted(needs.capabilities))
 
 
 def _describe_missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
-    active = Tournament.objects.filter(state__in=Tournament.PLAYING).order_by("pk")
-    games = dict(active.values_list("pk", "leaderboard__game")[:MAX_TOURNAMENTS])
-    pending = read_pending_needs(games).items()
-    waiting = sorted({(needs, games[pk]) for pk, kinds in pending for needs in kinds})
+    playing = Tournament.objects.filter(state__in=Tournament.PLAYING).select_related("leaderboard")
+    files = {one.pk: list_files(one) for one in playing.order_by("pk")[:MAX_TOURNAMENTS]}
+    pending = read_pending_needs(files).items()
+    waiting = sorted({(needs, files[pk]) for pk, kinds in pending for needs in kinds})
     able = [one for one in waiting if worker in there.list_able(*one)]
     if not waiting:
         return "matches: none is pending in a tournament that runs"

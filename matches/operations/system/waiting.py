@@ -18,6 +18,7 @@ from matches.operations.system.sample import UnderWay
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count
 from matches.store.match_needs import read_pending_needs
+from matches.store.plugin_files import list_files
 
 MAX_LISTED = 20
 MAX_PAUSED = 5
@@ -119,8 +120,8 @@ def _describe_wait(
     if tournament.pk in checking:
         missing = "".join(f": {text}" for text in there.list_missing_gpu())
         return f"{MISSING}the check of its checkpoints{missing}"
-    game = tournament.leaderboard.game
-    missing_by_needs = [there.list_missing(needs, game) for needs in pending]
+    files = list_files(tournament)
+    missing_by_needs = [there.list_missing(needs, files) for needs in pending]
     # What can play some of its matches keeps it going.
     if pending and all(missing_by_needs):
         texts = dict.fromkeys(text for missing in missing_by_needs for text in missing)
@@ -129,7 +130,7 @@ def _describe_wait(
         # Sent, and not begun: what others play from the same queues is before it.
         waits = tournament.pk not in held.playing
         return _describe_queue(own, there, held.playing, names) if waits else ""
-    able = {worker for needs in pending for worker in there.list_able(needs, game)}
+    able = {worker for needs in pending for worker in there.list_able(needs, files)}
     queues = {play_queue(worker.node) for worker in able}
     return _describe_queue(queues, there, held.queues, names) if pending else ""
 
