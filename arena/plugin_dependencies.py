@@ -22,7 +22,9 @@ _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(?:^#(?:| .*)$\s)+)^# ///$
 
 def require_dependencies(source: bytes) -> None:
     """Raise CatalogError unless all is here that the code declares; without a block all is."""
-    declared = _read_block(source.decode(errors="replace").replace("\r\n", "\n"))
+    # Some editors begin a file with a mark of its encoding, which Python passes over, too.
+    text = source.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    declared = _read_block(text)
     _require_python(declared.get("requires-python", ""))
     missing = list(_list_missing(declared.get("dependencies", [])))
     if missing:
@@ -49,7 +51,9 @@ def _split(blocks: list[str]) -> list[str]:
 
 def _require_python(needed: object) -> None:
     try:
-        is_met = SpecifierSet(str(needed)).contains(python_version(), prereleases=True)
+        # A Python built between two releases calls itself 3.13.0+, which is no version to compare.
+        here = python_version().rstrip("+")
+        is_met = SpecifierSet(str(needed)).contains(here, prereleases=True)
     except InvalidSpecifier as error:
         raise CatalogError(f"requires-python must be such as >=3.11, got {needed!r}") from error
     if not is_met:

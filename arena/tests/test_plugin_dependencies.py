@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena import catalogs
+from arena import catalogs, plugin_dependencies
 from arena.errors import CatalogError
 from arena.games import registry as games
 from arena.plugin_dependencies import require_dependencies
@@ -51,6 +51,18 @@ def test_what_is_here_is_enough(source: bytes) -> None:
 def test_what_lacks_or_is_wrong_is_named(lines: list[str], problem: str) -> None:
     with pytest.raises(CatalogError, match=problem):
         require_dependencies(declare(*lines))
+
+
+def test_a_mark_of_the_encoding_hides_nothing() -> None:
+    with pytest.raises(CatalogError, match="no-such-thing"):
+        require_dependencies(b"\xef\xbb\xbf" + declare('dependencies = ["no-such-thing"]'))
+
+
+def test_a_python_between_two_releases_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_dependencies, "python_version", lambda: "3.13.0+")
+    require_dependencies(declare('requires-python = ">=3.11"'))
+    with pytest.raises(CatalogError, match=r"needs Python >=3.14, and this is 3\.13\.0\+"):
+        require_dependencies(declare('requires-python = ">=3.14"'))
 
 
 def test_two_blocks_are_refused() -> None:
