@@ -15,7 +15,15 @@ from celery.app import app_or_default
 
 from arena.catalogs import hash_plugin_files
 from arena.machine import measure_load
-from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, PLAYED_PLUGINS, Alive, MatchOrder
+from arena.messages import (
+    ORDERS,
+    ORDERS_WITH_ACTIONS,
+    PLAYED_PLUGINS,
+    REPORTS_QUEUE,
+    Alive,
+    Ending,
+    MatchOrder,
+)
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
 from workers.orphans import adopt_orphans
@@ -49,7 +57,7 @@ class Node:
     ) -> None:
         self._own, self._incarnation, self._place, self._clock = own, incarnation, place, clock
         self._versions = installed_versions()
-        # Once, as players load them now: an edited file is played after the next start.
+        # Once: an edited file is played after the next start.
         self._plugins = hash_plugin_files(PLAYED_PLUGINS)
         self._orders: list[str] = []
         self._paces: dict[bytes, PaceEstimate] = {}
@@ -125,7 +133,24 @@ class Node:
             scheduler.play_order()
         finally:
             self._orders.remove(order.order)
+        if reports.endings.get(Ending.FAILED.value):
+            self._forget_edited_plugins()
         return reports.endings
+
+    def _forget_edited_plugins(self) -> None:
+        """Report no more what was edited since the start, so that no match of it is sent here.
+
+        A player that loads it now refuses what control asks for, until all start again.
+        """
+        present = hash_plugin_files(PLAYED_PLUGINS) if self._plugins else {}
+        kept = {file: own for file, own in self._plugins.items() if present.get(file) == own}
+        if edited := sorted(self._plugins.keys() - kept):
+            log.warning("not played before the next start, as they changed: %s", ", ".join(edited))
+            self._plugins = kept
+            # At once: this node has nothing to do, so that the next order would be for it.
+            self._outbox.post_report(
+                self.sign_of_life(), queue=REPORTS_QUEUE, keep_s=self._own.alive_s
+            )
 
     def _recall_pace(self, order: MatchOrder) -> PaceEstimate:
         """Return what is known of how long matches of this game and these parameters take."""

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from celery import Celery
 from celery.worker import state
 
+from arena import catalogs
 from arena.messages import AgentOrder, Alive, Ending, Report, Results, to_wire
 from workers import celery, node, tasks
 from workers.errors import PublishError
@@ -51,6 +53,29 @@ def test_a_node_plays_an_order_between_two_signs_of_life(usual_signals: None) ->
     results = [report for report in reports if isinstance(report, Results)]
     assert sum(len(report.results) for report in results) == 40
     assert {row.ending for report in results for row in report.results} == {Ending.DONE}
+
+
+def test_a_plugin_that_was_edited_is_reported_no_more_once_a_match_failed(
+    usual_signals: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("games/my_game.py", "games/my_other.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("from arena.games.catalog.skill_game import GAME\n")
+    monkeypatch.setenv(catalogs.PLUGINS, str(tmp_path))
+    published: list[Report] = []
+    this_node = Node(
+        OWN, incarnation="first", publish=lambda report, queue: published.append(report)
+    )
+    this_node.open()
+    own = catalogs.hash_plugin_files(["games"])["games/my_game"]
+    # Players load it with their first order of it.
+    (tmp_path / "games/my_game.py").write_text("from arena.games.catalog.hex import GAME\n")
+    order = make_order(20, game="skill_game", agents=LEVELS)
+    ended = this_node.play_order(msgspec.structs.replace(order, game="my_game", game_version=own))
+    this_node.close()
+    assert ended == {Ending.FAILED: 20}
+    reported = [sorted(report.plugins or ()) for report in published if isinstance(report, Alive)]
+    assert (reported[0], reported[-1]) == (["games/my_game", "games/my_other"], ["games/my_other"])
 
 
 def test_a_node_names_the_order_that_it_has_in_hand() -> None:
