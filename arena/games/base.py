@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from arena import teams as sides
 from arena.errors import InvalidReturnsError, UnsupportedGameError
 from arena.games.observations import Parts, check_parts
+from arena.machine import SPOT
 from arena.needs import CPU, refuse_capability
 from arena.parameters import Parameter, Value
 from arena.teams import NO_TEAMS, Teams
@@ -68,7 +69,11 @@ class GameSpec:
                 f"{self.id}: opening_plies must be 0 where is_replayable is False, "
                 f"is {self.opening_plies}"
             )
-        if refusal := refuse_capability(self.capability):
+        refusal = refuse_capability(self.capability)
+        if self.capability == SPOT:
+            # A node drops it where its operator gives it: no match would ever be sent.
+            refusal = "what a node has, and spot is a label of its machine"
+        if refusal:
             raise UnsupportedGameError(
                 f"{self.id}: capability is {self.capability!r:.80}: must be {refusal}"
             )

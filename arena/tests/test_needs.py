@@ -67,3 +67,8 @@ def test_what_no_node_can_have_is_refused_by_name(name: str) -> None:
     assert refuse_capability(name)
     with pytest.raises(UnsupportedGameError, match=r"tic_tac_toe: capability is .*must be "):
         replace(games.get("tic_tac_toe").spec, capability=name)
+
+
+def test_a_game_cannot_name_what_nodes_drop() -> None:
+    with pytest.raises(UnsupportedGameError, match="must be what a node has, and spot is a label"):
+        replace(games.get("tic_tac_toe").spec, capability="spot")
