@@ -15,6 +15,7 @@ from matches.campaigns import judging, watching
 from matches.campaigns.watching import Watch
 from matches.errors import BadInputError
 from matches.ledger import planning, recording
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Match, Tournament
 from matches.ratings import rater
 from matches.tests import boards, factories, operating
@@ -167,7 +168,7 @@ def _walk(row: MatchOrderRow) -> ResultRow:
 def test_a_run_of_a_game_of_one_seat_is_watched(
     broker: Redis, margin_score: float | None, level: int, is_alarm: bool
 ) -> None:
-    factories.open_leaderboard("walks", game="dice_walk")
+    open_leaderboard("walks", game="dice_walk")
     watch = Watch(
         "walker",
         game="dice_walk",
