@@ -1,5 +1,6 @@
 """Files of results: what is read of each form, and how a wrong cell is named."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -187,3 +188,12 @@ def test_games_of_pgn_are_read_by_their_tags(tmp_path: Path) -> None:
 def test_a_tag_that_a_game_lacks_is_named_by_the_line_where_it_begins(tmp_path: Path) -> None:
     with pytest.raises(BadRowsError, match="line 9, column 'Event', value ''"):
         _read(tmp_path, PGN.encode(), "games.pgn", {"key": "Event"})
+
+
+def test_a_head_of_many_columns_is_read_once(tmp_path: Path) -> None:
+    names = b",".join(b"c%d" % number for number in range(40_000))
+    begun = time.process_time()
+    with pytest.raises(BadInputError, match="no column 'first'"):
+        _read(tmp_path, names + b"\n")
+    # Each name compared with each other one took a minute.
+    assert time.process_time() - begun < 2

@@ -1,5 +1,6 @@
 """Which columns of a file hold what, and how a result is spelled in them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -46,9 +47,9 @@ def choose_columns(there: Sequence[str], mapped: Mapping[str, str]) -> Columns:
         if part not in PARTS:
             names = ", ".join(PARTS)
             raise BadInputError("columns", f"{part!r} is no part of a row: choose of {names}")
-    twice = sorted({name for name in there if there.count(name) > 1})
-    if twice:
-        raise BadInputError("file", f"line 1, column {twice[0]!r}: it is there twice")
+    twice = min((name for name, times in Counter(there).items() if times > 1), default=None)
+    if twice is not None:
+        raise BadInputError("file", f"line 1, column {twice!r}: it is there twice")
     return Columns(*(_choose_column(part, there, mapped.get(part, "")) for part in PARTS))
 
 
