@@ -197,3 +197,45 @@ def test_a_head_of_many_columns_is_read_once(tmp_path: Path) -> None:
         _read(tmp_path, names + b"\n")
     # Each name compared with each other one took a minute.
     assert time.process_time() - begun < 2
+
+
+def test_tags_side_by_side_or_indented_are_read(tmp_path: Path) -> None:
+    side_by_side = b'[White "Ada"] [Black "Bob"]  [Result "1-0"]\r\n\r\n1-0\r\n\r\n'
+    indented = b' [White "Cyd"]\n\t[Black "a \\"]b\\" [c"]\n [Result "0-1"]\n\n0-1\n'
+    sheet = _read(tmp_path, side_by_side + indented, "games.pgn")
+    assert _list_rows(sheet) == [("Ada", "Bob", FIRST_WINS), ("Cyd", 'a "]b" [c', SECOND_WINS)]
+    assert list(sheet.lines) == [1, 5]
+
+
+def test_games_that_nothing_parts_are_refused_rather_than_lost(tmp_path: Path) -> None:
+    tags = b'[White "Ada"]\n[Black "Bob"]\n[Result "1-0"]\n'
+    with pytest.raises(BadRowsError, match="line 1, tag 'Black' is there twice"):
+        _read(tmp_path, tags * 2, "games.pgn")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pa.Array.from_buffers(
+            pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")]
+        ),
+        pa.array([b"\xff\xfe"]),
+        pa.array([2**62], pa.timestamp("ns")),
+        pa.array([2**30], pa.date32()),
+        pa.array([1], pa.timestamp("us", tz="No/Where")),
+    ],
+)
+def test_values_of_parquet_that_are_no_texts_are_refused(
+    tmp_path: Path, names: "pa.Array[object]"
+) -> None:
+    path = tmp_path / "games.parquet"
+    pq.write_table(pa.table({"first": names, "second": ["b"], "result": [1]}), path)
+    with pytest.raises(BadInputError, match="after row 0 it cannot be read"):
+        read_sheet(open_results(path, name=path.name, form="", mapped={}))
+
+
+def test_texts_of_parquet_may_be_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "games.parquet"
+    pq.write_table(pa.table({"first": [b"ada"], "second": ["bob"], "result": [b"1-0"]}), path)
+    sheet = read_sheet(open_results(path, name=path.name, form="", mapped={}))
+    assert _list_rows(sheet) == [("ada", "bob", FIRST_WINS)]

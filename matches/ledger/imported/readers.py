@@ -2,7 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,7 +17,12 @@ from matches.ledger.imported.columns import CSV, FORMS, PARQUET, PGN, Columns, c
 _DELIMITERS: Final = (",", ";", "\t")
 _MAX_LINE: Final = 2**20
 _ROWS_AT_ONCE: Final = 20_000
-_TAG: Final = re.compile(r'\[([A-Za-z0-9_]+)\s+"((?:[^"\\]|\\.)*)"\]\s*$')
+# What pyarrow raises for broken pages, texts that are no UTF-8, dates that Python has not, and
+# time zones that nobody knows.
+_UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError)
+_TAG: Final = re.compile(r'\[([A-Za-z0-9_]+)\s+"((?:[^"\\]|\\.)*)"\]\s*')
+# Of a line that holds nothing else: some programs write several side by side, or indent them.
+_TAGS: Final = re.compile(rf"\s*(?:{_TAG.pattern})+$")
 
 
 class RawRow(NamedTuple):
@@ -126,12 +132,14 @@ def _read_parquet(file: pq.ParquetFile, columns: Columns) -> Iterator[RawRow]:
             for number, cells in enumerate(zip(*texts, strict=True), n_before + 1):
                 yield RawRow(number, *cells)
             n_before += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except _UNREADABLE as error:
         raise BadInputError("file", f"after row {n_before} it cannot be read: {error}") from error
 
 
 def _read_texts(column: "pa.Array[Any]") -> list[str]:
     """Return the values of a column as a CSV file would have them."""
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        column = column.cast(pa.large_string())  # texts of programs that do not say so
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
@@ -144,23 +152,28 @@ def _open_pgn(path: Path, mapped: Mapping[str, str]) -> Opened:
 
 def _read_pgn(path: Path, columns: Columns) -> Iterator[RawRow]:
     """Yield the games by their tags; moves are passed over."""
-    tags: dict[str, str] = {}
+    tags: list[tuple[str, str]] = []
     begins, is_in_tags = 0, False
     for number, line in enumerate(_read_lines(path), 1):
-        tag = _TAG.match(line) if line.startswith("[") else None
-        if tag is None:
+        if "[" not in line or not _TAGS.match(line):
             is_in_tags = False
             continue
         if not is_in_tags and tags:
             yield _make_pgn_row(begins, tags, columns)
-            tags = {}
+            tags = []
         if not tags:
             begins = number
         is_in_tags = True
-        tags[tag[1]] = re.sub(r"\\(.)", r"\1", tag[2])
+        tags += _TAG.findall(line)
     if tags:
         yield _make_pgn_row(begins, tags, columns)
 
 
-def _make_pgn_row(line: int, tags: Mapping[str, str], columns: Columns) -> RawRow:
-    return RawRow(line, *(tags.get(name, "") if name else "" for name in columns))
+def _make_pgn_row(line: int, tags: Sequence[tuple[str, str]], columns: Columns) -> RawRow:
+    texts = {name: re.sub(r"\\(.)", r"\1", text) for name, text in tags}
+    twice = {name for name, times in Counter(name for name, _ in tags).items() if times > 1}
+    if named_twice := sorted(twice.intersection(columns)):
+        # Two games without anything in between: of the first one nothing would be left.
+        problem = f"tag {named_twice[0]!r} is there twice: an empty line ends the tags of a game"
+        return RawRow(line, "", "", "", "", problem)
+    return RawRow(line, *(texts.get(name, "") if name else "" for name in columns))
