@@ -337,3 +337,28 @@ def test_a_leaderboard_that_takes_no_results_of_two_is_named(
 ) -> None:
     with pytest.raises(BadInputError, match=words):
         _import(Leaderboard.objects.create(name="odd", game=game), write())
+
+
+KEYED = ("first", "second", "result", "key")
+
+
+def test_keys_that_another_import_brought_meanwhile_do_not_leave_it_open(
+    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "SLICE", 2)
+    rows = [("ada", "bob", "1-0", f"g{number}") for number in range(6)]
+    path, other = write(rows, KEYED), write(rows[4:5], KEYED, "other.csv")
+    write_slice, n_calls = writing._write_slice, iter(range(9))
+
+    def come_between(*arguments: Any, **options: Any) -> None:
+        if next(n_calls) == 1:
+            _import(board, other)
+        write_slice(*arguments, **options)
+
+    monkeypatch.setattr(writing, "_write_slice", come_between)
+    with pytest.raises(ConflictError, match="send it again"):
+        _import(board, path)
+    batch, n_new = _import(board, path)
+    assert (n_new, batch.n_known, batch.state, Match.objects.count()) == (1, 1, "imported", 6)
+    tournament = Tournament.objects.get(pk=batch.tournament_id)
+    assert (tournament.state, tournament.n_matches, tournament.n_done) == ("done", 5, 5)

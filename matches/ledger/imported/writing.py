@@ -47,12 +47,23 @@ def write_rows(
         except IntegrityError as error:
             detail = "some of its keys were imported meanwhile: send it again"
             raise ConflictError(f"{batch.file_name}: {detail}") from error
-    finish_if_closed([batch.tournament_id], now=now)
-    batch.finished_at = now
-    batch.save(update_fields=("finished_at",))
+    _finish_batch(batch, now=now)
     # Not with each slice: all of them would be fitted one after the other.
     dispatch.wake_rater()
     return len(rows)
+
+
+@transaction.atomic
+def _finish_batch(batch: ImportBatch, *, now: datetime) -> None:
+    """End the tournament with the rows that were written."""
+    n_written = batch.tournament.n_planned
+    # Fewer than when it began, where another import has brought some of its keys meanwhile.
+    unchanged = Tournament.objects.filter(pk=batch.tournament_id, n_planned=n_written)
+    unchanged.filter(state=Tournament.State.RUNNING).update(n_matches=n_written)
+    finish_if_closed([batch.tournament_id], now=now)
+    batch.n_known = batch.n_rows - n_written
+    batch.finished_at = now
+    batch.save(update_fields=("n_known", "finished_at"))
 
 
 @transaction.atomic
