@@ -362,3 +362,39 @@ def test_keys_that_another_import_brought_meanwhile_do_not_leave_it_open(
     assert (n_new, batch.n_known, batch.state, Match.objects.count()) == (1, 1, "imported", 6)
     tournament = Tournament.objects.get(pk=batch.tournament_id)
     assert (tournament.state, tournament.n_matches, tournament.n_done) == ("done", 5, 5)
+
+
+def test_nothing_is_imported_while_a_struck_file_still_counts_in_part(
+    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(striking, "SLICE", 2)
+    path, strike_slice, n_calls = write(), striking._strike_slice, iter(range(9))
+    batch, _ = _import(board, path)
+
+    def lose_the_second(*arguments: Any, **options: Any) -> int:
+        if next(n_calls) == 1:
+            raise RuntimeError("killed")
+        return strike_slice(*arguments, **options)
+
+    monkeypatch.setattr(striking, "_strike_slice", lose_the_second)
+    with pytest.raises(RuntimeError, match="killed"):
+        _strike(batch)
+    with pytest.raises(ConflictError, match="1 of its results still count: strike it again"):
+        _import(board, path)
+    assert _strike(batch) == 1
+    assert _import(board, path).n_new == 3
+
+
+def test_a_file_whose_known_rows_were_struck_since_is_not_called_imported(
+    board: Leaderboard, write: Any
+) -> None:
+    rows = [(*row, f"g{number}") for number, row in enumerate(ROWS)]
+    shorter, _ = _import(board, write(rows[:2], KEYED))
+    path = write(rows, KEYED, "longer.csv")
+    longer, _ = _import(board, path)
+    assert _import(board, path).n_new == 0
+    _strike(shorter)
+    with pytest.raises(ConflictError, match="2 of its rows were known by an import that is struck"):
+        _import(board, path)
+    _strike(longer)
+    assert _import(board, path).n_new == 3

@@ -87,13 +87,14 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     call imports the same.
     """
     _check_board(board)
+    _refuse_while_striking(board)
     if sent.path.stat().st_size > MAX_BYTES:
         raise BadInputError("file", f"it has more than {MAX_BYTES:,} bytes: split it")
     sha256 = hash_file(sent.path)
     before = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
     if before is not None:
         _check_columns(before, sent)
-        if before.finished_at is not None:
+        if before.finished_at is not None and not before.n_known:
             return Imported(before, 0)
     columns = sent.columns if before is None else before.columns
     opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
@@ -101,6 +102,9 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     if is_seated_second(board, opened.columns.first):
         sheet.change_seats()
     checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
+    if before is not None and before.finished_at is not None:
+        _refuse_lost_rows(before, checked)
+        return Imported(before, 0)
     if before is None and len(checked.known) == len(sheet):
         return Imported(_find_batch_of(board, sheet), 0)
     try:
@@ -113,6 +117,23 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     start = 0 if sheet.keys else batch.tournament.n_planned
     rows = [row for row in range(start, len(sheet)) if row not in checked.known]
     return Imported(batch, write_rows(batch, sheet, ids, rows, now=now))
+
+
+def _refuse_while_striking(board: Leaderboard) -> None:
+    """Raise ConflictError while results of a struck import still count: they would count twice."""
+    struck = ImportBatch.objects.filter(leaderboard=board, struck_at__isnull=False)
+    half = struck.filter(tournament__n_done__gt=0).first()
+    if half is not None:
+        detail = f"{half.tournament.n_done:,} of its results still count"
+        raise ConflictError(f"{half} is being struck, {detail}: strike it again, or wait")
+
+
+def _refuse_lost_rows(batch: ImportBatch, checked: Checked) -> None:
+    """Raise ConflictError where rows of a batch went with another one, which is struck."""
+    n_lost = len(checked.sheet) - len(checked.known)
+    if n_lost:
+        detail = f"{n_lost:,} of its rows were known by an import that is struck since"
+        raise ConflictError(f"{batch}: {detail}: strike it, too, and send the file again")
 
 
 def _check_columns(batch: ImportBatch, sent: Sent) -> None:
