@@ -32,6 +32,11 @@ def validate_text(value: Any) -> None:
         raise serializers.ValidationError("NUL characters are not allowed.")
 
 
+def check_unicode(value: Any) -> None:
+    """Raise UnicodeEncodeError for half a surrogate: JSON is read with it, and stored by nobody."""
+    json.dumps(value, ensure_ascii=False).encode()
+
+
 class BoardField(serializers.SlugRelatedField[Leaderboard]):
     """A leaderboard by its name; a refusal says which one may be meant and how to open one."""
 
@@ -58,6 +63,17 @@ class AnyJson(serializers.JSONField):
     def __init__(self, **options: Any) -> None:
         """Take what can be stored."""
         super().__init__(validators=[validate_text], **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the value, also of the text that a form has. Raises ValidationError."""
+        try:
+            value = super().to_internal_value(data)
+            check_unicode(value)
+        except RecursionError as error:
+            raise serializers.ValidationError("nested too deeply") from error
+        except UnicodeEncodeError as error:
+            raise serializers.ValidationError(f"no valid Unicode: {error.reason}") from error
+        return value
 
 
 class AgentNameSerializer(serializers.ModelSerializer[Agent]):
@@ -91,8 +107,7 @@ class JsonParser(JSONParser):
         """Return the value. Raises ParseError."""
         try:
             value = super().parse(stream, media_type, parser_context)
-            # Written once more: half a surrogate is read without complaint, and stored by nobody.
-            json.dumps(value, ensure_ascii=False).encode()
+            check_unicode(value)
         except RecursionError as error:
             raise ParseError("JSON parse error - nested too deeply") from error
         except UnicodeEncodeError as error:

@@ -61,3 +61,10 @@ def test_an_import_is_struck_for_a_reason(admin_client: Client) -> None:
     assert admin_client.post(address, {}, "application/json").status_code == 400
     struck = admin_client.post(address, {"reason": "wrong"}, "application/json").json()
     assert (struck["n_struck"], struck["state"]) == (2, "struck")
+
+
+@pytest.mark.parametrize("columns", ["[" * 100_000, '{"first": ' * 50_000, '{"first": "\\ud800"}'])
+def test_columns_that_are_no_sound_json_are_refused(admin_client: Client, columns: str) -> None:
+    response = _send(admin_client, columns=columns)
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["field"] == "columns"
