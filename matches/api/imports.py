@@ -15,10 +15,14 @@ from matches.api.base import ID, Endpoints, read_body
 from matches.api.fields import AnyJson, BoardField, JsonParser
 from matches.api.operating import ReasonSerializer, read_actor, read_reason
 from matches.api.pagination import NewestFirst
+from matches.errors import ForbiddenError
 from matches.ledger.imported import importing, striking
 from matches.ledger.imported.columns import FORMS, PARTS
 from matches.ledger.imported.importing import Sent
 from matches.models import ImportBatch, Leaderboard
+
+ADDS_AGENTS = "matches.add_agent"
+"""The right to add agents, by this call as by their own."""
 
 
 class ImportSerializer(serializers.ModelSerializer[ImportBatch]):
@@ -108,6 +112,9 @@ class ImportView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Imp
     def create(self, request: Request) -> Response:
         """Put the results of a file on a leaderboard; the same file again changes nothing."""
         values = read_body(NewImportSerializer, request)
+        if values["adds_agents"] and not request.user.has_perm(ADDS_AGENTS):
+            name = request.user.get_username()
+            raise ForbiddenError(f"{name} lacks the right {ADDS_AGENTS!r}: adds_agents needs it")
         upload: TemporaryUploadedFile = values["file"]
         sent = Sent(
             path=Path(upload.temporary_file_path()),

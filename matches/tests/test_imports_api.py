@@ -6,8 +6,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from matches.artifacts.agents import register_agent
 from matches.ledger.tournaments import open_leaderboard
-from matches.models import Agent, ImportBatch, Match
+from matches.models import Agent, ImportBatch, Match, Scope
+from matches.tests import callers
 
 pytestmark = pytest.mark.django_db
 API = "/api/v1/imports/"
@@ -68,3 +70,13 @@ def test_columns_that_are_no_sound_json_are_refused(admin_client: Client, column
     response = _send(admin_client, columns=columns)
     assert response.status_code == 400
     assert response.json()["errors"][0]["field"] == "columns"
+
+
+def test_who_may_add_no_agent_adds_none_by_an_import(db: None) -> None:
+    operator = callers.with_token(callers.token("operator", [Scope.OPERATE]))
+    response = _send(operator)
+    assert response.status_code == 403
+    assert "lacks the right 'matches.add_agent'" in response.json()["detail"]
+    for name in ("ada", "bob"):
+        register_agent(name, game="connect_four", policy="random")
+    assert _send(operator, adds_agents="false").json()["n_new"] == 2
