@@ -22,6 +22,8 @@ TYPES: Final = {CSV: "text/csv; charset=utf-8", PARQUET: "application/vnd.apache
 SIGNS: Final = ("=", "+", "-", "@")
 WIDE_SIGNS: Final = tuple(chr(ord(sign) + 0xFEE0) for sign in SIGNS)
 FORMULA: Final = (*SIGNS, *WIDE_SIGNS, "\t", "\r", "\n")
+GUARDED: Final = tuple(f"'{sign}" for sign in FORMULA)
+"""How such a text begins in CSV."""
 _ARROW: Final[dict[type, pa.DataType]] = {
     str: pa.string(),
     int: pa.int64(),

@@ -102,3 +102,13 @@ def test_results_of_more_seats_are_exported_by_agent_and_rank(tmp_path: Path) ->
     assert path.read_text().startswith("match,tournament,number,agent_0,agent_1,agent_2,ranks")
     with pytest.raises(BadInputError, match="PGN is of two seats, kuhn_poker_3 has 3"):
         results_files.write_results(board, "pgn", path)
+
+
+def test_names_that_csv_guards_are_imported_as_the_agents_they_are(
+    client: Client, tmp_path: Path
+) -> None:
+    board = imported_batch(["-ada,=bob,1-0", "\uff0bcyd,'dan,0-1"]).leaderboard
+    (path := tmp_path / "results.csv").write_bytes(_export(client, "csv"))
+    other = open_leaderboard("other", game=board.game)
+    importing.import_results(other, Sent(path, path.name), actor=ANNA, now=make.NOW)
+    assert _count_pairs(other) == _count_pairs(board) != []
