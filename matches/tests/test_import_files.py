@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -226,7 +227,7 @@ def test_games_that_nothing_parts_are_refused_rather_than_lost(tmp_path: Path) -
     ],
 )
 def test_values_of_parquet_that_are_no_texts_are_refused(
-    tmp_path: Path, names: "pa.Array[object]"
+    tmp_path: Path, names: "pa.Array[Any]"
 ) -> None:
     path = tmp_path / "games.parquet"
     pq.write_table(pa.table({"first": names, "second": ["b"], "result": [1]}), path)
