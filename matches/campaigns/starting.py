@@ -159,6 +159,8 @@ def _plan_tournament(
 def _check_test(
     plan: CampaignPlan, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
+    if plan.margin_score is not None:
+        raise BadInputError("margin_score", f"{plan.question} compares ratings: give none")
     n_seats = games.get(leaderboard.game).spec.n_seats
     if len(agents) != COUPLE or n_seats != COUPLE:
         rule = f"{plan.question} compares two agents in a game of two seats"

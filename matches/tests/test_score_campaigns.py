@@ -132,6 +132,12 @@ def test_what_cannot_be_asked_by_scores_is_refused(
     assert refused.value.field == field
 
 
+def test_a_sequential_test_is_not_asked_by_scores() -> None:
+    pair = factories.scheduled(4, agents=LEVELS[:2])
+    with pytest.raises(BadInputError, match="margin_score: sprt compares ratings"):
+        _ask(pair, question="sprt")
+
+
 def test_only_games_with_scores_are_asked_by_them() -> None:
     opened = factories.scheduled(4)
     with pytest.raises(BadInputError, match="games of one seat, and skill_game has 2"):
