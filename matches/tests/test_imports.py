@@ -218,6 +218,14 @@ def test_agents_that_are_there_are_taken_and_others_refused_unless_they_may_be_a
     assert (added.policy, added.is_retired) == (IMPORTED, True)
 
 
+def test_an_import_takes_no_name_that_spells_a_policy(board: Leaderboard, write: Any) -> None:
+    with pytest.raises(BadRowsError, match="line 2, column 'second', value 'mcts:10': a policy is"):
+        _import(board, write([("ada", "mcts:10", "1-0")]))
+    assert not Agent.objects.exists()
+    register_spelled_agent("mcts:10", game=board.game)
+    assert _import(board, write([("ada", "mcts:10", "1-0")])).n_new == 1
+
+
 def test_an_imported_agent_cannot_be_played(board: Leaderboard, write: Any) -> None:
     _import(board, write())
     ada = Agent.objects.get(name="ada")

@@ -19,6 +19,7 @@ from matches.ledger.imported.columns import (
     read_result,
 )
 from matches.ledger.imported.readers import Opened, RawRow
+from matches.ledger.naming import is_spelled
 from matches.models import Agent, ImportedKey
 from matches.models.imported import MAX_KEY
 from matches.store.bulk import split_batches
@@ -191,6 +192,19 @@ def refuse_unknown_agents(sheet: Sheet, there: Mapping[str, int], *, game: str) 
         if name == name.strip() and name not in there:
             line, column = sheet.named_at[place]
             problem = f"{game} has no agent of this name: correct it, or say that {ADDS}"
+            sheet.refuse(line, column, name, problem)
+    sheet.raise_problems()
+
+
+def refuse_spellings(sheet: Sheet, there: Mapping[str, int]) -> None:
+    """Raise BadRowsError naming new agents whose name is how a policy kind is spelled.
+
+    Nobody could enter that policy in the game any more: its name would be taken for good.
+    """
+    for name, place in sheet.names.items():
+        if name == name.strip() and name not in there and is_spelled(name):
+            line, column = sheet.named_at[place]
+            problem = "a policy is spelled so: register it, or give the one you mean another name"
             sheet.refuse(line, column, name, problem)
     sheet.raise_problems()
 

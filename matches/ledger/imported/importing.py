@@ -26,6 +26,7 @@ from matches.ledger.imported.checking import (
     find_agents,
     find_known_rows,
     read_sheet,
+    refuse_spellings,
     refuse_unknown_agents,
 )
 from matches.ledger.imported.columns import RANKS
@@ -147,7 +148,9 @@ def _check_columns(batch: ImportBatch, sent: Sent) -> None:
 def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Checked:
     """Compare a file with what is here. Raises BadRowsError."""
     agents = find_agents(sheet, game=board.game)
-    if not adds_agents:
+    if adds_agents:
+        refuse_spellings(sheet, agents)
+    else:
         refuse_unknown_agents(sheet, agents, game=board.game)
     ids = _list_ids(sheet, agents)
     known = find_known_rows(sheet, board.pk, ids, RANKS) if sheet.keys else set()
