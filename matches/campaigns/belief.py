@@ -18,11 +18,12 @@ from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_dispersion, measure_sum_dispersion
 from matches.campaigns.paired_blocks import GAMES_OF_BLOCK, N_CELLS
-from matches.models import Match
+from matches.models import ImportBatch, Match
 from matches.models.match import parse_numbers
 from matches.ratings.entrants import score_seats
 from matches.ratings.evidence import Evidence, is_limited_elsewhere
 from matches.ratings.fitting import load_fit
+from matches.store import selectors
 from matches.store.bulk import among
 
 # Matches, the newest ones, in whose blocks the dispersion is measured.
@@ -111,17 +112,29 @@ def _estimate_for_teams(evidence: Evidence, mu: Floats) -> float:
 
 
 def _read_newest(evidence: Evidence) -> Iterator[tuple[int, str, str]]:
-    """Yield game seed, lineup and ranks of newest matches: of each board by what it has."""
-    n_all = sum(board.n_counted for board in evidence.boards)
+    """Yield game seed, lineup and ranks of newest matches: of each board by what it has.
+
+    Imported ones are passed over: none is of a block, so they would only hide those that are.
+    """
+    boards = [board.pk for board in evidence.boards]
+    batches = ImportBatch.objects.filter(leaderboard__in=boards)
+    imported = list(batches.values_list("tournament", flat=True))
+    n_played = [
+        max(0, board.n_counted - (selectors.count_imported(board) if imported else 0))
+        for board in evidence.boards
+    ]
+    n_all = sum(n_played)
     late = sorted(evidence.late.matches)
-    for board in evidence.boards:
-        share = board.n_counted / n_all if n_all else 1.0
+    for board, n_of_board in zip(evidence.boards, n_played, strict=True):
+        share = n_of_board / n_all if n_all else 1.0
         played = Match.objects.filter(
             leaderboard=board,
             state=Match.State.DONE,
             tournament__is_rated=True,
             sequence__gte=board.season_first_sequence,
         ).exclude(is_limited_elsewhere(evidence.board))
+        if imported:
+            played = played.exclude(tournament__in=among(imported))
         if late:
             played = played.exclude(pk__in=among(late))
         rows = played.order_by("-sequence").values_list("game_seed", "lineup", "outcome__ranks")

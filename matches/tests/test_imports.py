@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from redis import Redis
 
 from arena import field_ratings
+from arena.messages import MatchOrderRow, ResultRow
 from matches.artifacts.agents import register_spelled_agent, unretire_agent
+from matches.campaigns import belief
 from matches.errors import BadInputError, BadRowsError, ConflictError
 from matches.ledger import reuse, voiding
 from matches.ledger.imported import importing, striking, writing
@@ -29,6 +32,7 @@ from matches.models import (
     Uncounted,
 )
 from matches.ratings import evidence, rater, rerating
+from matches.ratings.entrants import entrants_of
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 
@@ -260,6 +264,28 @@ def test_they_are_evidence_on_their_own_leaderboard_only(board: Leaderboard, wri
     assert evidence.gather_evidence(board, pair).known.n_matches == 3
     boards = [other, board]
     assert evidence.gather_evidence(other, pair, boards=boards).known.n_matches == 0
+
+
+def test_they_do_not_hide_that_blocks_vary_more_than_the_model_expects(
+    broker: Redis, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(belief, "N_LOOKED_AT", 100)
+    tournament = make.planned(100, agents=("level:10", "level:50"))
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        # Who wins a block wins both of its games.
+        first = Match.objects.get(pk=row.match).agent_ids[0]
+        return make.result(row, ranks=[0, 1] if (first + row.game_seed) % 2 else [1, 0])
+
+    make.play_all(broker, play)
+    rater.rate(tournament.leaderboard_id, now=make.NOW)
+    board, pair = tournament.leaderboard, entrants_of(tournament)
+    before = belief.estimate_dispersion(evidence.gather_evidence(board, pair), np.zeros(2))
+    assert before > 1.5
+    _import(board, write([("level:10", "level:50", "1-0")] * 100))
+    rater.rate(board.pk, now=make.later(9))
+    after = belief.estimate_dispersion(evidence.gather_evidence(board, pair), np.zeros(2))
+    assert after == before
 
 
 def test_a_struck_import_leaves_the_ratings_as_they_were_to_the_last_bit(
