@@ -194,8 +194,11 @@ def refuse_outdated(agents: QuerySet[Agent]) -> None:
         raise BadInputError("agents", problem)
 
 
+@transaction.atomic
 def enter_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
     """Put the agents on the leaderboard with the prior as their rating."""
+    # Locked until the commit: whoever strikes an import takes agents off that nobody entered.
+    list(Leaderboard.objects.select_for_update().filter(pk=leaderboard.pk).values_list("pk"))
     # Two tournaments may enter the same agent at once: the row that is there stays.
     Rating.objects.bulk_create(
         (Rating(leaderboard=leaderboard, agent=agent) for agent in agents), ignore_conflicts=True

@@ -115,6 +115,8 @@ def _take_agents_off(batch: ImportBatch) -> None:
 
     An agent without a result has a rating, too, and the spread of the field is fitted to all.
     """
+    # Whoever enters agents waits for it, or has entered them before they are looked for.
+    Leaderboard.objects.select_for_update().get(pk=batch.leaderboard_id)
     others = Tournament.objects.filter(leaderboard=batch.leaderboard_id)
     others = others.exclude(pk=batch.tournament_id).exclude(imported__struck_at__isnull=False)
     entered = Entrant.objects.filter(tournament__in=others).values("agent")
