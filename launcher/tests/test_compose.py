@@ -67,6 +67,7 @@ def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
         "REDIS_URL",
         "EVALSITE_CAPABILITIES",
         "EVALSITE_INFERENCE_URL",
+        "EVALSITE_LABELS",
         "EVALSITE_NODE",
         "EVALSITE_NODE_KEY",
         "EVALSITE_SITE_URL",
@@ -75,7 +76,8 @@ def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
         "OMP_NUM_THREADS",
     }
     prefix = node.upper().replace("-", "_")
-    used = {name for name in asked_of(own) if name != "EVALSITE_SLOTS"}
+    of_operator = {"EVALSITE_SLOTS", "EVALSITE_CAPABILITIES", "EVALSITE_LABELS"}
+    used = asked_of(own) - of_operator
     assert used == {f"{prefix}_BROKER_URL", f"{prefix}_FAST_URL", f"{prefix}_KEY"}
     assert own["EVALSITE_NODE"] == node
     assert is_node_name(node)
