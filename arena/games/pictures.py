@@ -71,6 +71,12 @@ class Text(NamedTuple):
     tint: str = "ink"
 
 
+def label_cell(corner: tuple[float, float], text: str) -> Text:
+    """Return a word at the foot of the cell with this upper left corner."""
+    x, y = corner
+    return Text(x + _CELL / 2, y + 0.84 * _CELL, text, 0.24 * _CELL)
+
+
 class Polygon(NamedTuple):
     """A filled outline."""
 

@@ -5,10 +5,11 @@ from typing import Any
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
 from arena.games.observations import parts
-from arena.games.pictures import Cell, Grid, Side
+from arena.games.pictures import Cell, Grid, Side, label_cell
 
 NAMES = ("left", "down", "right", "up")
 SHADES = {b"H": "blue", b"G": "green"}
+LABELS = {b"H": "hole", b"G": "goal", b"S": "start"}
 ROWS = ("4", "3", "2", "1")
 SIDES = (Side("walker", "red"),)
 
@@ -23,7 +24,14 @@ def draw_position(env: Any, seat: int | None) -> Grid:
         )
         for row, line in enumerate(env.desc)
     )
-    return Grid(rows, "abcd", ROWS, SIDES, has_moving_pieces=True)
+    grid = Grid(rows, "abcd", ROWS, SIDES, has_moving_pieces=True)
+    labels = (
+        label_cell(grid.find_corner(row, column), LABELS[kind])
+        for row, line in enumerate(env.desc)
+        for column, kind in enumerate(line)
+        if kind in LABELS
+    )
+    return grid._replace(extra=tuple(labels))
 
 
 def describe_position(env: Any, seat: int | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
 from arena.games.observations import parts
-from arena.games.pictures import Cell, Grid, Line, Side
+from arena.games.pictures import Cell, Grid, Line, Side, label_cell
 
 NAMES = ("south", "north", "east", "west", "pick up", "drop off")
 PLACES = ("red", "green", "yellow", "blue")
@@ -16,9 +16,9 @@ N_ROWS = N_COLUMNS = 5
 
 
 def draw_position(env: Any, seat: int | None) -> Grid:
-    """Return the streets: four places by colour, walls, the taxi, the passenger as a ring."""
+    """Return the streets: four places by colour, walls, the taxi, the passenger, the goal."""
     del seat
-    taxi_row, taxi_column, passenger, _ = env.decode(env.s)
+    taxi_row, taxi_column, passenger, goal = env.decode(env.s)
     shades = dict(zip(env.locs, PLACES, strict=True))
     waits = env.locs[passenger] if passenger < ABOARD else (taxi_row, taxi_column)
 
@@ -33,7 +33,8 @@ def draw_position(env: Any, seat: int | None) -> Grid:
 
     rows = tuple(tuple(cell(row, column) for column in range(N_COLUMNS)) for row in range(N_ROWS))
     grid = Grid(rows, "abcde", ROWS, SIDES, has_moving_pieces=True)
-    return grid._replace(extra=tuple(_draw_walls(env, grid)))
+    label = label_cell(grid.find_corner(*env.locs[goal]), "goal")
+    return grid._replace(extra=(*_draw_walls(env, grid), label))
 
 
 def _draw_walls(env: Any, grid: Grid) -> list[Line]:
