@@ -183,6 +183,8 @@ def bounds_what_can_be_asked_for(architecture: Architecture, game: Game) -> None
     """Check that nobody gets a network of terabytes, nor waits for its refusal."""
     if not takes(architecture, game):
         return
+    # Once before: what torch loads with its first module takes a second of its own.
+    skeleton(seal_of(architecture, game.spec))
     largest = {p.name: p.maximum for p in architecture.parameters if p.maximum is not None}
     for name, value in largest.items():
         seal = replace(seal_of(architecture, game.spec), parameters={name: int(value)})

@@ -39,10 +39,10 @@ def _describe_end(request: HttpRequest, tournament: Tournament, in_rounds: InRou
     goal = pairings.get_adaptive(tournament.pairing).goal
     if tournament.state == _STATES.DONE:
         budget = f"Stopped by its budget of {tournament.n_matches:,} matches before {goal}:"
-        command = f"evalsite extend {tournament.pk} --matches {in_rounds.n_needed}"
+        command = f"./run extend {tournament.pk} --matches {in_rounds.n_needed}"
         return _offer_act(request, tournament, f"{budget} extend it.", "extend", command)
     if tournament.state == _STATES.PAUSED:
-        command = f"evalsite resume {tournament.pk}"
+        command = f"./run resume {tournament.pk}"
         words = f"Paused before {goal}: resume it to play on."
         return _offer_act(request, tournament, words, "resume", command)
     if tournament.state == _STATES.CANCELLED:

@@ -250,5 +250,9 @@ def tell_step(
 
 
 def name_sitters(match: Match) -> dict[int, str]:
-    """Return who sat at each seat."""
-    return {row.seat: f"{row.agent} (seat {row.seat})" for row in match.seat_rows.all()}
+    """Return who sat at each seat; of one alone the seat says nothing."""
+    rows = match.seat_rows.all()
+    return {
+        row.seat: f"{row.agent} (seat {row.seat})" if len(rows) > 1 else f"{row.agent}"
+        for row in rows
+    }

@@ -72,7 +72,7 @@ def test_what_went_wrong_is_told_in_plain_words_with_a_way_on(
         run(chrome, SEND_WITHOUT_MARK)
         _expect_sound(chrome, "csrf", "nothing was done")
         chrome.get(f"{address}/login/?next=/admin/matches/agent/")
-        _expect_sound(chrome, "login", "Then it goes on at /admin/matches/agent/")
+        _expect_sound(chrome, "login", "After that you see /admin/matches/agent/")
         _send_login(chrome, "viewer", PASSWORD)
         _expect_sound(chrome, "403", "You may not do that", "You are logged in as viewer")
 

@@ -17,11 +17,11 @@ _SLOWEST = 0.01
 
 
 def format_number(value: float, n_places: int = 0) -> str:
-    """Return a number with its thousands apart and so many decimals."""
+    """Return a number with its thousands apart and so many decimals; nothing has no sign."""
     # An integer may be longer than a float keeps.
     if isinstance(value, int) and not n_places:
         return f"{value:,}"
-    return f"{value:,.{n_places}f}"
+    return f"{value:z,.{n_places}f}"
 
 
 def format_signed(value: float, n_places: int = 2) -> str:

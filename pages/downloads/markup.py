@@ -74,16 +74,20 @@ class _Reader(HTMLParser):
         self._span = 1
         self._row: list[str] = []
         self._is_head = False
-        self._heading = ""
+        # The headings of the sections that are open, from the page inwards.
+        self._headings = [""]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
             self._depth += 1
             if self._depth == 1:
                 name = dict(attrs).get("id") or ""
-                self.tables.append(PageTable("", [], [], name, self._heading))
+                heading = next(filter(None, reversed(self._headings)), "")
+                self.tables.append(PageTable("", [], [], name, heading))
         if not self._depth and tag in HEADINGS:
             self._texts = []
+        elif tag == "section":
+            self._headings.append("")
         if self._depth != 1:
             return
         if tag in ("th", "td", "caption"):
@@ -103,7 +107,9 @@ class _Reader(HTMLParser):
         if tag == "table":
             self._depth -= 1
         if not self._depth and tag in HEADINGS:
-            self._heading = self._take_text()
+            self._headings[-1] = self._take_text()
+        elif tag == "section" and len(self._headings) > 1:
+            self._headings.pop()
         if self._depth != 1:
             return
         if tag in ("th", "td", "caption") and self._texts is not None:

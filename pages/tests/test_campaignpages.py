@@ -292,7 +292,7 @@ def test_open_alarms_stand_on_the_board_and_on_the_page_of_the_agent(client: Cli
     pages = [f"/leaderboards/{campaign.tournament.leaderboard.name}/", f"/agents/{worse.pk}/"]
     for page in pages:
         said = _text(client, page)
-        assert f"{worse} is worse than {better} by more than 1 with a probability" in said
+        assert f"{worse} is worse than {better} by more than 1 in rating with a probability" in said
         assert "98.7 %" in said
     assert "Regression" not in _text(client, f"/agents/{better.pk}/")
     Alarm.objects.filter(pk=alarm.pk).update(acknowledged_at=NOW + timedelta(seconds=1))

@@ -182,6 +182,7 @@ def test_every_page_lists_its_tables_and_plots(client: Client, played: Tournamen
 
 def test_a_table_is_named_by_the_heading_over_it(client: Client) -> None:
     (plain, headed) = read_tables(
+        "<section><h2>Of others</h2></section>"
         "<table><caption>First</caption><tr><td>1</td></tr></table>"
         "<h2>Of <a>ada</a></h2><table><caption>How to read it</caption><tr><td>2</td></tr></table>"
     )

@@ -61,7 +61,12 @@ def test_a_node_says_what_it_waits_for_and_has_in_hand(client: Client, broker: R
 def test_a_node_shows_labels_of_every_name(client: Client) -> None:
     factories.alive(labels={"items": "<b>", "load": "heavy"}, now=db_now())
     page = client.get(f"/system/nodes/{Worker.objects.get().pk}/").content.decode()
-    for text in ("<dt>Items</dt>", "&lt;b&gt;", "heavy", "cpu 50 %, memory 25 %"):
+    for text in (
+        "<dt>Items</dt>",
+        "&lt;b&gt;",
+        "heavy",
+        "cpu 50\N{NO-BREAK SPACE}%, memory 25\N{NO-BREAK SPACE}%",
+    ):
         assert text in page
 
 

@@ -225,7 +225,7 @@ def test_a_bracket_without_a_winner_says_why_and_what_to_do(
     bracket = _page(client, tournament).partition('id="rounds"')[2].partition("</section>")[0]
     assert words in bracket
     assert "under way" not in bracket or state == "paused"
-    assert (f"evalsite {command} {tournament.pk}" in bracket) == bool(command)
+    assert (f"./run {command} {tournament.pk}" in bracket) == bool(command)
     user = User.objects.create_user("knockout-operator", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="change_tournament"))
     client.force_login(user)

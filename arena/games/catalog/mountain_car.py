@@ -9,7 +9,7 @@ from arena.games.looks import Look
 from arena.games.observations import parts
 from arena.games.pictures import Circle, Line, Picture
 
-WIDTH, HEIGHT, N_PIECES = 90.0, 46.0, 36
+WIDTH, HEIGHT, N_PIECES = 90.0, 50.0, 36
 NAMES = ("drive left", "roll", "drive right")
 
 
@@ -28,7 +28,7 @@ def draw_position(env: Any, seat: int | None) -> Picture:
         WIDTH,
         HEIGHT,
         (
-            *(Line(*start, *end, "line", 0.8) for start, end in pairwise(ground)),
+            *(Line(*start, *end, "muted", 0.8) for start, end in pairwise(ground)),
             Line(*flag, flag[0], flag[1] - 9, "ink", 0.6),
             Line(flag[0], flag[1] - 8, flag[0] - 4, flag[1] - 8, "green", 2),
             Circle(car[0], car[1] - 2.6, 2.6, "red"),

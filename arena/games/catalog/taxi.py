@@ -11,7 +11,7 @@ NAMES = ("south", "north", "east", "west", "pick up", "drop off")
 PLACES = ("red", "green", "yellow", "blue")
 ABOARD = len(PLACES)
 ROWS = ("5", "4", "3", "2", "1")
-SIDES = (Side("taxi", "black", "T"),)
+SIDES = (Side("taxi", "ink", "T"),)
 N_ROWS = N_COLUMNS = 5
 
 

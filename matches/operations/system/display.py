@@ -238,13 +238,15 @@ def _describe_node(node: Node, sample: Sample) -> TableRow:
 
 def _describe_kind(node: Node) -> str:
     kind = ", ".join(dict.fromkeys([node.kind, *node.capabilities]))
-    labels = ", ".join(f"{name} {value}" for name, value in node.labels.items())
+    labels = ", ".join(f"{name} {value}" for name, value in sorted(node.labels.items()))
     return f"{kind}; {labels}" if labels else kind
 
 
 def format_load(load: Mapping[str, float]) -> str:
     """Return how busy a machine is; empty where that is not known."""
-    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in load.items())
+    return ", ".join(
+        f"{name} {100 * share:.0f}\N{NO-BREAK SPACE}%" for name, share in sorted(load.items())
+    )
 
 
 def _list_queues(queues: Sequence[Queue]) -> Table:
