@@ -9,7 +9,7 @@ from arena.games.pictures import Cell, Grid, Side, label_cell
 
 NAMES = ("left", "down", "right", "up")
 SHADES = {b"H": "blue", b"G": "green"}
-LABELS = {b"H": "hole", b"G": "goal", b"S": "start"}
+LABELS = {b"H": "hole", b"G": "goal"}
 ROWS = ("4", "3", "2", "1")
 SIDES = (Side("walker", "red"),)
 

@@ -28,7 +28,7 @@ def draw_position(env: Any, seat: int | None) -> Picture:
         WIDTH,
         HEIGHT,
         (
-            *(Line(*start, *end, "muted", 0.8) for start, end in pairwise(ground)),
+            *(Line(*start, *end, "muted", 1.2) for start, end in pairwise(ground)),
             Line(*flag, flag[0], flag[1] - 9, "ink", 0.6),
             Line(flag[0], flag[1] - 8, flag[0] - 4, flag[1] - 8, "green", 2),
             Circle(car[0], car[1] - 2.6, 2.6, "red"),
