@@ -72,9 +72,9 @@ class Text(NamedTuple):
 
 
 def label_cell(corner: tuple[float, float], text: str) -> Text:
-    """Return a word at the foot of the coloured cell with this upper left corner."""
+    """Return a word at the foot of the cell with this upper left corner, for any colour."""
     x, y = corner
-    return Text(x + _CELL / 2, y + 0.84 * _CELL, text, 0.28 * _CELL, "paper")
+    return Text(x + _CELL / 2, y + 0.84 * _CELL, text, 0.3 * _CELL, "white")
 
 
 class Polygon(NamedTuple):
