@@ -26,6 +26,6 @@ def test_a_benchmark_in_small_writes_its_figures(
     figures = json.loads((tmp_path / "scores.json").read_text())
     assert figures["is_bit_equal"]
     assert figures["means"] == figures["plain_means"]
-    assert [row["wrong"] for row in figures["campaigns"]] == [0] * 5
+    assert [row["wrong"] for row in figures["campaigns"]] == [0] * 6
     assert len(figures["errors"]) == 8
     assert "equal sampling" in capsys.readouterr().out
