@@ -46,7 +46,8 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
         game = Game(n_levels, 0.25, n_networked, 4, searches=SEARCHES, n_walks=n_walks)
         return game, Weather(options.every, options.seed)
     if options.gpu:
-        return Game(0, 0.0, n, 6, 1024, 4), Weather(options.every, programs=("gpu-1",))
+        game = Game(0, 0.0, n - n_walks, 6, 1024, 4, n_walks=n_walks)
+        return game, Weather(options.every, programs=("gpu-1",))
     if options.chess:
         game = Game(0, 0.0, n_chess=n, move_s=CHESS_MOVE_S)
         return game, Weather(options.every, programs=CHESS_NODES)
