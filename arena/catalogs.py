@@ -136,8 +136,8 @@ def file_hash(folder: str, name: str) -> str:
 
 
 def _find_first_file(folder: str, name: str) -> Path | None:
-    found = (find_plugin_file(root, name) for root in list_plugin_folders(folder))
-    return next(filter(None, found), None)
+    paths = (find_plugin_file(root, name) for root in list_plugin_folders(folder))
+    return next(filter(None, paths), None)
 
 
 def hash_plugin_files(folders: Iterable[str]) -> dict[str, str]:

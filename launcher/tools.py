@@ -68,11 +68,11 @@ def hash_packages(source: Path) -> str:
 def install_tools(options: argparse.Namespace, pinned: Path = PINNED) -> int:
     """Install the named tools, each if it is not; return the exit status."""
     var = var_folder(os.environ)
-    known = list_tools(pinned)
+    tool_names = list_tools(pinned)
     for name in options.names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(known)}"
+        if name not in tool_names:
+            near = get_close_matches(name, tool_names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(tool_names)}"
             raise SetupError(f"no tool is called {name!r}{hint}")
     require_writable(var)
     for name in options.names:
@@ -111,9 +111,9 @@ def _list_commands(source: Path, folder: Path) -> Iterator[Sequence[str]]:
     if (source / PYTHON_PACKAGES).is_file():
         venv.create(folder, with_pip=True)
         # Nothing but what is pinned: what it draws in would be of another day each time.
-        given = ("--no-deps", "--no-compile", "-r", str(source / PYTHON_PACKAGES))
+        arguments = ("--no-deps", "--no-compile", "-r", str(source / PYTHON_PACKAGES))
         python = str(folder / "bin" / "python")
-        yield python, "-m", "pip", "install", *given
+        yield python, "-m", "pip", "install", *arguments
         yield python, "-m", "pip", "check"
     else:
         for file in ("package.json", NODE_PACKAGES):

@@ -54,7 +54,7 @@ def check_scores(
 def judge_scores(campaign: Campaign, agents: Sequence[int]) -> tuple[Verdict | None, Verdict]:
     """Return the verdict, None while it is not sure, and the likeliest answer.
 
-    Raises VerdictError where a game gave a score outside of the range that it declares.
+    Raises ScoreRangeError where a game gave a score outside of the range that it declares.
     """
     scores = load_scores(campaign.tournament, agents)
     terms = Terms(campaign.error, campaign.margin, campaign.parameters)
@@ -71,11 +71,11 @@ def measure_lead(campaign: Campaign, agents: Sequence[int]) -> float:
     """Return how sure it is that A beats B by more than the lead; 1/2 while nothing speaks for it.
 
     Of the two answers the one with more evidence counts: above 1/2 it is yes, below it is no. Sure
-    is meant as in a verdict, however often one looks. Raises VerdictError as judge_scores does.
+    is meant as in a verdict, however often one looks. Raises ScoreRangeError.
     """
-    given = campaign.parameters
     scores = load_scores(campaign.tournament, agents)
-    a, b, lead = np.array([int(given["a"])]), np.array([int(given["b"])]), float(given["lead"])
+    a, b = (np.array([int(campaign.parameters[name])]) for name in ("a", "b"))
+    lead = float(campaign.parameters["lead"])
     yes, no = scores.evidence(a, b, lead)[0], scores.evidence(b, a, -lead)[0]
     sure = max(0.5, 1 - exp(-max(yes, no, 0.0)))
     return sure if yes >= no else 1 - sure
