@@ -113,7 +113,10 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Return the fields; JSON that nobody can change here is written as lines."""
-        fieldsets = super().get_fieldsets(request, obj)
+        return self.write_plainly(request, obj, super().get_fieldsets(request, obj))
+
+    def write_plainly(self, request: HttpRequest, obj: Model | None, fieldsets: Any) -> Any:
+        """Return the fields, JSON as lines where all of the page is only shown."""
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         return [

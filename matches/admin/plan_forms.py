@@ -106,10 +106,8 @@ class PlanAdmin(OffersActs):
         names = self.get_fields(request, obj)
         main = [name for name in names if name not in ADVANCED]
         rare = [name for name in ADVANCED if name in names]
-        return [
-            (None, {"fields": main}),
-            ("Advanced", {"fields": rare, "classes": ["collapse"]}),
-        ]
+        advanced = ("Advanced", {"fields": rare, "classes": ["collapse"]})
+        return self.write_plainly(request, obj, [(None, {"fields": main}), advanced])
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -44,3 +44,13 @@ def test_a_worker_is_shown_without_json(admin_client: Client, broker: Redis) -> 
     assert "What its operator says of the machine" in page
     assert "N forged" not in page
     assert page.count("Forged") == 1, [line for line in page.splitlines() if "orged" in line]
+
+
+@pytest.mark.django_db
+def test_a_tournament_is_shown_without_json(admin_client: Client, broker: Redis) -> None:
+    tournament = factories.planned(pairing_parameters={})
+    path = f"/admin/matches/tournament/{tournament.pk}/change/"
+    page = admin_client.get(path).content.decode()
+    shown = page.partition("Parameters of the pairing")[2].partition("Rated")[0]
+    assert "none" in shown
+    assert "{}" not in shown
