@@ -86,8 +86,7 @@ def style_sheet() -> str:
     """Return the rules of the page's own style sheets for the two halves of the sheet."""
     site, own = SITE.read_text(), STYLES.read_text()
     page, tints = (
-        re.findall(rf"^ *{name} {{(.*?)}}", text, re.DOTALL | re.MULTILINE)
-        for name, text in ((":root", site), (r"\.drawn", own))
+        re.findall(r"^ *:root {(.*?)}", text, re.DOTALL | re.MULTILINE) for text in (site, own)
     )
     # In the dark only what differs is given anew.
     dark = "".join((page[0], tints[0], page[1], tints[1]))

@@ -14,12 +14,16 @@ _RED: Final = ("♥", "♦")
 
 
 class Hand(NamedTuple):
-    """What lies in front of a seat: cards by their faces, and lines of words below them."""
+    """What lies in front of a seat: cards by their faces, and lines of words below them.
+
+    tint: the colour of the seat, empty for who is none.
+    """
 
     title: str
     cards: Sequence[str]
     notes: Sequence[str] = ()
     is_to_move: bool = False
+    tint: str = ""
 
 
 def draw_table(
@@ -49,6 +53,8 @@ def _draw_hand(hand: Hand, left: float, top: float, width: float, height: float)
     shapes: list[Shape] = []
     if hand.is_to_move:
         shapes.append(Rect(left + 2, top - 3, width - 4, height - 2, "new", 2))
+    if hand.tint:
+        shapes.append(Rect(left + 2, top - 3, width - 4, 1.6, hand.tint))
     shapes.append(Text(middle, top + 2, hand.title, 5))
     shapes += _draw_cards(hand.cards, middle, top + 6)
     notes_top = top + _HEIGHT + 11

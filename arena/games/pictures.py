@@ -5,7 +5,7 @@ of a game can put markup of its own into a page.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -22,10 +22,14 @@ MAX_SHAPES = 3_000
 MAX_POINTS = 100
 MAX_SIZE = 10_000
 MAX_TEXT = 80
+SEAT_TINTS: Final = ("blue", "yellow", "green", "red")
+"""The colours of seats that have no pieces of their own."""
 DISC, RING, CROSS = "disc", "ring", "cross"
 SQUARES, POINTS, HEXES = "squares", "points", "hexes"
 
-_CELL, _EDGE, _HEX_HEIGHT, _LABEL = 10.0, 6.0, 8.66, 3.6
+_CELL, _HEX_HEIGHT = 10.0, 8.66
+_LEAST_LABEL, _LABEL_SHARE, _EDGE_OF_LABEL = 3.6, 0.037, 1.66
+"""Height of labels: a share of the board, so that a phone shows those of a large one, too."""
 _HEX = ((5.0, -0.77), (10.0, 2.11), (10.0, 7.89), (5.0, 10.77), (0.0, 7.89), (0.0, 2.11))
 
 
@@ -74,7 +78,7 @@ class Text(NamedTuple):
 def label_cell(corner: tuple[float, float], text: str) -> Text:
     """Return a word at the foot of the cell with this upper left corner, for any colour."""
     x, y = corner
-    return Text(x + _CELL / 2, y + 0.84 * _CELL, text, 0.3 * _CELL, "white")
+    return Text(x + _CELL / 2, y + 0.8 * _CELL, text, 0.25 * _CELL, "white")
 
 
 class Polygon(NamedTuple):
@@ -156,8 +160,6 @@ class Grid(NamedTuple):
 
     def draw_cells(self, before: "Grid | None" = None) -> Picture:
         """Return the grid as shapes; what is new since the grid before is marked."""
-        n_rows, n_columns = len(self.rows), len(self.rows[0])
-        lean = (n_rows - 1) * _CELL / 2 if self.form == HEXES else 0
         cells = [
             (row, column, cell)
             for row, line in enumerate(self.rows)
@@ -171,18 +173,20 @@ class Grid(NamedTuple):
             is_new = before is not None and self._is_new(before.rows[row][column], cell)
             if is_new or cell.is_winning:
                 shapes.append(
-                    _draw_cell(row, column, self.form, "win" if cell.is_winning else "new")
+                    self._layout.draw_cell(row, column, "win" if cell.is_winning else "new")
                 )
         shapes += [
             shape for row, column, cell in cells for shape in self._draw_piece(row, column, cell)
         ]
-        width = _CELL * n_columns + lean + 2 * _EDGE
-        height = _measure_step(self.form) * (n_rows - 1) + _CELL + 2 * _EDGE
-        return Picture(width, height, tuple(shapes), self.sides)
+        return Picture(*self._layout.size, tuple(shapes), self.sides)
 
     def find_corner(self, row: int, column: int) -> tuple[float, float]:
         """Return the upper left corner of a cell in the drawing."""
-        return _find_corner(row, column, self.form)
+        return self._layout.find_corner(row, column)
+
+    @property
+    def _layout(self) -> "_Layout":
+        return _Layout(self.form, len(self.rows), len(self.rows[0]))
 
     def _is_new(self, old: Cell, new: Cell) -> bool:
         if self.has_moving_pieces:
@@ -194,29 +198,52 @@ class Grid(NamedTuple):
             return ()
         side = self.sides[cell.seat]
         return draw_piece(
-            *_find_centre(row, column, self.form), cell.piece or side.piece, side.tint
+            *self._layout.find_centre(row, column), cell.piece or side.piece, side.tint
         )
 
 
-def _measure_step(form: str) -> float:
-    return _HEX_HEIGHT if form == HEXES else _CELL
+class _Layout(NamedTuple):
+    """Where the cells of a board stand, and the room around them for the labels."""
 
+    form: str
+    n_rows: int
+    n_columns: int
 
-def _find_corner(row: int, column: int, form: str) -> tuple[float, float]:
-    lean = row * _CELL / 2 if form == HEXES else 0
-    return _EDGE + _CELL * column + lean, _EDGE + _measure_step(form) * row
+    @property
+    def _inner_width(self) -> float:
+        lean = (self.n_rows - 1) * _CELL / 2 if self.form == HEXES else 0
+        return _CELL * self.n_columns + lean
 
+    @property
+    def label_height(self) -> float:
+        return max(_LEAST_LABEL, _LABEL_SHARE * self._inner_width)
 
-def _find_centre(row: int, column: int, form: str) -> tuple[float, float]:
-    x, y = _find_corner(row, column, form)
-    return x + _CELL / 2, y + _CELL / 2
+    @property
+    def edge(self) -> float:
+        return _EDGE_OF_LABEL * self.label_height
 
+    @property
+    def _row_step(self) -> float:
+        return _HEX_HEIGHT if self.form == HEXES else _CELL
 
-def _draw_cell(row: int, column: int, form: str, tint: str) -> Shape:
-    x, y = _find_corner(row, column, form)
-    if form == HEXES:
-        return Polygon(tuple((x + dx, y + dy) for dx, dy in _HEX), tint)
-    return Rect(x, y, _CELL, _CELL, tint)
+    @property
+    def size(self) -> tuple[float, float]:
+        height = self._row_step * (self.n_rows - 1) + _CELL
+        return self._inner_width + 2 * self.edge, height + 2 * self.edge
+
+    def find_corner(self, row: int, column: int) -> tuple[float, float]:
+        lean = row * _CELL / 2 if self.form == HEXES else 0
+        return self.edge + _CELL * column + lean, self.edge + self._row_step * row
+
+    def find_centre(self, row: int, column: int) -> tuple[float, float]:
+        x, y = self.find_corner(row, column)
+        return x + _CELL / 2, y + _CELL / 2
+
+    def draw_cell(self, row: int, column: int, tint: str) -> Shape:
+        x, y = self.find_corner(row, column)
+        if self.form == HEXES:
+            return Polygon(tuple((x + dx, y + dy) for dx, dy in _HEX), tint)
+        return Rect(x, y, _CELL, _CELL, tint)
 
 
 @lru_cache(maxsize=32)
@@ -224,27 +251,27 @@ def _draw_ground(
     shades: tuple[tuple[str, ...], ...], columns: str, numbers: tuple[str, ...], form: str
 ) -> tuple[Shape, ...]:
     """Return empty cells and their labels; kept, as all positions of a game have the same."""
-    n_columns, last = len(shades[0]), len(shades) - 1
+    layout = _Layout(form, len(shades), len(shades[0]))
+    last, margin = layout.n_rows - 1, layout.edge / 2
     if form == POINTS:
-        shapes = _draw_crossings(shades)
+        shapes = _draw_crossings(shades, layout)
     else:
         shapes = [
-            _draw_cell(row, column, form, shade or "paper")
+            layout.draw_cell(row, column, shade or "paper")
             for row, line in enumerate(shades)
             for column, shade in enumerate(line)
         ]
-    for n, name in enumerate(columns[:n_columns]):
-        y = _find_corner(last, n, form)[1] + _CELL + _EDGE / 2
-        shapes.append(Text(_find_centre(last, n, form)[0], y, name, _LABEL, "muted"))
+    for n, name in enumerate(columns[: layout.n_columns]):
+        y = layout.size[1] - margin
+        shapes.append(Text(layout.find_centre(last, n)[0], y, name, layout.label_height, "muted"))
     for n, name in enumerate(numbers):
-        x = _find_corner(n, 0, form)[0] - _EDGE / 2
-        shapes.append(Text(x, _find_centre(n, 0, form)[1], name, _LABEL, "muted"))
+        x, y = layout.find_corner(n, 0)[0] - margin, layout.find_centre(n, 0)[1]
+        shapes.append(Text(x, y, name, layout.label_height, "muted"))
     return tuple(shapes)
 
 
-def _draw_crossings(shades: tuple[tuple[str, ...], ...]) -> list[Shape]:
-    n_rows, n_columns = len(shades), len(shades[0])
-    find_centre = partial(_find_centre, form=POINTS)
+def _draw_crossings(shades: tuple[tuple[str, ...], ...], layout: _Layout) -> list[Shape]:
+    n_rows, n_columns, find_centre = layout.n_rows, layout.n_columns, layout.find_centre
     across = [(find_centre(row, 0), find_centre(row, n_columns - 1)) for row in range(n_rows)]
     down = [(find_centre(0, n), find_centre(n_rows - 1, n)) for n in range(n_columns)]
     dots = [
@@ -253,7 +280,7 @@ def _draw_crossings(shades: tuple[tuple[str, ...], ...]) -> list[Shape]:
         for column, shade in enumerate(line)
         if shade == "dark"
     ]
-    board = Rect(_EDGE, _EDGE, _CELL * n_columns, _CELL * n_rows, "wood", 1)
+    board = Rect(layout.edge, layout.edge, _CELL * n_columns, _CELL * n_rows, "wood", 1)
     return [board, *(Line(*start, *end, "grain") for start, end in (*across, *down)), *dots]
 
 
@@ -281,14 +308,17 @@ def check_picture(picture: object) -> Picture:
             raise PictureError(f"a picture is 0 to {MAX_SIZE} wide and high, not {size}")
     if len(picture.shapes) > MAX_SHAPES:
         raise PictureError(f"{len(picture.shapes):,} shapes are more than {MAX_SHAPES:,}")
-    for shape in picture.shapes:
-        _check_shape(shape)
-    for side in picture.sides:
-        for shape in draw_piece(0, 0, side.piece, side.tint):
+    drawn = (shape for side in picture.sides for shape in draw_piece(0, 0, side.piece, side.tint))
+    for shape in (*picture.shapes, *drawn):
+        try:
             _check_shape(shape)
+        except TypeError:  # it has a list of points, or is no shape
+            _check_shape.__wrapped__(shape)
     return picture
 
 
+# Most shapes of a replay stand in every picture of it. Typed: a line may equal a text.
+@lru_cache(maxsize=8_192, typed=True)
 def _check_shape(shape: object) -> None:
     if not isinstance(shape, Shape):
         raise PictureError(f"{shape!r:.80} is no shape")

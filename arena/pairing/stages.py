@@ -51,10 +51,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Stage:
-    """The groups that are played at the same time."""
+    """The groups that are played at the same time; is_knockout: not all agents reach it."""
 
     title: str
     groups: tuple[Group, ...]
+    is_knockout: bool = False
+
+    @property
+    def members(self) -> set[int]:
+        """The positions of the agents that play in it, as far as blocks are planned."""
+        meetings = (meeting for group in self.groups for meeting in group.meetings)
+        return {position for meeting in meetings for position in meeting.lineup}
 
 
 def split_stages(field: Field, meetings: Sequence[Meeting], rules: GroupRules) -> list[Stage]:
@@ -72,7 +79,8 @@ def split_stages(field: Field, meetings: Sequence[Meeting], rules: GroupRules) -
         is_semifinal = number >= rules.stages and not is_final
         title = "Final" if is_final else "Semi-finals" if is_semifinal else f"Stage {number + 1}"
         one = "Final" if is_final else "Semi-final" if is_semifinal else "Group"
-        stages.append(Stage(title, _split_groups(one, n_lineups, played)))
+        groups = _split_groups(one, n_lineups, played)
+        stages.append(Stage(title, groups, is_knockout=is_final or is_semifinal))
     return stages
 
 

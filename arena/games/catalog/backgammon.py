@@ -20,8 +20,10 @@ BAR: Final = 100
 """Where the engine keeps the pieces that were hit."""
 SHOWN: Final = 5
 """Pieces of a point that are drawn; of more, a number says how many there are."""
-_STEP, _EDGE, _MIDDLE, _HEIGHT, _OFF = 9.0, 10.0, 10.0, 118.0, 16.0
-_WIDTH = 2 * _EDGE + HALF * _STEP + _MIDDLE + _OFF
+_STEP, _EDGE, _MIDDLE, _HEIGHT, _OFF = 9.0, 13.0, 10.0, 124.0, 12.0
+_LABEL: Final = 5.2
+_SIDE: Final = 3.0
+_WIDTH = 2 * _SIDE + HALF * _STEP + _MIDDLE + _OFF
 _PIPS: Final = {
     1: ((0, 0),),
     2: ((-1, -1), (1, 1)),
@@ -41,38 +43,38 @@ def draw_position(native: Any, seat: int | None) -> Picture:
             shapes += _draw_stack(
                 _find_middle(point), side, native.board(side, point), is_top=point >= HALF
             )
-    bar_x = _EDGE + 6 * _STEP + _MIDDLE / 2
-    off_x = _WIDTH - _EDGE - _OFF / 2 + 2
+    bar_x = _SIDE + 6 * _STEP + _MIDDLE / 2
+    off_x = _WIDTH - _SIDE - _OFF / 2 + 1
     for side, n_off in enumerate(read_borne_off(native)):
         shapes += _draw_stack(bar_x, side, native.board(side, BAR), is_top=side == 1)
         shapes += _draw_stack(off_x, side, n_off, is_top=side == 1)
     for n, die in enumerate(read_dice(native)):
-        shapes += _draw_die(_EDGE + (9 + 1.4 * n) * _STEP + _MIDDLE - 6, _HEIGHT / 2, die)
+        shapes += _draw_die(_SIDE + (9 + 1.4 * n) * _STEP + _MIDDLE - 6, _HEIGHT / 2, die)
     return Picture(_WIDTH, _HEIGHT, tuple(shapes), _LEGEND)
 
 
 def _find_middle(point: int) -> float:
     """Return the middle of a point; point 0 is at the lower right, 23 at the upper right."""
     column = HALF - 1 - point if point < HALF else point - HALF
-    return _EDGE + (column + 0.5) * _STEP + (_MIDDLE if column >= HALF // 2 else 0)
+    return _SIDE + (column + 0.5) * _STEP + (_MIDDLE if column >= HALF // 2 else 0)
 
 
 def _draw_ground() -> list[Shape]:
     inner = HALF * _STEP + _MIDDLE
     shapes: list[Shape] = [
-        Rect(_EDGE, _EDGE, inner, _HEIGHT - 2 * _EDGE, "wood", 1),
-        Rect(_EDGE + 6 * _STEP, _EDGE, _MIDDLE, _HEIGHT - 2 * _EDGE, "line"),
-        Text(_WIDTH - _EDGE - _OFF / 2 + 2, _HEIGHT / 2, "off", 4, "muted"),
+        Rect(_SIDE, _EDGE, inner, _HEIGHT - 2 * _EDGE, "wood", 1),
+        Rect(_SIDE + 6 * _STEP, _EDGE, _MIDDLE, _HEIGHT - 2 * _EDGE, "line"),
+        Text(_WIDTH - _SIDE - _OFF / 2 + 1, _HEIGHT / 2, "off", _LABEL, "muted"),
     ]
     for point in range(N_POINTS):
         x, is_top = _find_middle(point), point >= HALF
-        base, tip = (_EDGE, 49.0) if is_top else (_HEIGHT - _EDGE, _HEIGHT - 49)
+        base, tip = (_EDGE, 52.0) if is_top else (_HEIGHT - _EDGE, _HEIGHT - 52)
         corners = ((x - _STEP / 2, base), (x + _STEP / 2, base), (x, tip))
         shapes.append(Polygon(corners, "dark" if point % 2 else "light"))
         # Moves are named by each side's own count of the points: both stand there.
-        for side, depth, tint in ((1, 2.5, "ink"), (0, 7.0, "muted")):
+        for side, depth, tint in ((1, 3.2, "ink"), (0, 9.2, "muted")):
             y = depth if is_top else _HEIGHT - depth
-            shapes.append(Text(x, y, str(_count_from_home(side, point)), 4, tint))
+            shapes.append(Text(x, y, str(_count_from_home(side, point)), _LABEL, tint))
     return shapes
 
 
@@ -83,7 +85,7 @@ def _draw_stack(x: float, side: int, n_pieces: int, *, is_top: bool) -> list[Sha
         y = _EDGE + 4.2 + n * 8.2 if is_top else _HEIGHT - _EDGE - 4.2 - n * 8.2
         shapes += draw_piece(x, y, SIDES[side].piece, SIDES[side].tint)
     if n_pieces > SHOWN:
-        shapes.append(Text(x, y, str(n_pieces), 5, SIDES[1 - side].tint))
+        shapes.append(Text(x, y, str(n_pieces), _LABEL, SIDES[1 - side].tint))
     return shapes
 
 

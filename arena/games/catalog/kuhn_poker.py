@@ -3,7 +3,7 @@
 from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.looks import Look
 from arena.games.openspiel import NativeState, OpenSpielGame
-from arena.games.pictures import Picture
+from arena.games.pictures import SEAT_TINTS, Picture
 
 FACES, NAMES = "JQKA", ("jack", "queen", "king", "ace")
 PASS = 0
@@ -19,6 +19,7 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
             [FACES[card] if seat in (None, n) else HIDDEN],
             [_count_chips(paid[n]), ", ".join(deeds[n])],
             is_to_move=n == mover,
+            tint=SEAT_TINTS[n],
         )
         for n, card in enumerate(cards)
     ]

@@ -5,7 +5,7 @@ from typing import Any, Final
 from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.looks import Look
 from arena.games.openspiel import OpenSpielGame
-from arena.games.pictures import Picture
+from arena.games.pictures import SEAT_TINTS, Picture
 
 RANKS, SUITS = ("J", "Q", "K"), ("♠", "♥")
 NAMES: Final = {"J": "jack", "Q": "queen", "K": "king", "♠": "spades", "♥": "hearts"}
@@ -24,6 +24,7 @@ def draw_position(native: Any, seat: int | None) -> Picture:
             [name_face(card) if seat in (None, n) else HIDDEN],
             [_tell_stack(native, n)],
             is_to_move=n == mover,
+            tint=SEAT_TINTS[n],
         )
         for n, card in enumerate(native.get_private_cards())
     ]

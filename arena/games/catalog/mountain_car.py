@@ -1,20 +1,19 @@
 """MountainCar: rock a weak car up a hill; each step until the flag costs a point, 200 at most."""
 
-from itertools import pairwise
 from math import sin
 from typing import Any
 
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
 from arena.games.observations import parts
-from arena.games.pictures import Circle, Line, Picture
+from arena.games.pictures import Circle, Line, Picture, Polygon, Text
 
-WIDTH, HEIGHT, N_PIECES = 90.0, 50.0, 36
+WIDTH, HEIGHT, N_PIECES, ARROW = 90.0, 54.0, 36, 12.0
 NAMES = ("drive left", "roll", "drive right")
 
 
 def draw_position(env: Any, seat: int | None) -> Picture:
-    """Return the valley, the car in it, and the flag on the right."""
+    """Return the valley, the flag on the right, and the car with its speed as a line over it."""
     del seat
 
     def place(x: float) -> tuple[float, float]:
@@ -24,13 +23,17 @@ def draw_position(env: Any, seat: int | None) -> Picture:
     step = (env.max_position - env.min_position) / N_PIECES
     ground = [place(env.min_position + n * step) for n in range(N_PIECES + 1)]
     car, flag = place(float(env.state[0])), place(env.goal_position)
+    way = ARROW * float(env.state[1]) / env.max_speed
     return Picture(
         WIDTH,
         HEIGHT,
         (
-            *(Line(*start, *end, "muted", 1.2) for start, end in pairwise(ground)),
+            Polygon(((0, HEIGHT), *ground, (WIDTH, HEIGHT)), "line"),
             Line(*flag, flag[0], flag[1] - 9, "ink", 0.6),
             Line(flag[0], flag[1] - 8, flag[0] - 4, flag[1] - 8, "green", 2),
+            Text(flag[0], flag[1] + 5, "goal", 4),
+            # The longer, the faster it goes.
+            Line(car[0], car[1] - 8, car[0] + way, car[1] - 8, "blue", 1.2),
             Circle(car[0], car[1] - 2.6, 2.6, "red"),
         ),
     )

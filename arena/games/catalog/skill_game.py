@@ -17,7 +17,7 @@ from arena.games.base import OVER, GameSpec
 from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.looks import tell_turn
 from arena.games.observations import parts
-from arena.games.pictures import Picture
+from arena.games.pictures import SEAT_TINTS, Picture
 from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive_uniforms
 
@@ -157,7 +157,7 @@ class SkillGame:
             levels[n] = [str(level) if seat in (None, n) else HIDDEN]
         return draw_table(
             [
-                Hand(f"seat {n}", shown, is_to_move=n == state.to_move())
+                Hand(f"seat {n}", shown, is_to_move=n == state.to_move(), tint=SEAT_TINTS[n])
                 for n, shown in enumerate(levels)
             ]
         )

@@ -5,13 +5,13 @@ from typing import Any
 from arena.games.gymnasium import GymnasiumGame
 from arena.games.looks import Look
 from arena.games.observations import parts
-from arena.games.pictures import Cell, Grid, Line, Side, label_cell
+from arena.games.pictures import Cell, Grid, Line, Side, Text, label_cell
 
 NAMES = ("south", "north", "east", "west", "pick up", "drop off")
 PLACES = ("red", "green", "yellow", "blue")
 ABOARD = len(PLACES)
 ROWS = ("5", "4", "3", "2", "1")
-SIDES = (Side("taxi", "ink", "T"),)
+SIDES = (Side("the taxi; P is its passenger", "ink", "T"),)
 N_ROWS = N_COLUMNS = 5
 
 
@@ -20,21 +20,20 @@ def draw_position(env: Any, seat: int | None) -> Grid:
     del seat
     taxi_row, taxi_column, passenger, goal = env.decode(env.s)
     shades = dict(zip(env.locs, PLACES, strict=True))
-    waits = env.locs[passenger] if passenger < ABOARD else (taxi_row, taxi_column)
+    taxi = (taxi_row, taxi_column)
 
     def cell(row: int, column: int) -> Cell:
-        is_taxi = (row, column) == (taxi_row, taxi_column)
-        return Cell(
-            0 if is_taxi or (row, column) == waits else -1,
-            piece="T" if is_taxi else "p",
-            shade=shades.get((row, column), ""),
-            name="taxi" if is_taxi else "passenger",
-        )
+        seat_there = 0 if (row, column) == taxi else -1
+        return Cell(seat_there, shade=shades.get((row, column), ""), name="taxi")
 
     rows = tuple(tuple(cell(row, column) for column in range(N_COLUMNS)) for row in range(N_ROWS))
     grid = Grid(rows, "abcde", ROWS, SIDES, has_moving_pieces=True)
-    label = label_cell(grid.find_corner(*env.locs[goal]), "goal")
-    return grid._replace(extra=(*_draw_walls(env, grid), label))
+    labels = [label_cell(grid.find_corner(*env.locs[goal]), "goal")]
+    if passenger < ABOARD and env.locs[passenger] != taxi:
+        # Edged as the label is, to be seen on every colour.
+        x, y = grid.find_corner(*env.locs[passenger])
+        labels.append(Text(x + 5, y + 4, "P", 6.4, "white"))
+    return grid._replace(extra=(*_draw_walls(env, grid), *labels))
 
 
 def _draw_walls(env: Any, grid: Grid) -> list[Line]:

@@ -6,7 +6,7 @@ from arena.games.cards import HIDDEN, Hand, draw_table
 from arena.games.looks import Look
 from arena.games.observations import parts
 from arena.games.openspiel import NativeState, OpenSpielGame
-from arena.games.pictures import Picture
+from arena.games.pictures import SEAT_TINTS, Picture
 
 PLACES: Final = ("west", "north", "east", "south")
 SUITS: Final = {"S": "♠", "H": "♥"}
@@ -35,6 +35,7 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
             [_name_face(card) if seat in (None, n) else HIDDEN for card in cards],
             [call for at, call in enumerate(calls) if at % N_DEALS == n] or [""],
             is_to_move=n == mover,
+            tint=SEAT_TINTS[n],
         )
         for n, cards in enumerate(read_hands(native))
     ]
@@ -83,7 +84,7 @@ def _name_card(card: str) -> str:
 GAME = OpenSpielGame(
     "tiny_bridge",
     engine_name="tiny_bridge_4p",
-    title="Tiny bridge, two against two",
+    title="Tiny bridge in pairs",
     opening_plies=0,
     teams=(0, 1, 0, 1),
     look=Look(draw_position, describe_position, name_action),

@@ -1,8 +1,12 @@
 """Looks: what is said of a game that draws nothing, and whose turn it is."""
 
+from random import Random
+
 import pytest
 
 from arena.games.base import OVER
+from arena.games.catalog.go_9x9 import GAME as GO
+from arena.games.catalog.go_9x9 import KOMI, count_areas
 from arena.games.looks import tell_turn
 from arena.games.openspiel import OpenSpielGame
 
@@ -34,3 +38,16 @@ def test_whose_turn_it_is_or_who_has_won(
     to_move: int, returns: tuple[float, ...], words: str
 ) -> None:
     assert tell_turn(to_move, returns, ("north", "south", "east")) == words
+
+
+@pytest.mark.parametrize("game_seed", range(12))
+def test_the_points_of_go_name_the_winner_that_the_engine_does(game_seed: int) -> None:
+    rng, state = Random(game_seed), GO.start(game_seed, opening_plies=4)
+    n_free = rng.randrange(40)
+    while state.to_move() != OVER:
+        # Then both pass, so that games of every length end.
+        legal = state.legal_actions()
+        state.apply(rng.choice(legal) if len(state.actions) < n_free else legal[-1])
+    black, white = count_areas(state.native)
+    assert (black > white + KOMI) == (state.returns()[0] > 0)
+    assert f"black has {black} points, white {white + KOMI}" in state.describe()

@@ -21,6 +21,8 @@ from arena.games.pictures import (
     check_picture,
 )
 
+PHONE_BOARD, READABLE = 314, 10
+"""Pixels: the width of a drawing on a phone of 360, and the least height of its letters."""
 SIDES = (Side("black", "black"), Side("white", "white", "ring"))
 
 
@@ -41,6 +43,16 @@ def test_cells_are_squares_or_hexes(form: str, kind: type[Any]) -> None:
     assert sum(isinstance(shape, kind) for shape in shapes) == 6
     assert sum(isinstance(shape, Circle) for shape in shapes) == 3
     assert [shape.text for shape in shapes if isinstance(shape, Text)] == ["a", "b", "c", "2", "1"]
+
+
+@pytest.mark.parametrize("n", [3, 11, 19])
+def test_the_labels_of_a_board_can_be_read_on_a_phone(n: int) -> None:
+    rows = ((Cell(),) * n,) * n
+    names = "abcdefghijklmnopqrs"[:n]
+    picture = Grid(rows, names, tuple(map(str, range(1, n + 1))), SIDES, form=HEXES).draw_cells()
+    labels = [shape for shape in picture.shapes if isinstance(shape, Text)]
+    assert all(label.size * PHONE_BOARD / picture.width >= READABLE for label in labels)
+    assert len({(label.x, label.y) for label in labels}) == 2 * n
 
 
 def test_crossings_are_lines_on_one_board_with_dots() -> None:
@@ -81,3 +93,13 @@ def test_where_pieces_move_both_ends_are_marked() -> None:
 def test_what_cannot_be_shown_is_refused_in_words(picture: Any, words: str) -> None:
     with pytest.raises(PictureError, match=words):
         check_picture(picture)
+
+
+def test_points_may_be_a_list_and_what_is_no_shape_is_refused() -> None:
+    points = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
+    triangle = Polygon(points, "ink")  # type: ignore[arg-type]  # as a plug-in may have it
+    assert check_picture(Picture(9, 9, (triangle,))).shapes == (triangle,)
+    wrongs: tuple[Any, ...] = ([], "x")
+    for wrong in wrongs:
+        with pytest.raises(PictureError, match="is no shape"):
+            check_picture(Picture(9, 9, (wrong,)))
