@@ -9,12 +9,18 @@ from evalsite_client.plan_option import Option, find_option
 
 TOURNAMENT: Final = (
     Option(
-        "name", "text", "Of the tournament.", None, ("--name",), is_required=True, max_length=120
+        "name",
+        "text",
+        "Its name in lists and titles.",
+        None,
+        ("--name",),
+        is_required=True,
+        max_length=120,
     ),
     Option(
         "n_matches",
         "whole",
-        "At most; one whose pairing is over before has as many as were planned.",
+        "The most matches; it ends earlier where its pairing is complete.",
         None,
         ("-n", "--matches"),
         is_required=True,
@@ -59,7 +65,13 @@ TOURNAMENT: Final = (
         minimum=0.01,
         maximum=86400,
     ),
-    Option("is_paused", "truth", "It waits to be started.", False, ("--paused",)),
+    Option(
+        "is_paused",
+        "truth",
+        "Only create it: it waits until somebody resumes it.",
+        False,
+        ("--paused",),
+    ),
     Option(
         "seed",
         "whole",
@@ -110,7 +122,7 @@ TOURNAMENT: Final = (
     Option(
         "order_limit",
         "whole",
-        "Matches that one order holds at most; empty: by their length.",
+        "The most matches a node takes at a time; empty: by how long they last.",
         None,
         ("--order-limit",),
         is_nullable=True,
@@ -123,14 +135,21 @@ CAMPAIGN: Final = (
     Option(
         "max_matches",
         "whole",
-        "It stops there at the latest, with the likeliest answer.",
+        "It ends there at the latest, with the likeliest answer.",
         None,
         ("--max-matches",),
         is_required=True,
         minimum=1,
         maximum=100000000,
     ),
-    Option("name", "text", "Empty: made of the question.", "", ("--name",), max_length=120),
+    Option(
+        "name",
+        "text",
+        "Left empty, it is named after its question.",
+        "",
+        ("--name",),
+        max_length=120,
+    ),
     Option(
         "pairing",
         "text",
@@ -148,7 +167,7 @@ CAMPAIGN: Final = (
     Option(
         "question",
         "text",
-        "What is asked of the agents.",
+        "What you want to know about the agents.",
         "best",
         ("-q", "--question"),
         max_length=60,
@@ -165,7 +184,7 @@ CAMPAIGN: Final = (
     Option(
         "margin",
         "real",
-        "A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+        "Agents closer than this in rating count as equal; 1 is about 45 Elo.",
         None,
         ("--margin",),
         is_nullable=True,
@@ -176,7 +195,7 @@ CAMPAIGN: Final = (
     Option(
         "margin_elo",
         "real",
-        "The same in points of Elo, instead.",
+        "The margin in Elo instead.",
         None,
         ("--margin-elo",),
         is_nullable=True,
@@ -187,7 +206,7 @@ CAMPAIGN: Final = (
     Option(
         "margin_points",
         "real",
-        "The same in points of win rate, instead.",
+        "The margin in points of win rate instead.",
         None,
         ("--margin-points",),
         is_nullable=True,
@@ -198,7 +217,7 @@ CAMPAIGN: Final = (
     Option(
         "margin_score",
         "real",
-        "Of a game of one seat, in mean score on equal seeds, instead; may be 0.",
+        "For games of one seat: in mean score on equal seeds instead; may be 0.",
         None,
         ("--margin-score",),
         is_nullable=True,
@@ -209,7 +228,7 @@ CAMPAIGN: Final = (
     Option(
         "parameters",
         "pairs",
-        'Of the question, such as {"k": 3}; agents by name.',
+        'What the question needs, such as {"k": 3}; agents by name.',
         {},
         ("-p", "--parameter"),
         is_asked=True,
@@ -217,7 +236,7 @@ CAMPAIGN: Final = (
     Option(
         "max_core_s",
         "real",
-        "Core-seconds that it may cost; empty: any.",
+        "The most core-seconds it may use; empty: no limit.",
         None,
         ("--max-core-hours",),
         is_nullable=True,
@@ -227,7 +246,7 @@ CAMPAIGN: Final = (
     Option(
         "max_money",
         "real",
-        "Money that it may cost; empty: any.",
+        "The most it may cost; empty: no limit.",
         None,
         ("--max-money",),
         is_nullable=True,
@@ -236,7 +255,7 @@ CAMPAIGN: Final = (
     Option(
         "seed",
         "whole",
-        "Empty: one that replays no game that is known.",
+        "Empty: a new one, so that no known game is played again.",
         None,
         ("--seed",),
         is_nullable=True,
@@ -249,7 +268,7 @@ SCHEDULE: Final = (
     Option(
         "n_matches",
         "whole",
-        "Of each tournament, or the budget of each campaign; a season has none.",
+        "Of each tournament, or the budget of each campaign; none for a season.",
         None,
         ("-n", "--matches"),
         is_nullable=True,
@@ -259,7 +278,7 @@ SCHEDULE: Final = (
     Option(
         "pairing",
         "text",
-        "Empty: the one that suits the question; without one, double_round_robin.",
+        "Who meets whom; empty: as suits the question, or double_round_robin.",
         "",
         ("--pairing",),
         max_length=60,
@@ -283,7 +302,7 @@ SCHEDULE: Final = (
     Option(
         "question",
         "text",
-        "Empty: a tournament without one.",
+        "Ask this each time, as a campaign; empty: start a plain tournament.",
         "",
         ("-q", "--question"),
         max_length=60,
@@ -292,7 +311,7 @@ SCHEDULE: Final = (
     Option(
         "margin",
         "real",
-        "A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+        "Agents closer than this in rating count as equal; 1 is about 45 Elo.",
         0.0,
         ("--margin",),
         minimum=0,

@@ -7,3 +7,4 @@ class MatchesConfig(AppConfig):
     """The matches app."""
 
     name = "matches"
+    verbose_name = "evalsite"

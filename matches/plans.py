@@ -33,7 +33,7 @@ ONCE: dict[str, Any] = {"is_scheduled": False}
 class PlayPlan(Struct, frozen=True, kw_only=True):
     """How the matches of a tournament or campaign are paired, weighed and limited."""
 
-    name: Annotated[Name, Meta(description="Of the tournament.", extra=ONCE)]
+    name: Annotated[Name, Meta(description="Its name in lists and titles.", extra=ONCE)]
     pairing: Annotated[
         Id, Meta(description="Who meets whom.", extra={"choices": pairing_choices})
     ] = ""
@@ -65,7 +65,7 @@ class PlayPlan(Struct, frozen=True, kw_only=True):
         bool,
         Meta(
             title="Paused",
-            description="It waits to be started.",
+            description="Only create it: it waits until somebody resumes it.",
             extra={**ONCE, "flags": ("--paused",)},
         ),
     ] = False
@@ -78,7 +78,7 @@ class TournamentPlan(PlayPlan, frozen=True, kw_only=True):
         Matches,
         Meta(
             title="Matches to play",
-            description="At most; one whose pairing is over before has as many as were planned.",
+            description="The most matches; it ends earlier where its pairing is complete.",
             extra={"flags": ("-n", "--matches")},
         ),
     ]
@@ -131,7 +131,7 @@ class TournamentPlan(PlayPlan, frozen=True, kw_only=True):
         FromOne | None,
         Meta(
             title="Matches of an order at most",
-            description="Matches that one order holds at most; empty: by their length.",
+            description="The most matches a node takes at a time; empty: by how long they last.",
         ),
     ] = None
     # Without a description, so no option: the key of a run's tournament is set by ours.
@@ -141,11 +141,13 @@ class TournamentPlan(PlayPlan, frozen=True, kw_only=True):
 class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
     """What a campaign asks and may spend."""
 
-    name: Annotated[Name, Meta(description="Empty: made of the question.", extra=ONCE)] = ""
+    name: Annotated[
+        Name, Meta(description="Left empty, it is named after its question.", extra=ONCE)
+    ] = ""
     question: Annotated[
         Id,
         Meta(
-            description="What is asked of the agents.",
+            description="What you want to know about the agents.",
             extra={**ASKED, "flags": ("-q", "--question"), "choices": question_choices},
         ),
     ] = "best"
@@ -161,7 +163,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Amount | None,
         Meta(
             title="Margin",
-            description="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+            description="Agents closer than this in rating count as equal; 1 is about 45 Elo.",
             extra={**ASKED, "group": "margin"},
         ),
     ] = None
@@ -169,7 +171,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Amount | None,
         Meta(
             title="Margin in Elo",
-            description="The same in points of Elo, instead.",
+            description="The margin in Elo instead.",
             extra={**ASKED, **ONCE, "group": "margin"},
         ),
     ] = None
@@ -177,7 +179,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Amount | None,
         Meta(
             title="Margin in win rate",
-            description="The same in points of win rate, instead.",
+            description="The margin in points of win rate instead.",
             extra={**ASKED, **ONCE, "group": "margin"},
         ),
     ] = None
@@ -185,7 +187,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Amount | None,
         Meta(
             title="Margin in score",
-            description="Of a game of one seat, in mean score on equal seeds, instead; may be 0.",
+            description="For games of one seat: in mean score on equal seeds instead; may be 0.",
             extra={**ASKED, **ONCE, "group": "margin"},
         ),
     ] = None
@@ -193,7 +195,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Parameters,
         Meta(
             title="Parameters of the question",
-            description='Of the question, such as {"k": 3}; agents by name.',
+            description='What the question needs, such as {"k": 3}; agents by name.',
             extra={**ASKED, "flags": ("-p", "--parameter")},
         ),
     ] = {}
@@ -201,7 +203,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Matches,
         Meta(
             title="Budget, matches",
-            description="It stops there at the latest, with the likeliest answer.",
+            description="It ends there at the latest, with the likeliest answer.",
             extra=ONCE,
         ),
     ]
@@ -209,13 +211,13 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Amount | None,
         Meta(
             title="Budget, core-seconds",
-            description="Core-seconds that it may cost; empty: any.",
+            description="The most core-seconds it may use; empty: no limit.",
             extra={"flags": ("--max-core-hours",), "scale": 3_600},
         ),
     ] = None
     max_money: Annotated[
         Amount | None,
-        Meta(title="Budget, money", description="Money that it may cost; empty: any."),
+        Meta(title="Budget, money", description="The most it may cost; empty: no limit."),
     ] = None
     pairing: Annotated[
         Id,
@@ -230,7 +232,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
     ] = ""
     seed: Annotated[
         Seed | None,
-        Meta(description="Empty: one that replays no game that is known."),
+        Meta(description="Empty: a new one, so that no known game is played again."),
     ] = None
 
 
@@ -240,7 +242,7 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
     question: Annotated[
         Id,
         Meta(
-            description="Empty: a tournament without one.",
+            description="Ask this each time, as a campaign; empty: start a plain tournament.",
             extra={"flags": ("-q", "--question"), "choices": question_choices, "empty": "none"},
         ),
     ] = ""
@@ -248,21 +250,21 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
         Amount,
         Meta(
             title="Margin",
-            description="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+            description="Agents closer than this in rating count as equal; 1 is about 45 Elo.",
         ),
     ] = 0.0
     n_matches: Annotated[
         Matches | None,
         Meta(
             title="Matches of each at most",
-            description="Of each tournament, or the budget of each campaign; a season has none.",
+            description="Of each tournament, or the budget of each campaign; none for a season.",
             extra={"flags": ("-n", "--matches")},
         ),
     ] = None
     pairing: Annotated[
         Id,
         Meta(
-            description="Empty: the one that suits the question; without one, double_round_robin.",
+            description="Who meets whom; empty: as suits the question, or double_round_robin.",
             extra={"choices": pairing_choices, "empty": "the one that suits"},
         ),
     ] = ""

@@ -20,7 +20,7 @@ class Campaign(CampaignFigures):
     state: Of its tournament; planning: it chooses matches, and those chosen are played.
     max_matches: The budget in matches.
     error: The probability that the verdict may be wrong.
-    margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
+    margin: Agents closer than this in rating count as equal; 1 is about 45 Elo.
     is_by_scores: It compares mean scores on equal seeds, and the margin is one of scores.
     n_known: Results of the entrants known at the start.
     n_known_elsewhere: Of those: results of other leaderboards of the game.
@@ -215,24 +215,24 @@ class Campaigns(Calls):
         """Start a campaign.
 
         agents: None: all of the leaderboard, less those retired or in quarantine.
-        max_matches: It stops there at the latest, with the likeliest answer.
-        name: Empty: made of the question.
+        max_matches: It ends there at the latest, with the likeliest answer.
+        name: Left empty, it is named after its question.
         pairing: Who meets whom; empty: as suits the question.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
         weight: Its share of the nodes against that of others that run at the same time.
         move_s: Limit of a move, in seconds.
         match_s: Limit of a match, in seconds.
-        is_paused: It waits to be started.
-        question: What is asked of the agents.
+        is_paused: Only create it: it waits until somebody resumes it.
+        question: What you want to know about the agents.
         error: The probability that the verdict may be wrong.
-        margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
-        margin_elo: The same in points of Elo, instead.
-        margin_points: The same in points of win rate, instead.
-        margin_score: Of a game of one seat, in mean score on equal seeds, instead; may be 0.
-        parameters: Of the question, such as {"k": 3}; agents by name.
-        max_core_s: Core-seconds that it may cost; empty: any.
-        max_money: Money that it may cost; empty: any.
-        seed: Empty: one that replays no game that is known.
+        margin: Agents closer than this in rating count as equal; 1 is about 45 Elo.
+        margin_elo: The margin in Elo instead.
+        margin_points: The margin in points of win rate instead.
+        margin_score: For games of one seat: in mean score on equal seeds instead; may be 0.
+        parameters: What the question needs, such as {"k": 3}; agents by name.
+        max_core_s: The most core-seconds it may use; empty: no limit.
+        max_money: The most it may cost; empty: no limit.
+        seed: Empty: a new one, so that no known game is played again.
         """
         return self._post(
             CampaignDetail,
@@ -297,13 +297,13 @@ class Campaigns(Calls):
         max_matches: The budget in mind: the answer warns where it will probably not suffice.
         pairing: Who meets whom; empty: as suits the question.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
-        question: What is asked of the agents.
+        question: What you want to know about the agents.
         error: The probability that the verdict may be wrong.
-        margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
-        margin_elo: The same in points of Elo, instead.
-        margin_points: The same in points of win rate, instead.
-        margin_score: Of a game of one seat, in mean score on equal seeds, instead; may be 0.
-        parameters: Of the question, such as {"k": 3}; agents by name.
+        margin: Agents closer than this in rating count as equal; 1 is about 45 Elo.
+        margin_elo: The margin in Elo instead.
+        margin_points: The margin in points of win rate instead.
+        margin_score: For games of one seat: in mean score on equal seeds instead; may be 0.
+        parameters: What the question needs, such as {"k": 3}; agents by name.
         """
         return self._post(
             Ahead,

@@ -51,7 +51,7 @@ class Evaluations(Calls):
         agents: Such as alphabeta:4, the name of an agent, or the hash of a checkpoint.
         num_agents: Without agents: so many.
         leaderboard: Empty: one of their own.
-        n_matches: At most; one whose pairing is over before has as many as were planned.
+        n_matches: The most matches; it ends earlier where its pairing is complete.
         pairing: Who meets whom.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
         weight: Its share of the nodes against that of others that run at the same time.
@@ -61,7 +61,7 @@ class Evaluations(Calls):
         faults: Faults to emulate, to try the platform; usually empty.
         keeps_trajectories: Store observation, action, reward ... of every decision.
         trajectory_days: Delete them after so many days; empty: never.
-        order_limit: Matches that one order holds at most; empty: by their length.
+        order_limit: The most matches a node takes at a time; empty: by how long they last.
         """
         return self._post(
             Started,
@@ -113,7 +113,7 @@ class Evaluations(Calls):
         agents: Such as alphabeta:4, the name of an agent, or the hash of a checkpoint.
         num_agents: Without agents: so many.
         leaderboard: Empty: one of their own.
-        n_matches: At most; one whose pairing is over before has as many as were planned.
+        n_matches: The most matches; it ends earlier where its pairing is complete.
         pairing: Who meets whom.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
         weight: Its share of the nodes against that of others that run at the same time.
@@ -123,7 +123,7 @@ class Evaluations(Calls):
         faults: Faults to emulate, to try the platform; usually empty.
         keeps_trajectories: Store observation, action, reward ... of every decision.
         trajectory_days: Delete them after so many days; empty: never.
-        order_limit: Matches that one order holds at most; empty: by their length.
+        order_limit: The most matches a node takes at a time; empty: by how long they last.
         """
         return self._post(
             Started,

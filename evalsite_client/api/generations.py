@@ -65,7 +65,7 @@ class Generations(Calls):
         checkpoint_b: Of the run that B names: step, hash
         game: Empty: as the names tell.
         opening_plies: Empty: the game's.
-        order_limit: Matches that one order holds at most; empty: by their length.
+        order_limit: The most matches a node takes at a time; empty: by how long they last.
         run_key: Chosen by the client: the same key is the same tournament.
         """
         return self._post(
@@ -116,7 +116,7 @@ class Generations(Calls):
         checkpoint_b: Of the run that B names: step, hash
         game: Empty: as the names tell.
         opening_plies: Empty: the game's.
-        order_limit: Matches that one order holds at most; empty: by their length.
+        order_limit: The most matches a node takes at a time; empty: by how long they last.
         """
         return self._post(
             CheckedGeneration,

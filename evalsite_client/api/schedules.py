@@ -16,16 +16,16 @@ from evalsite_client.records import Rows
 class Schedule:
     """A schedule and what came of it; without agents it enters all of the leaderboard.
 
-    crontab: minute hour day-of-month month day-of-week; empty: once.
-    timezone: Of the crontab.
-    once_at: When, instead of a crontab.
-    season: Begin a season of the leaderboard so, and start no tournament.
-    n_matches: Of each tournament, or the budget of each campaign; a season has none.
-    pairing: Empty: the one that suits the question; without one, double_round_robin.
+    crontab: Minute, hour, day of month, month, day of week; empty: once.
+    timezone: Such as Europe/Berlin.
+    once_at: Start once at this time, instead of a crontab.
+    season: Begin a season in this way, instead of starting a tournament.
+    n_matches: Of each tournament, or the budget of each campaign; none for a season.
+    pairing: Who meets whom; empty: as suits the question, or double_round_robin.
     weight: Its share of the nodes against that of others that run at the same time.
     seed: Of the first tournament; each later one takes the next, so that no game recurs.
     error: The probability that the verdict may be wrong.
-    margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
+    margin: Agents closer than this in rating count as equal; 1 is about 45 Elo.
     next_at: Return when it is due next; empty: never.
     problem: Why the last time was passed over.
     """
@@ -116,9 +116,9 @@ class Schedules(Calls):
 
         agents: None: all of the leaderboard at that time, less those retired or quarantined.
         crontab: minute hour day-of-month month day-of-week, such as 30 4 * * 1.
-        season: Begin a season of the leaderboard so, and start no tournament.
-        n_matches: Of each tournament, or the budget of each campaign; a season has none.
-        pairing: Empty: the one that suits the question; without one, double_round_robin.
+        season: Begin a season in this way, instead of starting a tournament.
+        n_matches: Of each tournament, or the budget of each campaign; none for a season.
+        pairing: Who meets whom; empty: as suits the question, or double_round_robin.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
         weight: Its share of the nodes against that of others that run at the same time.
         move_s: Limit of a move, in seconds.
@@ -127,13 +127,13 @@ class Schedules(Calls):
         is_rated: Unrated outcomes change no rating; only then may an agent play itself.
         keeps_trajectories: Store observation, action, reward ... of every decision.
         trajectory_days: Delete them after so many days; empty: never.
-        order_limit: Matches that one order holds at most; empty: by their length.
-        question: Empty: a tournament without one.
+        order_limit: The most matches a node takes at a time; empty: by how long they last.
+        question: Ask this each time, as a campaign; empty: start a plain tournament.
         error: The probability that the verdict may be wrong.
-        margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
-        parameters: Of the question, such as {"k": 3}; agents by name.
-        max_core_s: Core-seconds that it may cost; empty: any.
-        max_money: Money that it may cost; empty: any.
+        margin: Agents closer than this in rating count as equal; 1 is about 45 Elo.
+        parameters: What the question needs, such as {"k": 3}; agents by name.
+        max_core_s: The most core-seconds it may use; empty: no limit.
+        max_money: The most it may cost; empty: no limit.
         """
         return self._post(
             Schedule,

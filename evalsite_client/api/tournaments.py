@@ -19,7 +19,7 @@ TournamentState = Literal["scheduled", "planning", "running", "paused", "done", 
 class Tournament(TournamentFigures):
     """A tournament and how far it is; n_done includes forfeits.
 
-    n_matches: At most; one whose pairing is over before has as many as were planned.
+    n_matches: The most matches; it ends earlier where its pairing is complete.
     weight: Its share of the nodes against that of others that run at the same time.
     seed: The seed set: the same number replays the same pairings and games.
     faults: Faults to emulate, to try the platform; usually empty.
@@ -27,7 +27,7 @@ class Tournament(TournamentFigures):
     replays: Play again what is known, to see that it comes out the same.
     keeps_trajectories: Store observation, action, reward ... of every decision.
     trajectory_days: Delete them after so many days; empty: never.
-    order_limit: Matches that one order holds at most; empty: by their length.
+    order_limit: The most matches a node takes at a time; empty: by how long they last.
     state: planning: matches are chosen or written; those that are, are played.
     n_known: Of those done: known from an earlier tournament, so not played again.
     n_differing: Of those done: played again, and came out otherwise than before.
@@ -242,21 +242,21 @@ class Tournaments(Calls):
     ) -> TournamentDetail:
         """Schedule a tournament.
 
-        name: Of the tournament.
-        n_matches: At most; one whose pairing is over before has as many as were planned.
+        name: Its name in lists and titles.
+        n_matches: The most matches; it ends earlier where its pairing is complete.
         pairing: Who meets whom.
         pairing_parameters: Of the pairing, such as {"best_of": 5}.
         weight: Its share of the nodes against that of others that run at the same time.
         move_s: Limit of a move, in seconds.
         match_s: Limit of a match, in seconds.
-        is_paused: It waits to be started.
+        is_paused: Only create it: it waits until somebody resumes it.
         seed: The seed set: the same number replays the same pairings and games.
         faults: Faults to emulate, to try the platform; usually empty.
         is_rated: Unrated outcomes change no rating; only then may an agent play itself.
         replays: Play again what is known, to see that it comes out the same.
         keeps_trajectories: Store observation, action, reward ... of every decision.
         trajectory_days: Delete them after so many days; empty: never.
-        order_limit: Matches that one order holds at most; empty: by their length.
+        order_limit: The most matches a node takes at a time; empty: by how long they last.
         """
         return self._post(
             TournamentDetail,

@@ -133,7 +133,7 @@ def no_bundled_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         raise ValkeyBinaryNotFoundError("not for this machine")
 
     monkeypatch.setattr(brokers, "get_binary_path", missing)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path
 
 

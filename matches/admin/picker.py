@@ -5,6 +5,7 @@ the page is made anew.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple, cast
 
 from django import forms
@@ -15,6 +16,7 @@ from django.urls import URLPattern, path, reverse_lazy
 
 from arena.parameters import parse_number
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
+from matches.store.catalog import game_title
 
 N_TOP: Final = 8
 N_FOUND: Final = 50
@@ -99,7 +101,11 @@ def describe_choice(request: Request) -> dict[str, Any]:
         "board": request.board,
         "chosen": chosen,
         "n_other_game": len(agents) - len(chosen),
-        "others": shown[:N_FOUND],
+        "others": [
+            (game_title(game), list(agents))
+            for game, agents in groupby(shown[:N_FOUND], key=lambda agent: agent.game)
+        ],
+        "game": game_title(game) if game else "",
         "is_more": len(shown) > N_FOUND,
         "text": request.text,
         "runs": list_runs(request.board) if request.board else [],

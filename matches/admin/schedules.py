@@ -67,12 +67,12 @@ class ScheduleForm(PlanForm):
     agents = ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         required=False,
-        help_text="None: all of the leaderboard that play then.",
+        help_text="Empty: all of the leaderboard that may play at that time.",
     )
     crontab = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Minute, hour, day of month, month, day of week: 30 4 * * 1. Empty: once.",
+        help_text="Minute, hour, day of month, month, day of week: 30 4 * * 1; empty: once.",
         widget=CrontabInput(
             attrs={
                 "autocomplete": "off",

@@ -162,7 +162,9 @@ def _write_headline(
     failed = [check for check in checks if check.is_needed and not check.is_ok]
     if failed:
         says = "; ".join(f"{check.name} {check.detail}" for check in failed)
-        return Headline("bad", capfirst(says), [f"{check.hint}" for check in failed if check.hint])
+        # Each advice with the part it is for: two in a row read as one.
+        part = "{0.name}: {0.hint}" if len(failed) > 1 else "{0.hint}"
+        return Headline("bad", capfirst(says), [part.format(one) for one in failed if one.hint])
     if shown["trouble"]:
         return Headline("bad", capfirst(shown["trouble"]), [])
     # Of the newest only: each takes queries of its own.

@@ -75,7 +75,7 @@ class GenerationSerializer(serializers.Serializer[Any]):
         max_value=MAX_MATCHES,
         default=None,
         allow_null=True,
-        help_text="Matches that one order holds at most; empty: by their length.",
+        help_text="The most matches a node takes at a time; empty: by how long they last.",
     )
 
 

@@ -81,7 +81,7 @@ class NewScheduleSerializer(PlanSerializer, RemarkSerializer):
         choices=SeasonMode.choices,
         default="",
         allow_blank=True,
-        help_text="Begin a season of the leaderboard so, and start no tournament.",
+        help_text="Begin a season in this way, instead of starting a tournament.",
     )
 
 

@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Any, Final, Literal, cast
 
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import get_doc
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
@@ -81,12 +82,29 @@ _RETRY_AFTER = OpenApiParameter(
 )
 
 
+_VERBS: Final = {
+    "list": "List the {tag}",
+    "retrieve": "Show one {one}",
+    "destroy": "Remove one {one}",
+}
+
+
 class ApiSchema(AutoSchema):
     """Adds to every operation its headers, its errors and who may call it."""
 
     def get_override_parameters(self) -> list[Any]:
         """Return the headers that a method takes and answers."""
         return [*_HEADERS.get(self.method, ()), _RETRY_AFTER]
+
+    def get_summary(self) -> str:
+        """Return the operation in a sentence: the first of its method, else its verb and object."""
+        description: str = self.get_description()
+        if (view := cast(Endpoint, self.view)).action in _VERBS and description == get_doc(
+            type(view)
+        ):
+            return _VERBS[view.action].format(one=view.basename, tag=self.get_tags()[0])
+        first_paragraph = " ".join(description.partition("\n\n")[0].split())
+        return first_paragraph.partition(". ")[0].rstrip(".")
 
     def get_auth(self) -> list[dict[str, Any]]:
         """Return the ways to log in; an empty one where no login is needed."""

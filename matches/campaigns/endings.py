@@ -61,12 +61,16 @@ def _describe_reached(campaign: Campaign) -> str:
 
 
 def _choose_remedy(campaign: Campaign) -> str:
-    reason, _, limit = campaign.why.partition(": ")
-    if reason != StopReason.OUT_OF_BUDGET:
-        return ""
+    is_spent = campaign.why.partition(": ")[0] == StopReason.OUT_OF_BUDGET
+    return f" with {name_remedies(campaign)}" if is_spent else ""
+
+
+def name_remedies(campaign: Campaign) -> str:
+    """Return what would bring an answer to one whose budget does not suffice."""
     wider = "bounds further apart" if campaign.question == IS_SPRT else "a larger margin"
+    limit = campaign.why.partition(": ")[2]
     more = "another pairing" if limit == "pairing" else "a larger budget"
-    return f" with {more} or {wider}"
+    return f"{more} or {wider}"
 
 
 def describe_gap(blocks: PairedResult | None) -> str:

@@ -11,6 +11,7 @@ from arena.verdicts.base import StopReason
 from arena.verdicts.paired_blocks import PairedResult
 from arena.verdicts.sprt import EloEstimate
 from matches.campaigns.forecasting import LIMIT
+from matches.campaigns.sprt import read_test
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.models import Campaign
@@ -117,11 +118,9 @@ def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
         )
     more = forecast["more"]
     if more["now"] is None:
-        moved = f"{more['llr_then']:+.2f}, now {more['llr_now']:+.2f}"
-        then = f"the log-likelihood ratio would be about {moved}"
+        then = f"the log-likelihood ratio would be about {more['llr_then']:+.2f}"
     else:
-        chances = f"{format_percent(more['then'])}, now {format_percent(more['now'])}"
-        then = f"the likeliest answer would be true with {chances}"
+        then = f"the likeliest answer would be true with {format_percent(more['then'])}"
     outlook = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
     label = f"{more['n_matches']:.0f} more matches"
     return [*lines, *describe_costs(forecast["cost"]), LabelledText(label, outlook)]
@@ -145,6 +144,14 @@ def warn_of_budget(campaign: Campaign) -> str | None:
     if campaign.decided_at is not None:
         return None
     return warn_of_forecast(campaign.forecast, campaign.max_matches - campaign.tournament.n_done)
+
+
+def describe_bounds(campaign: Campaign) -> str:
+    """Return where a sequential test ends; empty for other questions."""
+    if campaign.question != IS_SPRT:
+        return ""
+    test = read_test(campaign.parameters)
+    return f"it ends at {test.lower:+.2f} (rejected) or {test.upper:+.2f} (accepted)"
 
 
 def describe_blocks(result: PairedResult) -> list[LabelledText]:

@@ -35,10 +35,18 @@ def warn_of_pairing(tournament: Tournament) -> str | None:
     return get_or_make(key, mark, find_warning, form=str | None, every_s=EVERY_S)
 
 
+def is_campaign_over(tournament: Tournament) -> bool:
+    """Say whether it had a campaign that is over, with which its rounds ended."""
+    campaign = getattr(tournament, "campaign", None)
+    return campaign is not None and campaign.decided_at is not None
+
+
 def warn_of_budget(tournament: Tournament) -> str | None:
     """Return a warning when its matches are too few for its pairing, or were when it is done."""
     is_adaptive = tournament.pairing in pairings.adaptive_names()
     if not is_adaptive or tournament.state == Tournament.State.CANCELLED:
+        return None
+    if is_campaign_over(tournament):
         return None
     agents = entrants.entrants_of(tournament)
     if tournament.state != Tournament.State.DONE:

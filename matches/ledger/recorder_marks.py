@@ -15,6 +15,9 @@ from matches.store.signing import derive_key, is_same_token
 
 log = logging.getLogger(__name__)
 
+MOST_LAG_S = 10.0
+"""A recorder that is further behind does not keep up."""
+
 
 class Marked(NamedTuple):
     """The newest mark that came through the queue of a shard; None: none has come yet."""

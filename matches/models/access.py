@@ -34,7 +34,8 @@ class TokenAccess(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        verbose_name_plural = "token accesses"
+        verbose_name = "API token"
+        verbose_name_plural = "API tokens"
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.scopes)})"

@@ -34,6 +34,7 @@ class AuditRow(LastingModel):
 
     class Meta:
         ordering = ("-id",)
+        verbose_name_plural = "audit"
         indexes = (
             # Query: what was done to a thing, newest first.
             models.Index(fields=("target_kind", "target_id", "-id"), name="audit_of_target"),
@@ -47,4 +48,10 @@ class AuditRow(LastingModel):
     def touched_line(self) -> str:
         """Return what was touched, in one line."""
         touched: dict[str, Any] = self.touched
-        return ", ".join(f"{name} {value}" for name, value in touched.items())
+        return ", ".join(_describe_touched(*item) for item in touched.items())
+
+
+def _describe_touched(name: str, value: object) -> str:
+    words = name.removeprefix("n_").replace("_", " ")
+    value = "no" if value is None else value
+    return f"{value} {words}" if name.startswith("n_") else f"{words} {value}"

@@ -27,7 +27,7 @@ class Campaign(models.Model):
     margin = models.FloatField(
         default=0.0,
         validators=(validate_finite, MinValueValidator(0)),
-        help_text="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+        help_text="Agents closer than this in rating count as equal; 1 is about 45 Elo.",
     )
     is_by_scores = models.BooleanField(
         default=False,

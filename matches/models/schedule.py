@@ -25,15 +25,17 @@ class Schedule(Limited):
         Agent,
         blank=True,
         related_name="schedules",
-        help_text="None: all of the leaderboard that are neither retired nor quarantined.",
+        help_text="Empty: all of the leaderboard that are neither retired nor quarantined.",
     )
     crontab = models.CharField(
         max_length=200,
         blank=True,
-        help_text="minute hour day-of-month month day-of-week; empty: once.",
+        help_text="Minute, hour, day of month, month, day of week; empty: once.",
     )
-    timezone = models.CharField(max_length=63, default="UTC", help_text="Of the crontab.")
-    once_at = models.DateTimeField(null=True, blank=True, help_text="When, instead of a crontab.")
+    timezone = models.CharField(max_length=63, default="UTC", help_text="Such as Europe/Berlin.")
+    once_at = models.DateTimeField(
+        null=True, blank=True, help_text="Start once at this time, instead of a crontab."
+    )
     is_enabled = models.BooleanField(default=True)
 
     season = models.CharField(
@@ -42,7 +44,7 @@ class Schedule(Limited):
         blank=True,
         default="",
         db_default="",
-        help_text="Begin a season of the leaderboard so, and start no tournament.",
+        help_text="Begin a season in this way, instead of starting a tournament.",
     )
     question = models.CharField(
         max_length=60,
@@ -50,7 +52,7 @@ class Schedule(Limited):
         blank=True,
         default="",
         db_default="",
-        help_text="Empty: a tournament without one.",
+        help_text="Ask this each time, as a campaign; empty: start a plain tournament.",
     )
     error = models.FloatField(
         default=0.05,
@@ -62,10 +64,12 @@ class Schedule(Limited):
         default=0.0,
         db_default=0.0,
         validators=(validate_finite, MinValueValidator(0)),
-        help_text="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+        help_text="Agents closer than this in rating count as equal; 1 is about 45 Elo.",
     )
     parameters = models.JSONField(
-        default=dict, blank=True, help_text='Of the question, such as {"k": 3}; agents by name.'
+        default=dict,
+        blank=True,
+        help_text='What the question needs, such as {"k": 3}; agents by name.',
     )
     max_core_s = models.FloatField(
         null=True, blank=True, validators=(validate_finite, MinValueValidator(0))
@@ -77,13 +81,13 @@ class Schedule(Limited):
         max_length=60,
         choices=pairing_choices,
         blank=True,
-        help_text="Empty: the one that suits the question; without one, double_round_robin.",
+        help_text="Who meets whom; empty: as suits the question, or double_round_robin.",
     )
     n_matches = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES)),
-        help_text="Of each tournament, or the budget of each campaign; a season has none.",
+        help_text="Of each tournament, or the budget of each campaign; none for a season.",
     )
     seed = models.BigIntegerField(
         default=0,

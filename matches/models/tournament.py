@@ -74,7 +74,7 @@ class Tournament(Limited):
     pairing = models.CharField(max_length=60, choices=pairing_choices, default="double_round_robin")
     n_matches = models.PositiveIntegerField(
         validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES)),
-        help_text="At most; one whose pairing is over before has as many as were planned.",
+        help_text="The most matches; it ends earlier where its pairing is complete.",
     )
     seed = models.BigIntegerField(
         default=0,
@@ -104,7 +104,7 @@ class Tournament(Limited):
         null=True,
         blank=True,
         validators=(MinValueValidator(1),),
-        help_text="Matches that one order holds at most; empty: by their length.",
+        help_text="The most matches a node takes at a time; empty: by how long they last.",
     )
     shares = models.JSONField(
         default=dict,
@@ -232,15 +232,17 @@ class Tournament(Limited):
 
     @property
     def shown_parts(self) -> str:
-        """What became of its matches where its end cancelled some; empty for all others."""
-        # Also a budget of core time may have ended it: nobody knows here that none was needed.
-        if self.state != self.State.DONE or not self.n_cancelled:
+        """What became of its matches where its end left some unplayed; empty for all others."""
+        is_cancelled = self.state == self.State.CANCELLED
+        if not (is_cancelled or (self.state == self.State.DONE and self.n_cancelled)):
             return ""
+        # Also a budget of core time may have ended it: nobody knows here that none was needed.
         parts = (
             (self.n_done - self.n_known, "played"),
             (self.n_known, "known before"),
             (self.n_void, "void"),
-            (self.n_cancelled, "cancelled when it ended"),
+            (self.n_cancelled, "cancelled" if is_cancelled else "cancelled when it ended"),
+            (is_cancelled * (self.n_matches - self.n_closed), "never planned"),
         )
         return ", ".join(f"{n:,} {words}" for n, words in parts if n or words == "played")
 

@@ -14,6 +14,7 @@ from arena.needs import GPU
 from matches.models import NodeKey, Worker
 from matches.nodes import node_keys
 from matches.store.clock import ALIVE_WITHIN
+from matches.store.formats import format_count
 from matches.store.signing import is_same_token
 
 log = logging.getLogger(__name__)
@@ -33,9 +34,9 @@ def list_warnings(worker: Worker, *, now: datetime) -> list[str]:
         warnings.append(f"two nodes call themselves {worker.node}: {what_to_do}")
     if worker.forged_at is not None and now - worker.forged_at <= FORGED_WITHIN:
         what_to_do = "look for a node that was set up with another key"
-        warnings.append(
-            f"{worker.n_forged:,} reports in its name without its key were refused: {what_to_do}"
-        )
+        were = "was" if worker.n_forged == 1 else "were"
+        reports = f"{format_count(worker.n_forged, 'report')} in its name without its key"
+        warnings.append(f"{reports} {were} refused: {what_to_do}")
     return warnings
 
 

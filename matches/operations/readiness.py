@@ -19,7 +19,6 @@ from matches.store import disk, fast_store
 from matches.store.formats import format_span
 
 CONTROL_WITHIN = timedelta(seconds=10)
-RECORDER_WITHIN_S = 10.0
 """Nothing expires from 5 s on; twice that is no passing delay."""
 
 
@@ -77,8 +76,8 @@ _HINTS = {
     "broker": "start it with ./run, or look at REDIS_URL",
     "fast store": "start it with ./run, or look at FAST_REDIS_URL",
     "control": "look at ./run status, var/log/control.log and var/log/beat.log",
-    "recorder": "look at ./run status and var/log/recorder.log (or of its name); more than one "
-    "second of lag under load means that reports come faster than they are recorded: on PostgreSQL "
+    "recorder": "look at ./run status and var/log/recorder.log (or of its name). If it stays more "
+    "than a second behind under load, reports come faster than it records: on PostgreSQL "
     "./run up --recorders 2 shares the tournaments",
 }
 
@@ -156,6 +155,6 @@ def _check_recorder(now: datetime) -> str:
     lag_s = mark.lag_s(now=now)
     if lag_s is None:
         raise NotReadyError(f"{name}has recorded nothing yet")
-    if lag_s > RECORDER_WITHIN_S:
+    if lag_s > recorder_marks.MOST_LAG_S:
         raise NotReadyError(f"{name}is {format_span(lag_s)} behind")
     return f"{name}{lag_s:.1f} s behind"

@@ -35,13 +35,15 @@ class Ladder(NamedTuple):
     def place(self, rank: int, mu: float, sd: float) -> RankRange:
         """Return the ranks that are left open to an agent of the ladder.
 
-        Surely above it are those whose whole interval lies above its own.
+        Surely above it are those whose whole interval lies above its own. Its own rank is always
+        among them, also while the ladder is older than the rating.
         """
         low, high = mu - Z95 * sd, mu + Z95 * sd
         if not (n := len(self.lows)):
             return RankRange(rank, rank, rank)
         best = 1 + n - int(np.searchsorted(self.lows, high, side="right"))
-        return RankRange(rank, best, n - int(np.searchsorted(self.highs, low, side="left")))
+        worst = n - int(np.searchsorted(self.highs, low, side="left"))
+        return RankRange(rank, min(best, rank), max(worst, rank))
 
 
 def find_rank_ranges(board_id: int, agents: Collection[int]) -> dict[int, RankRange]:

@@ -325,11 +325,15 @@ def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -
 
 
 def fit_axis(shown: Iterable[Row]) -> Axis:
-    """Return limits close around the ratings and their intervals.
+    """Return limits close around the ratings and their intervals."""
+    return fit_axis_to_intervals([(float(row["low"]), float(row["high"])) for row in shown])
+
+
+def fit_axis_to_intervals(intervals: Sequence[tuple[float, float]]) -> Axis:
+    """Return limits close around these intervals.
 
     Of an interval much wider than most a part is left out: it would make all others short.
     """
-    intervals = [(float(row["low"]), float(row["high"])) for row in shown]
     reach = CUT * median(high - low for low, high in intervals) / 2 if intervals else 0.0
     ends: list[float] = []
     for low, high in intervals:

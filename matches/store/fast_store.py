@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -48,6 +48,46 @@ def get_or_make(
         log.warning("%s is made for one viewer while the fast store is away: %s", key, error)
         return make()
     return made
+
+
+def keep_or_make(
+    marks: Mapping[str, str],
+    make: Callable[[str], Made],
+    *,
+    form: Any,
+    costs: Mapping[str, int],
+    most: int,
+) -> dict[str, Made]:
+    """Return by key what is kept with its mark, and what make returns of the first others.
+
+    All that is kept is read at once, for lists. Others are made until their costs reach `most`;
+    of the keys beyond those nothing is returned.
+    """
+    try:
+        stored = cache.get_many(marks)
+    except RedisError as error:
+        log.warning("%s values are made while the fast store is away: %s", len(marks), error)
+        stored = {}
+    kept = {key: _read_stored(value, form) for key, value in stored.items()}
+    values = {key: entry[1] for key, entry in kept.items() if entry and entry[0] == marks[key]}
+    missing = [key for key in marks if key not in values]
+    made = {key: make(key) for key in _take_first(missing, costs, most)}
+    try:
+        cache.set_many({key: (marks[key], value) for key, value in made.items()}, timeout=KEPT_S)
+    except RedisError as error:
+        log.warning("%s values are not kept: %s", len(made), error)
+    return values | made
+
+
+def _take_first(keys: Iterable[str], costs: Mapping[str, int], most: int) -> list[str]:
+    """Return the first keys until their costs reach `most`, at least one."""
+    taken, total = list[str](), 0
+    for key in keys:
+        if total >= most:
+            break
+        taken.append(key)
+        total += costs[key]
+    return taken
 
 
 def _read_stored(stored: object, form: Any) -> Any:

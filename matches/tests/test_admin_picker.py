@@ -57,6 +57,16 @@ def test_only_agents_of_the_game_are_offered(admin_client: Client, board: Leader
     assert "Taken off, as they play another game: 1" in page.content.decode()
 
 
+def test_without_a_leaderboard_agents_stand_below_the_name_of_their_game(
+    admin_client: Client, board: Leaderboard
+) -> None:
+    page = admin_client.get(PICK).content.decode()
+    assert re.findall('class="ev-game">([^<]+)<', page) == ["Connect Four", "Skill game (test)"]
+    of_board = admin_client.get(PICK, {"leaderboard": board.pk}).content.decode()
+    assert "ev-game" not in of_board
+    assert "Others of Skill game (test)" in of_board
+
+
 def test_a_name_is_searched_for(admin_client: Client, board: Leaderboard) -> None:
     found: dict[str, Any] = {"leaderboard": board.pk, "agents-find": "LEVEL:6"}
     assert _pick(admin_client, **found) == ([], ["level:60"])

@@ -67,6 +67,12 @@ def test_the_first_line_says_what_is_missing(admin_client: Client, broker: Redis
     assert "has not ticked yet" in _start(admin_client)
 
 
+def test_each_advice_names_its_part(admin_client: Client, broker: Redis) -> None:
+    page = " ".join(_start(admin_client).split())
+    assert "<li>Control: look at ./run status, var/log/control.log" in page
+    assert "<li>Recorder: look at ./run status and var/log/recorder.log" in page
+
+
 def test_it_opens_without_the_fast_store(
     admin_client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,10 +28,28 @@ def test_the_schema_is_valid_and_nothing_of_it_is_guessed(tmp_path: Path) -> Non
     call_command("spectacular", **options)
 
 
+def test_an_operation_without_words_of_its_own_says_its_verb_and_what_it_is_of(
+    schema: Any,
+) -> None:
+    agents, one = schema["paths"]["/api/v1/agents/"], schema["paths"]["/api/v1/agents/{id}/"]
+    assert agents["get"]["summary"] == "List the agents"
+    assert agents["post"]["summary"].startswith("Register an agent")
+    assert one["get"]["summary"] == "Show one agent"
+
+
+def test_a_summary_is_a_whole_sentence_though_its_docstring_goes_over_lines(schema: Any) -> None:
+    quarantine = schema["paths"]["/api/v1/agents/{id}/quarantine/"]["post"]
+    words = "Send no more matches of an agent; those with nodes are played to their end"
+    assert quarantine["summary"] == words
+    seasons = schema["paths"]["/api/v1/leaderboards/{name}/begin/"]["post"]
+    assert seasons["summary"].endswith("or all goes on to count")
+
+
 def test_every_operation_says_what_it_does_and_answers(schema: Any) -> None:
     for method, address, operation in _operations(schema):
         statuses = set(operation["responses"])
         assert operation["description"], f"{method} {address}"
+        assert len(operation["summary"]) > len("List"), f"{method} {address}"
         wanted = {"400", "401", "403", "404", "429"}
         wanted |= {"get": {"200", "304"}, "post": {"409", "413", "415", "422", "503"}}.get(
             method, set()

@@ -39,6 +39,11 @@ def test_a_row_says_who_did_what_to_which() -> None:
     assert (row.reason, row.touched, row.touched_line()) == ("to see", {"n": 2}, "n 2")
 
 
+def test_a_row_says_in_words_what_was_touched() -> None:
+    row = AuditRow(touched={"when": "once", "n_new_agents": 4, "n_matches": None})
+    assert row.touched_line() == "when once, 4 new agents, no matches"
+
+
 @pytest.mark.django_db
 def test_a_row_cannot_be_changed_or_deleted() -> None:
     row = _note()

@@ -247,14 +247,27 @@ def test_a_tournament_says_how_far_it_is_when_it_ends_and_what_it_lacks() -> Non
     )
     tournament.refresh_from_db()
     found = explain.of_tournament(tournament, now=later(2))
-    assert found.summary == "running for 2 s: 1 of 8 matches have ended, 4 are with nodes"
+    assert found.summary == "running for 2 s: 1 of 8 matches has ended, 4 are with nodes"
     assert found.next_at == later(2 + 14)
     assert found.waits_for[0].startswith("a play node with cpu")
     tournaments.pause_tournament(tournament)
     tournament.refresh_from_db()
     found = explain.of_tournament(tournament, now=later(2))
-    assert found.summary.startswith("paused: 1 of 8 matches have ended; 4 are with nodes")
+    assert found.summary.startswith("paused: 1 of 8 matches has ended; 4 are with nodes")
     assert found.waits_for == ("somebody to resume it",)
+
+
+@pytest.mark.parametrize(
+    ("n", "notes"),
+    [
+        (1, ("1 match ended by forfeit", "1 attempt was tried again", "1 match is void")),
+        (2, ("2 matches ended by forfeit", "2 attempts were tried again", "2 matches are void")),
+    ],
+)
+def test_the_notes_of_a_tournament_count_one_as_one(n: int, notes: tuple[str, ...]) -> None:
+    tournament = make.planned(8)
+    tournament.n_forfeits = tournament.n_retried = tournament.n_void = n
+    assert explain.of_tournament(tournament, now=later(2)).notes == notes
 
 
 def test_a_tournament_that_is_over_waits_for_nothing() -> None:

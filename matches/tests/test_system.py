@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from msgspec.structs import replace
 from pytest_django import Settings
 from redis import Redis
 
@@ -125,6 +126,25 @@ def test_queues_say_how_many_wait_for_how_long_and_who_takes_them(broker: Redis)
     rows = _table(_state(take_sample(now=later(10), last=None)), "queues")["rows"]
     tones = {row["cells"][0]: row["tone"] for row in rows}
     assert (tones["gpu"], tones["play.*"]) == ("bad", "good")
+    assert rows[-1]["cells"][-1] == "no: nobody is alive to take them"
+
+
+def test_what_is_normal_in_a_queue_is_said(broker: Redis) -> None:
+    def read() -> dict[str, tuple[str, str]]:
+        rows = _table(_state(take_sample(now=later(10), last=None)), "queues")["rows"]
+        return {row["cells"][0]: (row["tone"], row["cells"][-1]) for row in rows}
+
+    RecorderMark.objects.create(pk=1, marked_at=NOW)
+    broker.lpush("control", *range(5))
+    assert read()["control"] == ("good", "yes (up to 5)")
+    assert read()["reports"] == ("good", "yes (up to 10 s)")
+    broker.lpush("control", *range(4))
+    RecorderMark.objects.update(marked_at=later(-1))
+    assert read()["control"] == ("warn", "no: control is behind or down (up to 5 are normal)")
+    assert read()["reports"] == (
+        "warn",
+        "no: the recorder is behind or down (up to 10 s are normal)",
+    )
 
 
 def test_what_gpu_workers_say_of_themselves_is_shown(broker: Redis) -> None:
@@ -209,14 +229,17 @@ def test_delays_of_recorder_rater_and_start(broker: Redis) -> None:
     assert (delays.start_p50_s, delays.start_p99_s) == (2, 2)
     assert (delays.recorder_s, delays.rating_s, sample.n_uncounted) == (1, 7, 3)
     facts = {fact["name"]: fact["value"] for fact in format_state(_state(sample))["facts"]}
-    assert facts["rating"] == "3 outcomes, 7 s"
-    assert facts["start"] == "2 s (p99 2 s)"
+    assert facts["rating"] == "7 s, 3 outcomes"
+    assert facts["start"] == "2 s", "the median, and no match waited longer"
+    slow = replace(sample, delays=replace(delays, start_p99_s=5.0))
+    facts = {fact["name"]: fact["value"] for fact in format_state(_state(slow))["facts"]}
+    assert facts["start"] == "2 s in the median, 99 of 100 at most 5 s"
     Uncounted.objects.all().delete()
     facts = {
         f["name"]: f["value"]
         for f in format_state(_state(take_sample(now=NOW, last=None)))["facts"]
     }
-    assert facts["rating"] == "not at all"
+    assert facts["rating"] == "0 s"
 
 
 def test_what_does_not_answer_is_said_and_the_rest_is_shown(

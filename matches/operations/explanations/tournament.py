@@ -14,12 +14,13 @@ from matches.operations.explanations.presence import (
 )
 from matches.store import selectors
 from matches.store.explanation import Explanation, Finding
-from matches.store.formats import age_s, format_ago, format_since
+from matches.store.formats import age_s, format_ago, format_count, format_since
 from matches.store.match_needs import list_pending_needs
 from matches.store.plugin_files import list_files
 
 MAX_NAMED = 3
 """Checkpoints that are named; the others are counted."""
+ENDS = "it is done when every match has ended"
 
 
 def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
@@ -78,7 +79,7 @@ def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
     ).distinct()
     named = [describe_check(c, there) for c in checking.order_by("pk")[:MAX_NAMED]]
     n_more = checking.count() - len(named) if len(named) == MAX_NAMED else 0
-    more = [f"the checks of {n_more} more checkpoints"] if n_more else []
+    more = [f"the checks of {format_count(n_more, 'more checkpoint')}"] if n_more else []
     return Finding(
         since=tournament.created_at,
         summary=f"scheduled{format_since(tournament.created_at, now=now)}: no match is planned yet",
@@ -97,22 +98,23 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     return Finding(
         since=tournament.started_at,
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "
-        f"{_format_share(tournament)} have ended, {n_in_flight:,} are with nodes",
+        f"{_format_ended(tournament)}, {n_in_flight:,} {_is_or_are(n_in_flight)} with nodes",
         waits_for=[
             *there.list_missing_control(),
             *list_held(Agent.objects.filter(tournaments=tournament)),
             *(missing or list_busy_nodes(tournament, there)),
         ],
-        next="it is done when every match has ended" + ("" if end is None else " at this pace"),
+        next=ENDS + ("" if end is None else " at its average pace since the start"),
         next_at=end,
     )
 
 
 def _explain_paused(tournament: Tournament) -> Finding:
     n_in_flight = _count_in_flight(tournament)
-    still = f"; {n_in_flight:,} are with nodes and are played to their end" if n_in_flight else ""
+    are, their = _is_or_are(n_in_flight), "its" if n_in_flight == 1 else "their"
+    still = f"; {n_in_flight:,} {are} with nodes and {are} played to {their} end"
     return Finding(
-        summary=f"paused: {_format_share(tournament)} have ended{still}",
+        summary=f"paused: {_format_ended(tournament)}{still if n_in_flight else ''}",
         waits_for=["somebody to resume it"],
         next="once resumed, control plans and sends the rest",
     )
@@ -140,14 +142,29 @@ def _format_share(tournament: Tournament) -> str:
     return f"{tournament.n_closed:,} of {tournament.n_matches:,} matches"
 
 
+def _format_ended(tournament: Tournament) -> str:
+    have = "has" if tournament.n_closed == 1 else "have"
+    return f"{_format_share(tournament)} {have} ended"
+
+
+def _is_or_are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
 def _list_notes(tournament: Tournament) -> list[str]:
+    # Of one, and of several.
     counts = (
-        (tournament.n_forfeits, "ended by forfeit"),
-        (tournament.n_retried, "attempts were tried again"),
-        (tournament.n_void, "matches are void"),
-        (tournament.n_replaced, "void matches are played again"),
-        (tournament.n_refused, "reports were refused"),
-        (tournament.n_differing, "matches came out otherwise than the same games before"),
+        (tournament.n_forfeits, "match ended by forfeit", "matches ended by forfeit"),
+        (tournament.n_retried, "attempt was tried again", "attempts were tried again"),
+        (tournament.n_void, "match is void", "matches are void"),
+        (tournament.n_replaced, "void match is played again", "void matches are played again"),
+        (tournament.n_refused, "report was refused", "reports were refused"),
+        (
+            tournament.n_differing,
+            "match came out otherwise than the same game before",
+            "matches came out otherwise than the same games before",
+        ),
     )
     budget = pairing_warnings.warn_of_budget(tournament)
-    return [f"{n:,} {words}" for n, words in counts if n] + ([budget] if budget else [])
+    notes = [f"{n:,} {one if n == 1 else several}" for n, one, several in counts if n]
+    return notes + ([budget] if budget else [])

@@ -10,7 +10,7 @@ from matches.nodes.report_keys import list_warnings
 from matches.operations.explanations.presence import Presence, read_presence
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import RELEASE, Explanation
-from matches.store.formats import age_s, format_ago
+from matches.store.formats import age_s, format_ago, format_count
 from matches.store.match_needs import read_pending_needs
 from matches.store.plugin_files import Files, list_files, list_lacking, list_other_files
 
@@ -78,7 +78,7 @@ def _describe_state(
         ),
         "serving": (f"alive, {seen}: it answers for networks and plays nothing", ""),
         "playing": (
-            f"plays order {numbers} of {n_matches:,} matches, {seen}",
+            f"plays order {numbers} of {format_count(n_matches, 'match', 'matches')}, {seen}",
             "it reports outcomes about every second and takes the next order",
         ),
         "idle": (f"alive and idle, {seen}", "it takes the next order of its queue"),

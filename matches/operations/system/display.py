@@ -6,7 +6,9 @@ from typing import NotRequired, TypedDict
 from urllib.parse import urlencode
 
 from arena import plugins
-from arena.messages import Serving, play_queue
+from arena.messages import REPORTS_QUEUE, Serving, play_queue
+from matches.dispatch import CONTROL_QUEUE
+from matches.ledger.recorder_marks import MOST_LAG_S
 from matches.operations.system.sample import Node, Queue, Sample, SystemState, UnderWay
 from matches.operations.system.standstill import PAUSED
 from matches.operations.system.waiting import MAX_LISTED, MISSING
@@ -17,12 +19,14 @@ SILENT_AFTER = timedelta(seconds=5)
 
 
 NONE = "\N{EN DASH}"
+NORMAL_WAKES = 5
+"""Control is woken once a second and by what happens: it takes these few in one go."""
 MAX_DRAWN = 150
 """Points of a line: more than these are drawn as the highest of two, and so on."""
 
 
-HIGHEST = 90
-"""Where the highest point of a line is drawn, in percent from below."""
+HIGHEST = 80
+"""Where the highest point of a line is drawn, in percent from below; system.html has its mark."""
 
 
 class Fact(TypedDict):
@@ -44,8 +48,9 @@ class Chart(TypedDict):
 
 
 class TableRow(TypedDict):
-    """Texts of a row; the first names it. tone: good, bad or nothing; node, tournament: its page.
+    """Texts of a row; the first names it. tone: good, warn, bad or nothing.
 
+    node, tournament: the one whose page it leads to.
     matches: the filter of the list of matches that it counts, as an address has it.
     """
 
@@ -91,7 +96,9 @@ def format_state(state: SystemState) -> Shown:
         "charts": [
             _draw_chart("pace", "matches a second", [point.matches_per_s for point in points]),
             _draw_chart("waiting", "messages waiting", waiting),
-            _draw_chart("rows", "rows per forward", [point.rows_per_forward for point in points]),
+            _draw_chart(
+                "rows", "positions per network call", [point.rows_per_forward for point in points]
+            ),
         ],
         "tables": [
             _list_tournaments(sample),
@@ -124,20 +131,20 @@ def _describe_trouble(state: SystemState) -> str:
 
 def _list_facts(sample: Sample) -> list[Fact]:
     counts, delays = sample.counts, sample.delays
-    start, rating = NONE, "not at all"
+    start, rating = NONE, "0 s"
     if delays.start_p50_s is not None:
         p50, p99 = _format_delay(delays.start_p50_s), _format_delay(delays.start_p99_s)
-        start = f"{p50} (p99 {p99})"
+        start = p50 if p50 == p99 else f"{p50} in the median, 99 of 100 at most {p99}"
     if sample.n_uncounted:
-        rating = f"{sample.n_uncounted:,} outcomes, {_format_delay(delays.rating_s)}"
+        rating = f"{_format_delay(delays.rating_s)}, {format_count(sample.n_uncounted, 'outcome')}"
     return [
         _make_fact("nodes", "play nodes", f"{counts.n_play:,}"),
         _make_fact("slots", "matches at once", f"{counts.n_slots:,}"),
         _make_fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
-        _make_fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
-        _make_fact("start", "publish to start", start),
+        _make_fact("lost", "nodes lost within the hour", f"{counts.n_lost:,}"),
+        _make_fact("start", "matches wait to start", start),
         _make_fact("recorder", f"{delays.recorder} behind", _format_delay(delays.recorder_s)),
-        _make_fact("rating", "rater behind", rating),
+        _make_fact("rating", "ratings behind", rating),
     ]
 
 
@@ -252,27 +259,49 @@ def format_load(load: Mapping[str, float]) -> str:
 def _list_queues(queues: Sequence[Queue]) -> Table:
     rows: list[TableRow] = []
     for queue in queues:
-        # Without a play node nothing is ever sent, so that its queues are empty, and not well.
-        is_needed = bool(queue.length) or queue.name == play_queue("*")
-        is_stuck = is_needed and queue.n_takers == 0
+        tone, state = _judge_queue(queue)
         cells = [
             queue.name,
             "?" if queue.length is None else f"{queue.length:,}",
             _format_delay(queue.oldest_s),
             NONE if queue.n_takers is None else f"{queue.n_takers:,}",
+            state,
         ]
-        rows.append({"tone": "bad" if is_stuck or queue.length is None else "good", "cells": cells})
+        rows.append({"tone": tone, "cells": cells})
     return {
         "name": "queues",
         "caption": "Queues of the broker",
-        "columns": ["Queue", "Messages", "Oldest waits", "Takers alive"],
+        "columns": ["Queue", "Messages", "Oldest waits", "Takers alive", "Is that normal?"],
         "rows": rows,
         "empty": "",
     }
 
 
+def _judge_queue(queue: Queue) -> tuple[str, str]:
+    """Return the tone of a queue and, in words, whether what waits in it is normal."""
+    if queue.length is None:
+        return "bad", "not known: the broker does not answer"
+    # Without a play node nothing is ever sent, so that its queues are empty, and not well.
+    is_needed = bool(queue.length) or queue.name == play_queue("*")
+    if is_needed and queue.n_takers == 0:
+        return "bad", "no: nobody is alive to take them"
+    if queue.name == CONTROL_QUEUE:
+        is_behind, who, most = queue.length > NORMAL_WAKES, "control", f"{NORMAL_WAKES}"
+    elif queue.name.startswith(REPORTS_QUEUE):
+        is_behind = (queue.oldest_s or 0) > MOST_LAG_S
+        who, most = "the recorder", format_span(MOST_LAG_S)
+    else:
+        return "good", "yes: orders wait for a free slot" if queue.length else "yes: nothing waits"
+    if is_behind:
+        return "warn", f"no: {who} is behind or down (up to {most} are normal)"
+    return "good", f"yes (up to {most})"
+
+
 def _list_servers(serving: Sequence[Serving]) -> Table:
-    columns = ["Worker", "Rows per forward", "Rows/s", "Answer p50 / p99", "Models", "Waiting"]
+    columns = [
+        *("Worker", "Positions per network call", "Positions/s"),
+        *("Answer: median / 99 of 100 at most", "Models", "Waiting"),
+    ]
     rows: list[TableRow] = []
     for one in serving:
         per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
