@@ -1,13 +1,19 @@
 """The matches of an agent, newest first, and those it lost by a fault of its own."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from matches.models import Agent, Attempt, Seat
-from matches.store.match_query import MatchQuery
-from matches.store.match_search import find_matches
+from matches.models import Agent, Attempt, Match, Seat
+from matches.store.bulk import among
+from matches.store.match_query import MatchQuery, pass_open
+from matches.store.match_search import load_matches
+from pages.paging import HIGHEST, cut_page
 from pages.seating import list_seats
 
 MATCHES_A_PAGE = 25
+N_RECENT = 10
+# Matches that are looked at for a page: those that wait or were cancelled stand between the others.
+N_LOOKED = 500
 # Matches that are searched for failures on one page: few fail, and no index holds only those.
 N_SEARCHED = 1_000
 MAX_FAILURES = 25
@@ -23,14 +29,39 @@ class Failures(NamedTuple):
 
 
 def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
-    """Return a page of matches with their seats, newest first by key: four queries by index."""
-    page = find_matches(MatchQuery(agents=(agent.pk,)), before=before, limit=MATCHES_A_PAGE)
+    """Return a page of those that are done, newest first by key: a handful of queries by index.
+
+    What is still to be played is newer than most results: the first page begins behind it.
+    """
+    # Between results may stand many that were cancelled: a page of these says nothing of all.
+    nothing_done = "None of these is done."
+    if before is None:
+        nothing_done = "None of its matches is done yet."
+        before = pass_open(MatchQuery(agents=(agent.pk,)), "match_id", HIGHEST) or 0
+    seats = Seat.objects.filter(agent=agent, match_id__lt=before).order_by("-match_id")
+    looked_at = list(seats.values_list("match_id", flat=True)[:N_LOOKED])
+    done = Match.objects.filter(pk__in=among(looked_at), state=Match.State.DONE)
+    hits = list(done.order_by("-pk").values_list("pk", flat=True)[: MATCHES_A_PAGE + 1])
+    page, last = cut_page(hits, MATCHES_A_PAGE)
+    is_more = len(looked_at) == N_LOOKED
     return {
         "matches": [
-            {"match": match, "seats": list_seats(match, game=agent.game)} for match in page.matches
+            {"match": match, "seats": list_seats(match, game=agent.game)}
+            for match in load_matches(page)
         ],
-        "next_match": page.before,
+        "next_match": last or (looked_at[-1] if is_more else None),
+        "nothing_done": nothing_done,
     }
+
+
+def list_recent(agent: Agent, matches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first of these matches with the seat of the agent, and whom it met there."""
+    recent = []
+    for item in matches[:N_RECENT]:
+        own = next(seat for seat in item["seats"] if seat["agent"].pk == agent.pk)
+        others = [seat["agent"].name for seat in item["seats"] if seat is not own]
+        recent.append({"match": item["match"], "seat": own, "others": ", ".join(others)})
+    return recent
 
 
 def find_failures(agent: int, *, before: int | None) -> Failures:

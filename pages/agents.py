@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models import Case, Count, F, IntegerField, OuterRef, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from arena.ratings.base import Z95
 from matches.models import Agent, Rating, SeasonRow
 from matches.operations import explain
+from matches.ratings.rank_ranges import RankRange
 from matches.ratings.standings import format_mean
 from matches.store.catalog import game_title, is_scored_game, policy_title
 from matches.store.clock import db_now
@@ -30,6 +31,13 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
     agent = get_object_or_404(Agent.objects.select_related("checkpoint", "newer"), pk=pk)
     ratings = rank_on_boards(agent)
     chosen = _choose_rating(ratings, request.GET.get("board", ""))
+    # Of equals the newest first.
+    by_matches = sorted(ratings, key=lambda rating: -rating.n_matches)
+    boards = [_describe_rating(rating) for rating in by_matches]
+    before = read_optional_number(request, "match")
+    matches = agentmatches.list_matches(agent, before=before)
+    # Those of a later page are not its newest.
+    recent = agentmatches.list_recent(agent, matches["matches"]) if before is None else []
     context = {
         "agent": agent,
         "game": game_title(agent.game),
@@ -41,18 +49,11 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
         "older": lineages.list_older_versions(agent),
         "alarms": campaignpages.list_open_alarms(agent=agent),
         "explanation": explain.of_agent(agent, now=db_now()),
-        "ratings": [
-            {
-                "board": rating.leaderboard,
-                "rating": rating,
-                "rank": rating.rank,
-                "mean": describe_mean(rating),
-                **describe_interval(rating),
-            }
-            for rating in ratings
-        ],
+        "ratings": boards,
+        "standing": next((one for one in boards if one["rating"] is chosen), None),
         "chosen": chosen,
-        **agentmatches.list_matches(agent, before=read_optional_number(request, "match")),
+        **matches,
+        "recent": recent,
         "failures": agentmatches.find_failures(
             agent.pk, before=read_optional_number(request, "failure")
         ),
@@ -65,6 +66,17 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
             board.pk, agent.pk, after=after, limit=OPPONENTS_A_PAGE
         )
     return render(request, "pages/agent.html", context)
+
+
+def _describe_rating(rating: Any) -> dict[str, Any]:
+    """Return a rating of `rank_on_boards` as its row shows it."""
+    return {
+        "board": rating.leaderboard,
+        "rating": rating,
+        "place": RankRange(rating.rank, rating.best, rating.worst),
+        "mean": describe_mean(rating),
+        **describe_interval(rating),
+    }
 
 
 def describe_interval(row: Rating | SeasonRow) -> dict[str, float]:
@@ -81,7 +93,10 @@ def describe_mean(rating: Rating) -> tuple[str, str]:
 
 
 def rank_on_boards(agent: Agent) -> Sequence[Any]:
-    """Return the ratings on the newest leaderboards, with their ranks: one query."""
+    """Return the ratings on the newest leaderboards: one query.
+
+    With the rank of each, and the best and the worst that the intervals leave open.
+    """
 
     def count_rows(rows: QuerySet[Rating]) -> Any:
         counted = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
@@ -95,8 +110,15 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
     above += count_rows(played.filter(mu=OuterRef("mu"), agent__lt=OuterRef("agent")))
     last = count_rows(played) + count_rows(unplayed.filter(agent__lt=OuterRef("agent")))
     rank = 1 + Case(When(n_matches=0, then=last), default=above)
+    # As matches.ratings.rank_ranges: whose whole interval lies above or below its own. The first
+    # condition follows the index, and leaves few to the second.
+    low, high = (F("mu") + side * F("sd") for side in (-Z95, Z95))
+    own_low, own_high = (OuterRef("mu") + side * OuterRef("sd") for side in (-Z95, Z95))
+    n_above = count_rows(played.filter(mu__gt=own_high).alias(low=low).filter(low__gt=own_high))
+    n_below = count_rows(played.filter(mu__lt=own_low).alias(high=high).filter(high__lt=own_low))
     newest = listed.select_related("leaderboard").order_by("-leaderboard_id")
-    return list(newest.annotate(rank=rank)[:MAX_BOARDS])
+    ranked = newest.annotate(rank=rank, best=1 + n_above, worst=count_rows(played) - n_below)
+    return list(ranked[:MAX_BOARDS])
 
 
 def _choose_rating(ratings: Sequence[Rating], name: str) -> Rating | None:

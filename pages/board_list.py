@@ -12,7 +12,7 @@ from django.db.models import OuterRef, Subquery
 from arena.ratings.base import Z95
 from matches.models import Leaderboard, Rating, Tournament
 from matches.store.catalog import game_problem, game_title
-from matches.store.formats import format_percent, format_since
+from matches.store.formats import format_ago, format_percent
 
 
 class Leader(NamedTuple):
@@ -70,7 +70,7 @@ def _describe_state(board: Leaderboard, *, is_playing: bool, now: datetime) -> t
         return "playing", "good"
     if board.rated_at is None:
         return "no match yet", ""
-    return f"at rest{format_since(board.rated_at, now=now)}", ""
+    return f"idle, last rated{format_ago(board.rated_at, now=now)}", ""
 
 
 def _find_leaders(boards: Sequence[Leaderboard]) -> dict[int, Leader]:

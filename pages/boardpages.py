@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import standings
+from matches.ratings.rank_ranges import build_ladder
 from matches.ratings.results_files import list_forms
 from matches.ratings.standings import TOP, Row
 from matches.store import selectors
@@ -64,12 +65,24 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
     after = read_number(request, "after", default=0)
     ranked = SeasonRow.objects.filter(season=season, rank__gt=after).order_by("rank")
     page, last = cut_page(list(ranked[: SEASON_ROWS_A_PAGE + 1]), SEASON_ROWS_A_PAGE)
+    played = SeasonRow.objects.filter(season=season, n_matches__gt=0)
+    ladder = build_ladder(list(played.values_list("mu", "sd")))
+    ends = {row.pk: describe_interval(row) for row in page}
+    intervals = [(ends[row.pk]["low"], ends[row.pk]["high"]) for row in page if row.n_matches]
     context = {
         "season": season,
         "board": season.leaderboard,
         "game": game_title(season.leaderboard.game),
         "record": name_record(season.leaderboard.game),
-        "rows": [{"row": row, **describe_interval(row)} for row in page],
+        "rows": [
+            {
+                "row": row,
+                "place": ladder.place(row.rank, row.mu, row.sd) if row.n_matches else "",
+                **ends[row.pk],
+            }
+            for row in page
+        ],
+        "axis": standings.fit_axis_to_intervals(intervals),
         "next": last and last.rank,
         "most_lines": MAX_ROWS,
     }
@@ -88,12 +101,14 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         raise Http404(f"{board} has no page {page}")
     address = reverse("board", args=[board.name])
     status = standings.describe_board(board, rows, now=now)
+    unplayed = [one for one in status["tournaments"] if one["pending"] != "0"]
     shown_rows, axis, scale = rows, status["axis"], None
     if view.scale:
         scale = elo.describe_scale(board)
         shown_rows = [elo.convert_row(row, scale) for row in rows]
         axis = elo.convert_axis(axis, scale)
     played = [row for row in rows if standings.has_played(row)]
+    choices = filters.list_choices(board, view)
     return {
         "board": board,
         "game": game_title(board.game),
@@ -102,14 +117,18 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "row_texts": rowtexts.render_rows(
             shown_rows, record.label, board=board.name, is_scored=is_scored
         ),
+        "has_played": bool(played),
         "view": view,
         "n_found": f"{n_rows:,}",
         "columns": list_columns(view, address, record, is_scored=is_scored),
         "is_scored": is_scored,
         "record": record,
-        "choices": filters.list_choices(board, view),
+        "choices": choices,
+        "chips": filters.list_chips(view, choices, address),
         **(_draw_board(board, played) if view.is_plain and page == 1 else {}),
         "status": status,
+        "is_playing": bool(unplayed),
+        "is_paused": all(one["state"] == "paused" for one in unplayed),
         "axis": axis,
         "scale": scale and json.dumps(scale),
         "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),

@@ -14,11 +14,12 @@ from matches.models import Rating, Tournament
 from matches.ratings import entrants
 from matches.store.bulk import among
 from matches.store.fast_store import get_or_make
+from matches.store.formats import format_count
 from pages import round_tables
 from pages.contenders import Contender
 from pages.round_tables import Ranked, StageTables
 
-KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
+PAIRINGS = KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
 # Of a knockout of more agents only the last rounds are drawn.
 MOST_DRAWN = 256
 EVERY_S = 5.0
@@ -47,6 +48,12 @@ class Round(NamedTuple):
     title: str
     places: list[Place]
 
+    @property
+    def byes(self) -> list[Contender]:
+        """The agents that go on without a match."""
+        sides = (side for place in self.places if place.is_bye for side in place.sides)
+        return [side.agent for side in sides if side.agent is not None]
+
 
 class InRounds(NamedTuple):
     """A bracket or the tables of stages, and who stands where; what does not fit is empty.
@@ -63,20 +70,27 @@ class InRounds(NamedTuple):
 
 
 def describe_rounds(tournament: Tournament) -> InRounds | None:
-    """Return how the rounds stand, None where a tournament has none."""
-    makers = {KNOCKOUT: _draw_bracket, SWISS: _rank_swiss, GROUPS: _rank_groups}
-    if tournament.pairing not in makers:
+    """Return how the rounds stand or stood some seconds ago, None where a tournament has none."""
+    if tournament.pairing not in PAIRINGS:
         return None
-
-    def make() -> InRounds:
-        agents = entrants.entrants_of(tournament)
-        meetings = entrants.load_meetings(tournament, agents)
-        return makers[tournament.pairing](tournament, agents, meetings)
-
     # It grows with what such a tournament plays, so it is made once for all who look.
     is_over = tournament.state in Tournament.OVER
     mark = f"{tournament.n_planned} {tournament.n_closed} {tournament.n_done} {is_over}"
-    return get_or_make(f"rounds.{tournament.pk}", mark, make, form=InRounds, every_s=EVERY_S)
+    return get_or_make(
+        f"rounds.{tournament.pk}",
+        mark,
+        lambda: read_rounds(tournament),
+        form=InRounds,
+        every_s=EVERY_S,
+    )
+
+
+def read_rounds(tournament: Tournament) -> InRounds:
+    """Return how the rounds of one of PAIRINGS stand now."""
+    makers = {KNOCKOUT: _draw_bracket, SWISS: _rank_swiss, GROUPS: _rank_groups}
+    agents = entrants.entrants_of(tournament)
+    meetings = entrants.load_meetings(tournament, agents)
+    return makers[tournament.pairing](tournament, agents, meetings)
 
 
 def _draw_bracket(
@@ -157,17 +171,9 @@ def _rank_groups(
     given = _read_parameters(tournament)
     rules = GroupRules(*(int(given[field.name]) for field in fields(GroupRules)))
     least, n_seats = _count_least_blocks(tournament, len(agents))
-    (final,) = split_stages(Field(len(agents), n_seats), meetings, rules)[-1].groups
-    scores = round_tables.count_points(final.meetings)
-    finalists = {position for meeting in final.meetings for position in meeting.lineup}
-    mu = _read_mu(tournament, agents)
-    # Points of groups of different strength say nothing: who is in no final stands by rating.
-    order = sorted(
-        range(len(agents)),
-        key=lambda one: (one not in finalists, -scores.points[one], -mu.get(agents[one], 0.0)),
-    )[: round_tables.MOST_RANKED]
-    named = round_tables.name_positions(order, agents)
-    table = round_tables.rank_positions(order, named, scores, n_placed=len(finalists))
+    split = split_stages(Field(len(agents), n_seats), meetings, rules)
+    (final,) = split[-1].groups
+    table = round_tables.rank_by_stage(agents, split, _read_mu(tournament, agents))
     stages = round_tables.build_stages(agents, meetings, rules=rules, n_seats=n_seats)
     return InRounds([], stages, table, final.is_over, len(agents), least * n_seats)
 
@@ -204,7 +210,8 @@ def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender], *, is_over
     elif slot.first is None or slot.second is None:
         words = "waits for who comes here"
     elif slot.winner is None:
-        words = f"under way: {slot.n_closed} blocks played" if slot.n_open else "to be played"
+        played = format_count(slot.n_closed, "block")
+        words = f"under way: {played} played" if slot.n_open else "to be played"
     else:
         is_level = slot.points[0] == slot.points[1]
         words = "level: the better seed goes on" if is_level else "decided"

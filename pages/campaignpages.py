@@ -13,6 +13,7 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from arena.verdicts.paired_blocks import POINTS
 from matches.campaigns import endings, results, texts
+from matches.campaigns.paired_blocks import GAMES_OF_BLOCK
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Alarm, Campaign, Entrant
@@ -21,7 +22,7 @@ from matches.ratings import standings
 from matches.ratings.closed_prefix import find_waiting_results
 from matches.store.clock import db_now
 from matches.store.fast_store import get_or_make
-from matches.store.formats import format_percent
+from matches.store.formats import format_count, format_percent
 from pages import campaign_verdicts
 from pages.plots import campaign_curve
 
@@ -49,9 +50,13 @@ class Rank(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """How many blocks gave the first agent so many points, and what that says."""
+    """How many blocks gave the first agent so many points, and what that says.
+
+    covers: how many games that is, of the results that were judged.
+    """
 
     first: Agent
+    covers: str
     cells: list[texts.LabelledText]
     lines: list[texts.LabelledText]
 
@@ -63,6 +68,12 @@ class Listed(NamedTuple):
     asked: str
     says: str
     is_open: bool
+    standing: campaign_verdicts.Standing
+
+    @property
+    def state(self) -> str:
+        """Where it stands, in a word or a few."""
+        return campaign_verdicts.describe_state(self.campaign)
 
     @property
     def name(self) -> str:
@@ -125,13 +136,16 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "shortfall": endings.describe_shortfall(campaign),
         "subjects": [subjects[pk] for pk in campaign.subjects[:N_CHANCES]],
         "saved": texts.describe_saved(campaign),
+        "judged": campaign_verdicts.describe_judged(campaign),
         "waits": texts.describe_waiting(waits) if waits else "",
+        "undecided": "" if campaign.decided_at else campaign_verdicts.explain_undecided(campaign),
         "asked_for": format_percent(1 - campaign.error),
         "chances": _rank_chances(campaign),
         "ranks": _list_ranks(campaign),
         "curve": campaign_curve.draw_campaign(campaign),
         "forecast": texts.describe_forecast(foreseen),
         "budget": texts.describe_budget(campaign),
+        "bounds": texts.describe_bounds(campaign),
         "is_test": campaign.question == IS_SPRT,
         "pairs": _count_blocks(campaign),
         "warnings": list(
@@ -164,6 +178,7 @@ def list_campaigns(campaigns: Sequence[Campaign]) -> list[Listed]:
             texts.describe_question(campaign, names[campaign.tournament_id]),
             campaign_verdicts.describe_standing(campaign, names[campaign.tournament_id]),
             campaign.decided_at is None,
+            campaign_verdicts.read_standing(campaign, names[campaign.tournament_id]),
         )
         for campaign in campaigns
     ]
@@ -210,4 +225,14 @@ def _count_blocks(campaign: Campaign) -> Blocks | None:
     )
     counts = zip(POINTS, result.blocks, strict=True)
     cells = [texts.LabelledText(label, f"{n:,}") for label, n in counts]
-    return Blocks(first.agent, cells, texts.describe_blocks(result))
+    n_blocks = sum(result.blocks)
+    n_games, n_judged = GAMES_OF_BLOCK * n_blocks, campaign.n_judged
+    covers = f"{format_count(n_blocks, 'block')} of two games: "
+    if n_games == n_judged:
+        covers += f"all {n_judged:,} results judged."
+    else:
+        covers += f"{n_games:,} of the {n_judged:,} results judged. Only whole blocks count."
+    mean, *others = texts.describe_blocks(result)
+    # The standings below have a share of points, too: that of fewer matches.
+    mean = mean._replace(label=f"Mean score of {first.agent} in these blocks")
+    return Blocks(first.agent, covers, cells, [mean, *others])

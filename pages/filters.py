@@ -13,6 +13,7 @@ from matches.models import Entrant, Leaderboard, Rating, Tournament
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Field, Row
 from matches.store.catalog import is_scored_game, policy_title
+from pages.lists.address import Chip
 from pages.paging import read_number
 
 MAX_TEXT = 120
@@ -189,6 +190,31 @@ def list_choices(board: Leaderboard, view: View) -> list[Choice]:
         Choice("tournament", "Tournament", view.tournament, _list_options(named, "")),
         Choice("sort", "Sorted by", view.sort, sorts + reverse),
     ]
+
+
+def list_chips(view: View, choices: Sequence[Choice], address: str) -> list[Chip]:
+    """Return the filters and the sort in force in words, each with the address without it."""
+    words = {
+        choice.name: {option["value"]: option["label"] for option in choice.options}
+        for choice in choices
+    }
+    given = {"q": view.q, "kind": view.kind, "run": view.run, "tournament": view.tournament}
+    labels = {"q": "Name has", **{choice.name: choice.label for choice in choices}}
+    chips = []
+    for name, text in given.items():
+        if text:
+            without = address + view.make_query(1, **{name: ""})
+            chips.append(Chip(labels[name], words.get(name, {}).get(text, text), without))
+    if view.sort != View().sort:
+        without = address + view.make_query(sort=View().sort)
+        chips.append(Chip(labels["sort"], f"{view.order.label}, {_describe_order(view)}", without))
+    return chips
+
+
+def _describe_order(view: View) -> str:
+    if view.order is SORTS["name"]:
+        return "Z to A" if view.is_descending else "A to Z"
+    return "highest first" if view.is_descending else "lowest first"
 
 
 def filter_agents(board: Leaderboard, view: View) -> QuerySet[Rating, int]:

@@ -1,6 +1,7 @@
 """The home page: what this is for, what runs now, who leads, and whether the cluster is well."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from matches.store.clock import db_now
 from matches.store.formats import format_span
 from pages import board_list, campaignpages
 from pages.mending import list_acts
+from pages.tournament_ends import SHOWN, read_endings
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +49,7 @@ def show_home(request: HttpRequest) -> HttpResponse:
     now = db_now()
     boards = board_list.describe_boards(board_list.list_first(N_BOARDS), now=now)
     # A campaign is shown by its own row, which says more.
-    plain = Tournament.objects.filter(campaign=None).select_related("leaderboard").order_by("-pk")
+    plain = Tournament.objects.filter(campaign=None).select_related(*SHOWN).order_by("-pk")
     running = plain.filter(state__in=Tournament.ACTIVE)[:N_TOURNAMENTS]
     paused = plain.filter(state=Tournament.State.PAUSED)[:N_PAUSED]
     ended = plain.filter(state__in=Tournament.OVER)[:N_ENDED]
@@ -62,7 +64,7 @@ def show_home(request: HttpRequest) -> HttpResponse:
         "running": [
             _describe_tournament(tournament, now=now) for tournament in (*running, *paused)
         ],
-        "ended": [_describe_tournament(tournament, now=now) for tournament in ended],
+        "ended": _describe_ended(list(ended), now=now),
         "cluster": cluster,
         "acts": list_acts(request, now=now) if cluster.trouble else [],
         "alarms": campaignpages.list_open_alarms(),
@@ -102,6 +104,15 @@ def _read_state(*, now: datetime) -> SystemState:
     except RedisError as error:
         log.warning("the home page is made from the database alone: %s", error)
         return pushing.look_alone(now=now)
+
+
+def _describe_ended(ended: Sequence[Tournament], *, now: datetime) -> list[dict[str, Any]]:
+    """Return tournaments that are over, with who won each."""
+    endings = read_endings(ended)
+    return [
+        {**_describe_tournament(tournament, now=now), "ending": endings.get(tournament.pk)}
+        for tournament in ended
+    ]
 
 
 def _describe_tournament(tournament: Tournament, *, now: datetime) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The page of a match: who sat where, every attempt, and its moves one by one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_cache_control
@@ -21,7 +22,8 @@ from matches.store.formats import format_brief
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
 from pages.replays import Move, Recorded, Replay
-from pages.seating import list_seats, weigh_result
+from pages.seat_signs import SeatSign, list_signs
+from pages.seating import list_seats, tell_fault, tell_result, weigh_result
 
 FRAMES_KEPT_S = 600
 """A browser keeps the frames so long: an outcome never changes, only how it is drawn."""
@@ -33,20 +35,22 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     match = find_match(pk)
     board = match.tournament.leaderboard
     worth = weigh_result(match)
+    # The words of a forfeit are looked for in them, too: read once.
+    prefetch_related_objects([match], "attempts")
     attempts = list(match.attempts.all())
     played = [each for each in attempts if each.n_steps and each.ending == Attempt.Ending.DONE]
     step = show_step(
         match, read_optional_number(request, "step"), read_optional_number(request, "seat")
     )
+    seats = list_seats(match, game=board.game)
     context = {
         "match": match,
         "board": board,
         "imported": getattr(match.tournament, "imported", None),
         "game": game_title(board.game),
-        "seats": [
-            {**seat, "worth": worth.get(seat["seat"])}
-            for seat in list_seats(match, game=board.game)
-        ],
+        "seats": [{**seat, "worth": worth.get(seat["seat"])} for seat in seats],
+        "result": tell_result(match, seats) if has_outcome(match) else "",
+        "fault": tell_fault(match) if has_outcome(match) else "",
         "attempts": attempts,
         # Of a match of before the time of each move was kept.
         "ms_a_move": None
@@ -65,7 +69,7 @@ def send_frames(request: HttpRequest, pk: int) -> HttpResponse:
     del request
     match = find_match(pk)
     replay = replay_moves(match)
-    sitters, notes = name_sitters(match), values.read_match_notes(match)
+    signs, notes = list_signs(match, replay), values.read_match_notes(match)
     numbers: dict[str, int] = {}
     frames = [replay.frames[step] for step in range(replay.last_step + 1)]
     numbered = [
@@ -81,7 +85,7 @@ def send_frames(request: HttpRequest, pk: int) -> HttpResponse:
             "ground": numbered[0][0][:n_ground] if numbered else [],
             "frames": [
                 {
-                    "said": tell_step(match, replay, step, sitters, notes),
+                    "said": tell_step(match, replay, step, signs, notes),
                     "views": [
                         [view.box, view.words, shapes[n_ground:]]
                         for view, shapes in zip(frame.views, numbered[step], strict=True)
@@ -199,39 +203,41 @@ def show_position(match: Match, replay: Replay, step: int, seat: int | None) -> 
         viewers = f"seats 0 to {n_viewers - 1}" if n_viewers else "one view for all"
         raise Http404(f"match {match.pk} has no view of seat {seat}: it has {viewers}")
     view = views[0 if seat is None else seat + 1]
-    sitters, notes = name_sitters(match), values.read_match_notes(match)
+    signs, notes = list_signs(match, replay), values.read_match_notes(match)
+    curve, times = values.draw_curve(notes, replay.moves), values.draw_times(notes, replay.moves)
     return {
         "step": step,
         "view": view,
         "drawn": drawings.draw_svg(view.shapes),
         "seat": seat,
         "viewers": range(n_viewers),
-        "said": tell_step(match, replay, step, sitters, notes),
-        "sides": [
-            {"sitter": sitters[n], "name": side.name, "icon": drawings.draw_icon(side)}
-            for n, side in enumerate(replay.sides)
-        ],
-        "moves": [list_move(move, notes) for move in replay.moves],
-        "curve": values.draw_curve(notes, replay.moves),
-        "times": values.draw_times(notes, replay.moves),
+        "said": tell_step(match, replay, step, signs, notes),
+        "signs": signs,
+        "moves": [list_move(move, notes, signs) for move in replay.moves],
+        "curve": curve,
+        "curve_lines": [(signs[line.seat], line) for line in curve.lines] if curve else [],
+        "times": times,
+        "time_bars": [(signs[bars.seat], bars) for bars in times.seats] if times else [],
         "previous_step": step - 1 if step else None,
         "next_step": step + 1 if step < replay.last_step else None,
         "forms": notation.list_forms(replay.game),
     }
 
 
-def list_move(move: Move, notes: Mapping[int, MoveNote]) -> dict[str, Any]:
+def list_move(
+    move: Move, notes: Mapping[int, MoveNote], signs: Sequence[SeatSign]
+) -> dict[str, Any]:
     """Return a move as the list of moves shows it."""
     note = notes.get(move.number, NOTHING)
     took = "" if note.took_s is None else format_brief(note.took_s)
-    return {"move": move, "value": note.value, "took": took}
+    return {"move": move, "value": note.value, "took": took, "sign": signs[move.seat]}
 
 
 def tell_step(
     match: Match,
     replay: Replay,
     step: int,
-    sitters: Mapping[int, str],
+    signs: Sequence[SeatSign],
     notes: Mapping[int, MoveNote],
 ) -> str:
     """Return what happened at a step, and whose turn it is then, in words."""
@@ -240,19 +246,12 @@ def tell_step(
     if step:
         move = replay.moves[step - 1]
         known = values.tell_note(notes.get(step, NOTHING))
-        told = f"{sitters[move.seat]} played {move.name}{known}."
+        told = f"{signs[move.seat].name} played {move.name}{known}."
     if step == replay.last_step and match.outcome.is_forfeit:
-        guilty = sitters[match.outcome.guilty_seat]
-        return f"{told} Then {guilty} lost by forfeit: {match.outcome.reason}."
+        guilty = signs[match.outcome.guilty_seat].name
+        return f"{told} Then {guilty} lost by forfeit: {tell_fault(match)}."
     if frame.to_move == OVER:
         return f"{told} {frame.views[0].words.partition('. ')[0].rstrip('.')}."
-    return f"{told} {sitters[frame.to_move]} is to move."
-
-
-def name_sitters(match: Match) -> dict[int, str]:
-    """Return who sat at each seat; of one alone the seat says nothing."""
-    rows = match.seat_rows.all()
-    return {
-        row.seat: f"{row.agent} (seat {row.seat})" if len(rows) > 1 else f"{row.agent}"
-        for row in rows
-    }
+    if len(signs) == 1:
+        return told
+    return f"{told} {signs[frame.to_move].name} is to move."

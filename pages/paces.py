@@ -1,11 +1,14 @@
 """How long a tournament will still take, from what was recorded within the last minute."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import NamedTuple
 
 from matches.models import Attempt, Tournament
+from matches.operations.explanations.tournament import ENDS
 from matches.store import selectors
+from matches.store.explanation import Explanation
 from matches.store.formats import format_pace, format_span
 
 WINDOW = timedelta(minutes=1)
@@ -15,10 +18,27 @@ _CLOSING = (Attempt.Ending.DONE, Attempt.Ending.FORFEIT)
 
 
 class Pace(NamedTuple):
-    """Matches a second and what follows from it, in words; both are empty once it has ended."""
+    """Matches a second and what follows from it, in words; both empty where none ended of late."""
 
     rate: str
     remaining: str
+
+
+_STANDS = Pace("", "")
+
+
+def tell_end(explanation: Explanation, pace: Pace) -> Explanation:
+    """Return the explanation of a tournament with one statement of when it is done.
+
+    That of the last minute where there is one; else that of all the time since it started.
+    """
+    if not explanation.next.startswith(ENDS):
+        return explanation
+    if pace.remaining:
+        done = f"{ENDS}: in {pace.remaining} at the {pace.rate} of the last minute"
+        return replace(explanation, next=done, next_at=None)
+    notes = ("no match ended within the last minute", *explanation.notes)
+    return replace(explanation, notes=notes)
 
 
 def measure_pace(tournament: Tournament, *, now: datetime) -> Pace:
@@ -26,10 +46,8 @@ def measure_pace(tournament: Tournament, *, now: datetime) -> Pace:
 
     One query of bounded size, however much was played.
     """
-    if tournament.state in Tournament.OVER:
-        return Pace("", "")
-    if tournament.state == Tournament.State.PAUSED:
-        return Pace("paused", "unknown: it is paused")
+    if tournament.state not in Tournament.ACTIVE:
+        return _STANDS
     columns = ("match__tournament", "ending", "ended_at")
     # The newest of all tournaments by key: no index holds the attempts of one by their end.
     newest = list(Attempt.objects.order_by("-pk").values_list(*columns)[:N_SEEN])
@@ -41,7 +59,7 @@ def measure_pace(tournament: Tournament, *, now: datetime) -> Pace:
         for played_for, ending, ended_at in newest
     )
     if not n_ended:
-        return Pace("0 matches/s", "unknown: no match of it ended within the last minute")
+        return _STANDS
     # At least a second: a burst of matches that ended at once has no rate.
     rate = n_ended / max((now - start).total_seconds(), 1.0)
     left = selectors.read_progress(tournament).pending

@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from arena.pairing.base import Field, Meeting
-from arena.pairing.stages import Group, GroupRules, split_stages
+from arena.pairing.stages import Group, GroupRules, Stage, split_stages
 from pages.contenders import Contender, read_contenders
 
 MOST_RANKED = 100
@@ -78,26 +79,57 @@ def rank_positions(
     order: Sequence[int],
     named: Mapping[int, Contender],
     scores: Scores,
-    *,
-    n_placed: int | None = None,
 ) -> list[Ranked]:
-    """Return the rows of these positions, the best first; equal points share a place.
-
-    n_placed: how many of them have a place at all.
-    """
+    """Return the rows of these positions, the best first; equal points share a place."""
     rows, rank = list[Ranked](), 1
     for number, position in enumerate(order, 1):
         points = f"{scores.points[position]:g}"
         if not rows or rows[-1].points != points:
             rank = number
-        is_placed = n_placed is None or number <= n_placed
         rows.append(
             Ranked(
-                rank if is_placed else None,
+                rank,
                 named[position],
                 points,
                 scores.n_blocks[position],
                 scores.n_byes[position],
+            )
+        )
+    return rows
+
+
+def rank_by_stage(
+    agents: Sequence[int], stages: Sequence[Stage], mu: Mapping[int, float]
+) -> list[Ranked]:
+    """Return the places: of the final by its points, of all others by stage and then by rating.
+
+    mu: ratings by agent. Points of groups of different strength say nothing, so that they place
+    nobody; who has no rating either has no place.
+    """
+    final, finals = stages[-1], [stage for stage in stages if stage.is_knockout]
+    scores = count_points([meeting for group in final.groups for meeting in group.meetings])
+    # The groups before the semi-finals are made anew of all: they are one stage.
+    reached = dict.fromkeys(range(len(agents)), 0)
+    for number, stage in enumerate(finals, 1):
+        reached |= dict.fromkeys(stage.members, number)
+    is_final = {position: number == len(finals) for position, number in reached.items()}
+
+    def measure(position: int) -> tuple[int, float]:
+        by = scores.points[position] if is_final[position] else mu.get(agents[position], -inf)
+        return reached[position], by
+
+    order = sorted(reached, key=measure, reverse=True)[:MOST_RANKED]
+    named, rows, rank = name_positions(order, agents), list[Ranked](), 1
+    for number, position in enumerate(order, 1):
+        if number == 1 or measure(position) != measure(order[number - 2]):
+            rank = number
+        rows.append(
+            Ranked(
+                None if measure(position)[1] == -inf else rank,
+                named[position],
+                f"{scores.points[position]:g}" if is_final[position] else "",
+                scores.n_blocks[position],
+                reached=finals[reached[position] - 1].title if reached[position] else "Groups",
             )
         )
     return rows

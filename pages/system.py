@@ -21,13 +21,13 @@ from matches.operations.system import pushing
 from matches.operations.system.display import format_load, format_state
 from matches.store.clock import db_now
 from pages.mending import list_acts
-from pages.system_costs import PRICES_HINT, list_cost_tables
+from pages.system_costs import N_COUNTED_DAYS, PRICES_HINT, describe_costs
 from pages.system_history import draw_day
 
 log = logging.getLogger(__name__)
 
 MAX_ORDERS = 50
-VERSION_NAMES = {ORDERS: "form of orders", "python": "Python", "open_spiel": "OpenSpiel"}
+VERSION_NAMES = {ORDERS: "order messages", "python": "Python", "open_spiel": "OpenSpiel"}
 
 
 @require_safe
@@ -41,12 +41,15 @@ def show_overview(request: HttpRequest) -> HttpResponse:
         log.warning("the page is made from the database alone: %s", error)
         shown = format_state(pushing.look_alone(now=now))
     tables = [_label_cells(table) for table in shown["tables"]]
+    costs = describe_costs(now=now)
     context = {
         "shown": shown,
         "tables": tables,
         "acts": list_acts(request, now=now),
         "history": draw_day(now=now),
-        "costs": [_label_cells(table) for table in list_cost_tables(now=now)],
+        "total_cost": costs.total,
+        "n_cost_days": N_COUNTED_DAYS,
+        "costs": [_label_cells(table) for table in costs.tables],
         "prices_hint": "" if any(settings.WORKER_PRICES.values()) else PRICES_HINT,
     }
     return render(request, "pages/system.html", context)

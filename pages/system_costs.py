@@ -29,8 +29,15 @@ class _Cost(NamedTuple):
     gpu_s: float
 
 
-def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
-    """Return the tables of costs by day, board and agent: a handful of queries."""
+class Costs(NamedTuple):
+    """What the system cost: all of the counted days as labels and numbers, and the tables."""
+
+    total: list[tuple[str, str]]
+    tables: list[dict[str, Any]]
+
+
+def describe_costs(*, now: datetime) -> Costs:
+    """Return the cost in a line, and the tables by day, board and agent: a handful of queries."""
     since = now.astimezone(UTC).date() - timedelta(days=N_COUNTED_DAYS - 1)
     recent = DayCost.objects.filter(day__gte=since).order_by()
     days = _sum_by(recent, "day")
@@ -44,7 +51,7 @@ def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
         for pk in dearest
     ]
     newest = f"the last {N_COUNTED_DAYS} days"
-    return [
+    tables = [
         _make_table("cost-days", f"Cost by day (UTC), the newest {N_DAYS}", "Day", day_rows),
         _make_table("cost-boards", f"Cost by board, {newest}", "Board", board_rows),
         _make_table(
@@ -57,6 +64,16 @@ def list_cost_tables(*, now: datetime) -> list[dict[str, Any]]:
             counted="Matches there, ever",
         ),
     ]
+    return Costs(_sum_up(list(days.values())), tables)
+
+
+def _sum_up(costs: Sequence[_Cost]) -> list[tuple[str, str]]:
+    """Return the whole cost as labels and numbers; nothing where nothing is entered."""
+    if not costs:
+        return []
+    whole = _Cost(*(sum(parts) for parts in zip(*costs, strict=True)))
+    numbers = _make_row("", "", whole)["cells"][1:]
+    return list(zip(_list_units(), numbers, strict=True))
 
 
 def _sum_by(rows: Any, key: str) -> dict[Any, _Cost]:
@@ -132,6 +149,10 @@ def _format_hours(seconds: float) -> str:
     return f"{hours:,.2f}" if hours >= FINE or not hours else f"{hours:.3f}"
 
 
+def _list_units() -> list[str]:
+    return ["matches", "core-hours", "GPU-seconds", *(["money"] if _has_prices() else [])]
+
+
 def _has_prices() -> bool:
     return any(settings.WORKER_PRICES.values())
 
@@ -139,7 +160,7 @@ def _has_prices() -> bool:
 def _make_table(
     name: str, caption: str, first: str, rows: Sequence[Any], *, counted: str = "Matches"
 ) -> dict[str, Any]:
-    columns = [first, counted, "Core-hours", "GPU-seconds", *(["Money"] if _has_prices() else [])]
+    columns = [first, counted, *(unit[0].upper() + unit[1:] for unit in _list_units()[1:])]
     return {
         "name": name,
         "caption": caption,

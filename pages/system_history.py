@@ -6,14 +6,13 @@ from statistics import mean
 from typing import NamedTuple
 
 from matches.models import SystemMinute
+from matches.operations.system.display import HIGHEST
 from matches.operations.system.minutes import KEPT
 from matches.store.formats import format_short
 from pages.plots.charts import MIN_POINTS, Tick, list_round
 
 STEP = timedelta(minutes=10)
 N_STEPS = KEPT // STEP
-# Where the highest point stands, in percent from below, as in the lines of the last minutes.
-HIGHEST = 90
 
 
 class History(NamedTuple):

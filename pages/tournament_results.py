@@ -63,38 +63,45 @@ class Results(NamedTuple):
         return add_seats(self.met)
 
 
-def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
-    """Return what its own matches say; nothing grows with what was played."""
-
-    def make() -> Results:
-        agents = entrants.entrants_of(tournament)
-        counts = tournament_counts.read_counts(tournament)
-        rated = Rating.objects.filter(
-            leaderboard=tournament.leaderboard_id, agent__in=among(agents), n_matches__gt=0
-        )
-        mu = dict(rated.values_list("agent_id", "mu"))
-        is_by_rating = in_rounds is None and tournament.pairing in pairings.adaptive_names()
-        if in_rounds is not None:
-            lines = _list_in_rounds(in_rounds.table, counts, mu)
-        else:
-            lines = _list_lines(agents, counts, mu, is_by_rating=is_by_rating)
-        first = [line.agent.pk for line in lines[:MAX_ENTRANTS]]
-        met = tournament_counts.read_meetings(tournament, first, counts.rest)
-        return Results(
-            lines,
-            [(*pair, *won) for pair, won in met.items()],
-            len(agents),
-            counts.n_matches,
-            counts.is_whole,
-            is_by_rating,
-        )
-
+def describe_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
+    """Return what its own matches say or said some seconds ago, made once for all who look."""
     counted = getattr(tournament, "counted", None)
     mark = (
         f"{tournament.n_planned} {tournament.n_done} {tournament.n_void} "
         f"{tournament.leaderboard.results_hash} {counted.n_matches if counted else 0}"
     )
-    return get_or_make(f"results.{tournament.pk}", mark, make, form=Results, every_s=EVERY_S)
+    return get_or_make(
+        f"results.{tournament.pk}",
+        mark,
+        lambda: read_results(tournament, in_rounds),
+        form=Results,
+        every_s=EVERY_S,
+    )
+
+
+def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
+    """Return what its own matches say now; nothing grows with what was played."""
+    agents = entrants.entrants_of(tournament)
+    counts = tournament_counts.read_counts(tournament)
+    rated = Rating.objects.filter(
+        leaderboard=tournament.leaderboard_id, agent__in=among(agents), n_matches__gt=0
+    )
+    mu = dict(rated.values_list("agent_id", "mu"))
+    is_by_rating = in_rounds is None and tournament.pairing in pairings.adaptive_names()
+    if in_rounds is not None:
+        lines = _list_in_rounds(in_rounds.table, counts, mu)
+    else:
+        lines = _list_lines(agents, counts, mu, is_by_rating=is_by_rating)
+    first = [line.agent.pk for line in lines[:MAX_ENTRANTS]]
+    met = tournament_counts.read_meetings(tournament, first, counts.rest)
+    return Results(
+        lines,
+        [(*pair, *won) for pair, won in met.items()],
+        len(agents),
+        counts.n_matches,
+        counts.is_whole,
+        is_by_rating,
+    )
 
 
 def _list_lines(
@@ -210,10 +217,10 @@ def _choose_verb(tournament: Tournament, *, is_shared: bool, by_rating: bool) ->
 
 def _describe_score(line: Line, *, is_shared: bool, by_rating: bool) -> str:
     each = " each" if is_shared else ""
-    if line.reached:
-        return ""
     if by_rating:
         return f"with a rating of {line.rating}"
     if line.points:
-        return f"with {line.points} points{each}"
+        return f"with {line.points} point{'' if line.points == '1' else 's'}{each}"
+    if line.reached:
+        return ""
     return f"with {line.score:.1f} % of the points{each}"

@@ -13,7 +13,15 @@ from matches.ratings import standings
 from matches.store import selectors
 from matches.store.catalog import game_title, is_scored_game
 from matches.store.clock import db_now
-from pages import brackets, campaignpages, crosstables, early_ends, paces, tournament_results
+from pages import (
+    brackets,
+    campaignpages,
+    crosstables,
+    early_ends,
+    paces,
+    tournament_ends,
+    tournament_results,
+)
 from pages.paging import cut_page, read_number
 from pages.seating import list_seats, name_record
 
@@ -41,8 +49,9 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "board": board,
         "game": game_title(board.game),
         "shown": standings.describe_tournament(tournament, now=now),
-        "pace": paces.measure_pace(tournament, now=now),
-        "explanation": explain.of_tournament(tournament, now=now),
+        "explanation": paces.tell_end(
+            explain.of_tournament(tournament, now=now), paces.measure_pace(tournament, now=now)
+        ),
         # The part of the page that moves while a campaign runs.
         "campaign_html": campaignpages.render_campaign(campaign, now=now) if campaign else "",
         "warning": _warn(tournament),
@@ -71,16 +80,18 @@ def _describe_results(request: HttpRequest, tournament: Tournament) -> dict[str,
     if counts not in COUNTS:
         raise Http404(f"counts must be {' or '.join(COUNTS)}, got {counts[:40]!r}")
     rounds = brackets.describe_rounds(tournament)
-    results = tournament_results.read_results(tournament, rounds)
+    results = tournament_results.describe_results(tournament, rounds)
     agents = [line.agent for line in results.lines[: crosstables.MAX_ENTRANTS]]
     return {
         "rounds": rounds,
+        "state": tournament_ends.describe_state(tournament, rounds),
         "results": results,
         "n_entrants": results.n_entrants,
         # Nobody wins a file of results.
         "headline": None
         if hasattr(tournament, "imported")
         else tournament_results.describe_first(tournament, results, rounds),
+        "reach": early_ends.describe_reach(tournament, rounds) if rounds else "",
         "notes": early_ends.list_notes(request, tournament, rounds) if rounds else [],
         "record": name_record(tournament.leaderboard.game),
         "is_scored": is_scored_game(tournament.leaderboard.game),

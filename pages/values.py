@@ -45,21 +45,21 @@ class Curve(NamedTuple):
 
 
 class SeatTime(NamedTuple):
-    """How long a seat took in all, for how many moves, and which of them was the slowest."""
+    """The bars of a seat, how long it took for how many moves, and which was the slowest."""
 
     seat: int
     total: str
     n_moves: int
     slowest: str
     slowest_number: int
+    path: str
 
 
 class Bars(NamedTuple):
-    """The time of each move as bars, a path for each seat; across: moves."""
+    """The time of each move as bars; across: moves."""
 
     height: int
     seats: list[SeatTime]
-    paths: list[tuple[int, str]]
     longest: str
     last: int
 
@@ -126,15 +126,14 @@ def draw_times(notes: Mapping[int, MoveNote], moves: Sequence[Move]) -> Bars | N
         return None
     longest = max(times[move.number] for move in timed)
     scale = Scale(0, longest, height=BARS_HEIGHT, top=_BARS_TOP, bottom=0)
-    seats, paths = [], []
+    seats = []
     for seat in sorted({move.seat for move in timed}):
         own = {move.number: times[move.number] for move in timed if move.seat == seat}
         slowest = max(own, key=own.__getitem__)
         total, most = format_brief(sum(own.values())), format_brief(own[slowest])
-        seats.append(SeatTime(seat, total, len(own), most, slowest))
         bars = [_draw_bar(n, scale.place(took_s), len(moves)) for n, took_s in own.items()]
-        paths.append((seat, "".join(bars)))
-    return Bars(BARS_HEIGHT, seats, paths, format_brief(longest), len(moves))
+        seats.append(SeatTime(seat, total, len(own), most, slowest, "".join(bars)))
+    return Bars(BARS_HEIGHT, seats, format_brief(longest), len(moves))
 
 
 def _draw_bar(number: int, top: float, n_moves: int) -> str:

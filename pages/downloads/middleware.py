@@ -5,7 +5,9 @@ place or by its id on the page. The page is made as ever and read: what a visito
 nothing else, can be fetched.
 """
 
+import re
 from collections.abc import Sequence
+from html import unescape
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ from pages.downloads.plots import Plot, read_plots
 
 FILES, TABLE, PLOT = "files", "table", "plot"
 SVG: Final = "svg"
+TITLE: Final = re.compile("<title>([^<]*)</title>")
 
 
 class FilesOfPages(MiddlewareMixin):
@@ -52,12 +55,25 @@ def _is_page(request: HttpRequest, response: HttpResponse) -> bool:
 
 def _list_files(request: HttpRequest, html: str) -> HttpResponse:
     tables = [
-        {"number": number, "table": table, "n_rows": len(table.rows)}
+        {"number": number, "n_rows": len(table.rows), **_describe_table(table)}
         for number, table in enumerate(read_tables(html), 1)
         if table.rows
     ]
-    plots = [{"number": n, "title": plot.title} for n, plot in enumerate(read_plots(html), 1)]
-    return render(request, "pages/files.html", {"tables": tables, "plots": plots})
+    title = TITLE.search(html)
+    context = {
+        "tables": tables,
+        "plots": read_plots(html),
+        "page_title": unescape(title[1].rpartition(" · ")[0]) if title else "",
+    }
+    return render(request, "pages/files.html", context)
+
+
+def _describe_table(table: PageTable) -> dict[str, str]:
+    """Return its title, and what its caption says beside that."""
+    if table.heading:
+        return {"title": table.heading, "about": table.caption}
+    title, _, about = table.caption.partition(". ")
+    return {"title": title, "about": about}
 
 
 def _send_table(request: HttpRequest, tables: list[PageTable]) -> HttpResponseBase:

@@ -27,6 +27,15 @@ STYLE: Final = (
     f".series-{n} .range{{stroke:{colour};opacity:.22}}"
     for n, colour in enumerate(SERIES, 1)
 )
+TINTS: Final = {
+    **{"black": "#1d1c1a", "white": "#fffefb", "red": "#b4432f", "blue": "#2563b8"},
+    **{"yellow": "#d99a00", "green": "#2f7d4a", "ink": "#1d1c1a"},
+}
+SEATS: Final = ".edge-black,.edge-white{stroke:#625f58;stroke-width:4.5}" + "".join(
+    f"polyline.line-{tint}{{stroke:{colour}}}path.fill-{tint}{{fill:{colour};stroke:#625f58;stroke-width:.5}}"
+    for tint, colour in TINTS.items()
+)
+"""The colours of seats, as static/evalsite/replay.css has them in the light."""
 # The reader of HTML writes names small; a picture by itself is XML.
 CAPITALS: Final = {"viewbox": "viewBox", "preserveaspectratio": "preserveAspectRatio"}
 SHAPES: Final = re.compile("svg|g|a|line|text|tspan|poly(line|gon)|path|rect|circle|ellipse|title")
@@ -43,20 +52,25 @@ PICTURE_CLASS: Final = "drawn"
 
 
 class Plot(NamedTuple):
-    """A plot of a page: what it shows, and the picture of it; name: its id, where it has one."""
+    """A plot of a page: what it shows, and the picture of it.
+
+    name: its id, where it has one; heading: that of its part of the page, if any.
+    """
 
     title: str
     svg: str
     name: str = ""
+    heading: str = ""
 
 
 def read_plots(html: str) -> list[Plot]:
     """Return the plots of a page in their order."""
     reader = _Reader()
     reader.feed(html)
-    drawn = zip(reader.plots, reader.names, strict=True)
+    drawn = zip(reader.plots, reader.names, reader.headings, strict=True)
     return [
-        Plot(title, _frame(title, height, parts), name) for (title, height, parts), name in drawn
+        Plot(title, _frame(title, height, parts), name, heading)
+        for (title, height, parts), name, heading in drawn
     ]
 
 
@@ -71,7 +85,7 @@ def _frame(title: str, height: float, parts: list[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{tall:g}" '
         f'viewBox="0 0 {whole} {tall:g}" role="img"><title>{escape(title)}</title>'
-        f'<style>{STYLE}</style><rect width="100%" height="100%" fill="#fffefb"/>{head}'
+        f'<style>{STYLE}{SEATS}</style><rect width="100%" height="100%" fill="#fffefb"/>{head}'
         f'<g transform="translate(0 {HEAD})">{"".join(parts)}</g></svg>\n'
     )
 
@@ -83,6 +97,8 @@ class _Reader(HTMLParser):
         super().__init__()
         self.plots: list[tuple[str, float, list[str]]] = []
         self.names: list[str] = []
+        self.headings: list[str] = []
+        self._heading = ""
         self._captions: dict[str, str] = {}
         self._caption = ""
         self._open: list[tuple[str, str]] = []
@@ -118,6 +134,8 @@ class _Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if not self._open:
+            if tag == "h2":
+                self._heading = self._captions.get(self._caption, "")
             self._caption = "" if tag in CAPTIONS else self._caption
         elif self._open[-1][0] == tag:
             _, written = self._open.pop()
@@ -126,15 +144,17 @@ class _Reader(HTMLParser):
 
     def _begin_plot(self, given: dict[str, str]) -> None:
         self._is_skipped = PICTURE_CLASS in given.get("class", "").split()
-        title = given.get("aria-label") or self._captions.get(given.get("aria-labelledby", ""), "")
+        # What follows speaks of the page: where the same stands in words or numbers.
+        label = given.get("aria-label", "").partition(";")[0]
+        title = label or self._captions.get(given.get("aria-labelledby", ""), "")
         title = " ".join((title or next(reversed(self._captions.values()), "")).split())
-        # What follows speaks of the page: that a table stands below.
-        title = title.partition(";")[0] if "table" in title else title
         height = given.get("height", "")
         is_known = re.fullmatch(r"[\d.]+", height) is not None
         if not self._is_skipped:
             self.plots.append((title, float(height) if is_known else HEIGHT, []))
             self.names.append(given.get("id", ""))
+            # A label needs no heading: it is a title by itself.
+            self.headings.append("" if label else " ".join(self._heading.split()))
         size = {"width": str(WIDTH), "height": height if is_known else str(HEIGHT)}
         self._open_shape("svg", given | size)
 

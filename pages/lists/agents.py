@@ -1,14 +1,16 @@
 """The list of agents."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from arena.ratings.base import Z95
 from matches.models import Agent, Checkpoint, Entrant, Rating, Tournament
 from matches.models.choices import game_choices, policy_choices
 from matches.store.catalog import game_title, policy_title
@@ -20,7 +22,12 @@ NAMES = ("q", "game", "kind", "run", "state", "leaderboard", "tournament", "from
 OFTEN = ("q", "game", "kind", "run", "state")
 LABELS = {"q": "Name has", "from": "Registered from", "to": "Registered until"}
 PLAYING, RETIRED, QUARANTINED = STATES = ("playing", "retired", "in quarantine")
-SHOWN_STATES = {PLAYING: "free to play", RETIRED: RETIRED, QUARANTINED: "quarantined"}
+SHOWN_STATES = {PLAYING: "can play", RETIRED: RETIRED, QUARANTINED: QUARANTINED}
+
+_SHOWN = (
+    *("agent_id", "n_matches", "mu", "sd"),
+    *(f"leaderboard__{name}" for name in ("name", "title", "is_rated")),
+)
 
 COLUMNS = (
     Column("id", int),
@@ -37,7 +44,7 @@ COLUMNS = (
 
 
 class ListedAgent(NamedTuple):
-    """An agent of the list; n_matches: rated ones, on all leaderboards.
+    """An agent of the list; n_matches: rated ones, on all leaderboards; rating: that of most.
 
     state: what the filter calls it; doing: what it does now, as the list says it.
     """
@@ -48,6 +55,12 @@ class ListedAgent(NamedTuple):
     state: str
     doing: str
     n_matches: int
+    rating: Rating | None
+
+    @property
+    def half(self) -> float | None:
+        """Half the width of the 95 % interval of its rating."""
+        return None if self.rating is None else Z95 * self.rating.sd
 
 
 @require_safe
@@ -92,8 +105,13 @@ def describe_state(agent: Agent) -> str:
 
 def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
     """Return agents as the list shows them: two queries for all of them."""
-    rated = Rating.objects.filter(agent__in=agents).order_by()
-    counts = dict(rated.values_list("agent").annotate(n=Sum("n_matches")))
+    counts, ratings = Counter[int](), dict[int, Rating]()
+    rated = Rating.objects.filter(agent__in=agents, n_matches__gt=0)
+    shown = rated.select_related("leaderboard").only(*_SHOWN)
+    for rating in shown.order_by("n_matches", "leaderboard_id"):
+        counts[rating.agent_id] += rating.n_matches
+        if rating.leaderboard.is_rated:
+            ratings[rating.agent_id] = rating
     active = Entrant.objects.filter(agent__in=agents, tournament__state=Tournament.State.RUNNING)
     playing = set(active.order_by().values_list("agent_id", flat=True))
     return [
@@ -103,7 +121,8 @@ def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
             policy_title(agent.policy),
             describe_state(agent),
             _describe_doing(agent, is_playing=agent.pk in playing),
-            counts.get(agent.pk, 0),
+            counts[agent.pk],
+            ratings.get(agent.pk),
         )
         for agent in agents
     ]
@@ -115,7 +134,7 @@ def _describe_doing(agent: Agent, *, is_playing: bool) -> str:
     weights = agent.checkpoint
     if weights is not None and weights.state != Checkpoint.State.READY:
         return weights.state
-    return "in\u00a0play" if is_playing else "at\u00a0rest"
+    return "playing" if is_playing else "idle"
 
 
 def _filter_state(agents: QuerySet[Agent], state: str) -> QuerySet[Agent]:

@@ -20,7 +20,7 @@ from pages.lists.showing import cut_by_key, show_list, walk_by_key
 NAMES = ("q", "game", "state")
 STATES = {
     "playing": "listed, being played",
-    "resting": "listed, at rest",
+    "resting": "listed, idle",
     "unlisted": "unlisted, of single evaluations",
 }
 MOST_PINNED = 50

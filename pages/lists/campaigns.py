@@ -14,6 +14,7 @@ from matches.campaigns.endings import ANSWERED
 from matches.models import Campaign, Entrant, Tournament
 from matches.models.choices import game_choices, question_choices
 from matches.store.catalog import game_title
+from pages.campaign_verdicts import Standing
 from pages.campaignpages import list_campaigns
 from pages.downloads.files import Column, Line, Table
 from pages.lists.address import ListAddress, find_agents
@@ -65,6 +66,7 @@ class ListedCampaign(NamedTuple):
     name: str
     says: str
     state: str
+    standing: Standing
 
 
 @require_safe
@@ -109,7 +111,8 @@ def describe_campaigns(campaigns: Sequence[Campaign]) -> list[ListedCampaign]:
             item.asked,
             item.name,
             item.says,
-            item.campaign.tournament.shown_state if item.is_open else "ended",
+            item.state,
+            item.standing,
         )
         for item in list_campaigns(campaigns)
     ]

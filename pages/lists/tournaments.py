@@ -10,12 +10,16 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from matches.campaigns.endings import describe_answer, is_answered
+from matches.campaigns.starting import IS_SPRT
 from matches.models import Entrant, Tournament
 from matches.models.choices import game_choices, pairing_choices
 from matches.store.catalog import game_title
+from pages.campaign_verdicts import describe_certainty
 from pages.downloads.files import Column, Line, Table
 from pages.lists.address import ListAddress, find_agents
 from pages.lists.showing import cut_by_key, filter_days, show_list, walk_by_key
+from pages.tournament_ends import SHOWN, Ending, read_endings
 
 NAMES = ("q", "game", "state", "agent", "leaderboard", "pairing", "from", "to")
 OFTEN = ("q", "game", "state", "agent")
@@ -44,12 +48,18 @@ COLUMNS = (
 
 
 class ListedTournament(NamedTuple):
-    """A tournament of the list."""
+    """A tournament of the list; ending: where it is known; answer: what a campaign of it says.
+
+    certainty: of that answer, empty where it is none.
+    """
 
     tournament: Tournament
     game: str
     pairing: str
     n_agents: int
+    ending: Ending | None
+    answer: str
+    certainty: str
 
 
 @require_safe
@@ -80,7 +90,7 @@ def filter_tournaments(address: ListAddress) -> QuerySet[Tournament]:
         tournaments = tournaments.filter(leaderboard=board)
     if pairing := address.read_text("pairing"):
         tournaments = tournaments.filter(pairing=pairing)
-    return filter_days(tournaments.select_related("leaderboard"), address, "created_at")
+    return filter_days(tournaments.select_related(*SHOWN), address, "created_at")
 
 
 def add_sizes(tournaments: QuerySet[Tournament]) -> QuerySet[Tournament]:
@@ -101,15 +111,37 @@ def _filter_state(state: str) -> QuerySet[Tournament]:
     return tournaments.filter(state=state) if state else tournaments
 
 
+def _read_answer(tournament: Tournament) -> str:
+    """Return what its campaign says at its end; empty before that, and without one."""
+    campaign = getattr(tournament, "campaign", None)
+    if campaign is None or tournament.state not in Tournament.OVER:
+        return ""
+    if campaign.decided_at is None:
+        return "no verdict yet"
+    # Without an answer or a likeliest agent its statement is an error or a question.
+    says_who = is_answered(campaign) or (
+        campaign.probability is not None and campaign.question != IS_SPRT
+    )
+    return describe_answer(campaign) if says_who else "not decided"
+
+
+def _read_certainty(tournament: Tournament) -> str:
+    campaign = getattr(tournament, "campaign", None)
+    return describe_certainty(campaign)[0] if campaign and is_answered(campaign) else ""
+
+
 def describe_tournaments(tournaments: Sequence[Tournament]) -> list[ListedTournament]:
     """Return tournaments of `add_sizes` as the list shows them."""
-    pairings = dict(pairing_choices())
+    pairings, endings = dict(pairing_choices()), read_endings(tournaments)
     return [
         ListedTournament(
             tournament,
             game_title(tournament.leaderboard.game),
             pairings.get(tournament.pairing, tournament.pairing),
             vars(tournament)["n_agents"],
+            endings.get(tournament.pk),
+            _read_answer(tournament),
+            _read_certainty(tournament),
         )
         for tournament in tournaments
     ]

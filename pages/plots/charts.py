@@ -89,7 +89,7 @@ def list_round(low: float, high: float, n_most: int = N_MARKS) -> list[float]:
     step = find_round_step((high - low) / n_most)
     marks = range(ceil(low / step - _ROUNDING), floor(high / step + _ROUNDING) + 1)
     # Through its text: 3 x 0.1 is not 0.3.
-    return [float(f"{n * step:.10g}") for n in marks]
+    return [float(f"{n * step:.12g}") for n in marks]
 
 
 def place_across(share: float) -> float:

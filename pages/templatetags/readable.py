@@ -75,3 +75,12 @@ def change(value: float | None, n_places: int = 2) -> str:
 def short(value: float | None) -> str:
     """Return a number with a decimal where that says something; "" for None."""
     return "" if value is None else format_short(value)
+
+
+@register.filter
+def cut_middle(name: str, most: int = 15) -> str:
+    """Return a name of so many letters at most: names of a run differ at the end, in the step."""
+    if len(name) <= most:
+        return name
+    n_last = most // 2
+    return f"{name[: most - n_last - 1]}…{name[-n_last:]}"

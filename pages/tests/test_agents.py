@@ -10,6 +10,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.artifacts.agents import register_spelled_agent
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import (
     Agent,
     Attempt,
@@ -20,7 +21,8 @@ from matches.models import (
     RatingSnapshot,
     Seat,
 )
-from matches.tests import boards
+from matches.ratings.rank_ranges import RankRange, find_rank_ranges
+from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from pages import agentmatches, agents, lineages, records
 
@@ -65,6 +67,57 @@ def test_its_rank_is_that_of_the_board(client: Client, broker: Redis) -> None:
         assert shown.rank == rank
 
 
+def test_its_ranks_are_those_that_the_board_shows(client: Client, broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    ranges = find_rank_ranges(board.pk, list(board.rating_set.values_list("agent", flat=True)))
+    for agent in Agent.objects.all():
+        (shown,) = agents.rank_on_boards(agent)
+        assert RankRange(shown.rank, shown.best, shown.worst) == ranges[agent.pk]
+    assert f"<dd>{ranges[_agent().pk]}</dd>" in _get(client, f"/agents/{_agent().pk}/")
+
+
+def test_it_opens_with_its_newest_results_though_more_is_planned(
+    client: Client, broker: Redis
+) -> None:
+    played = boards.played_board(n_matches=84)
+    last = Match.objects.filter(outcome__isnull=False, seat_rows__agent=_agent()).latest("pk")
+    agents_again = list(played.agents.order_by("entrant__position"))
+    more = factories.planned(84, agents=agents_again, board="more", game="connect_four", seed=9)
+    page = _get(client, f"/agents/{_agent().pk}/")
+    recent, _, rest = page.partition('id="ratings-title"')
+    assert f'href="/matches/{last.pk}/"' in recent
+    assert not any(f'href="/matches/{pk}/"' in page for (pk,) in more.matches.values_list("pk"))
+    assert f'href="/matches/{last.pk}/"' in rest
+
+
+def test_a_later_page_of_matches_is_not_called_its_newest_results(
+    client: Client, broker: Redis
+) -> None:
+    boards.played_board(n_matches=84)
+    assert "Its newest results" in _get(client, f"/agents/{_agent().pk}/")
+    assert "Its newest results" not in _get(client, f"/agents/{_agent().pk}/?match=40")
+
+
+def test_a_page_of_cancelled_matches_does_not_say_that_none_is_done(
+    client: Client, broker: Redis, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(agentmatches, "N_LOOKED", 3)
+    league = boards.planned_board(n_matches=84)
+    boards.play_some(league, 10, boards.by_strength())
+    cancel_tournament(league, now=NOW)
+    last = Match.objects.latest("pk").pk
+    page = _get(client, f"/agents/{_agent().pk}/?match={last}")
+    assert "None of these is done." in page
+    assert "is done yet" not in page
+    assert "Earlier matches" in page
+
+
+def test_its_quarantine_is_said_once(client: Client) -> None:
+    agent = register_spelled_agent("random", game="chess")
+    Agent.objects.update(quarantined_at=NOW, quarantine_reason="It crashed.")
+    assert _get(client, f"/agents/{agent.pk}/").count("It crashed.") == 1
+
+
 def test_its_record_is_the_sum_over_both_seats(broker: Redis) -> None:
     tournament = boards.played_board()
     rating = Rating.objects.get(agent=_agent())
@@ -93,7 +146,7 @@ def _named(page: str) -> list[str]:
 
 
 def test_its_matches_come_newest_first_in_pages_by_key(client: Client, broker: Redis) -> None:
-    boards.planned_board(n_matches=420)
+    boards.played_board(n_matches=420)
     address = f"/agents/{_agent().pk}/"
     ids: list[str] = []
     link = address
@@ -164,7 +217,7 @@ def _snapshots(board: int, n: int) -> None:
 def test_an_agent_without_matches_has_a_page(client: Client) -> None:
     register_spelled_agent("random", game="chess")
     page = _get(client, f"/agents/{Agent.objects.get().pk}/")
-    for words in ("no leaderboard", "in no match", "None in the 0 matches"):
+    for words in ("no leaderboard", "None of its matches is done yet", "None in the 0 matches"):
         assert words in page
 
 
@@ -247,4 +300,4 @@ def test_queries_do_not_grow_with_rows(
     assert Match.objects.count() > 900
 
 
-N_QUERIES = 21
+N_QUERIES = 23

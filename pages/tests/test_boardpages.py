@@ -47,6 +47,31 @@ def test_a_board_without_agents_says_so(client: Client) -> None:
     assert "No agent has entered" in _get(client, "/leaderboards/bare/")
 
 
+def test_a_board_without_a_rating_says_what_is_missing(client: Client, broker: Redis) -> None:
+    tournament = boards.planned_board()
+    page = _get(client, "/leaderboards/connect-four/")
+    assert "No agent is rated yet" in page
+    assert "no play node is alive" in page
+    assert 'class="scales"' not in page
+    Tournament.objects.update(state=Tournament.State.PAUSED)
+    page = _get(client, "/leaderboards/connect-four/")
+    assert "what is to be played is paused. Resume it" in page
+    assert "no play node is alive" not in page
+    Tournament.objects.update(state=Tournament.State.CANCELLED, n_cancelled=tournament.n_matches)
+    assert "schedule a tournament</a> to let them play" in _get(
+        client, "/leaderboards/connect-four/"
+    )
+
+
+def test_tournaments_stand_above_the_table_while_they_play(client: Client, broker: Redis) -> None:
+    tournament = boards.planned_board()
+    for n_matches, is_above in ((42, True), (378, False)):
+        boards.play_some(tournament, n_matches, boards.by_strength())
+        page = _get(client, "/leaderboards/connect-four/")
+        assert (page.index('id="tournaments"') < page.index('id="board"')) == is_above
+        assert page.count('id="tournaments"') == 1
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -85,7 +110,13 @@ def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis)
     assert forfeited is not None
     forfeited.attempts.update(duration_ms=36_819)
     page = _get(client, f"/matches/{forfeited.pk}/")
-    for words in ("by forfeit: illegal", "node-1", "37 s", "forfeit", str(forfeited.game_seed)):
+    for words in (
+        "by forfeit: an illegal move",
+        "node-1",
+        "37 s",
+        "forfeit",
+        str(forfeited.game_seed),
+    ):
         assert words in page
 
 
@@ -96,7 +127,7 @@ def test_a_match_whose_result_was_known_has_no_number_of_attempts(
     first, known = Match.objects.order_by("sequence")[:2]
     Match.objects.filter(pk=known.pk).update(same_as=first, attempt=0)
     assert "<dd>none: known before</dd>" in _get(client, f"/matches/{known.pk}/")
-    row = re.findall(r'data-label="attempts" class="number">([^<]+)<', _get(
+    row = re.findall(r'data-unit="attempts" class="number[^"]*">([^<]+)<', _get(
         client, f"/tournaments/{tournament.pk}/"
     ))  # fmt: skip
     assert row[:2] == ["1", "known before"]

@@ -12,7 +12,7 @@ from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
-from matches.campaigns import results
+from matches.campaigns import judging, results
 from matches.campaigns.starting import start_campaign
 from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
@@ -22,7 +22,7 @@ from matches.store.formats import format_percent
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
-from pages import campaignpages
+from pages import campaign_verdicts, campaignpages
 from pages.plots import campaign_curve
 from pages.plots.charts import LEFT, RIGHT
 
@@ -98,7 +98,7 @@ def test_page_and_lists_say_alike_what_was_played_and_what_its_end_cancelled(
     assert f"ago: {parts}" in page
     for path in ("/tournaments/", "/campaigns/"):
         listed = client.get(path).content.decode()
-        assert f">{parts}</a>" in listed
+        assert f">{parts}<" in listed
         assert " of 4" not in listed
 
 
@@ -341,6 +341,8 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
     assert "95 %; it was 60 % when it was stopped. What was played counts: ask again" in said
     campaign.refresh_from_db()
     [line] = campaignpages.list_campaigns([campaign])
+    assert line.says.startswith("Not decided: it was stopped. Most likely: ")
+    assert line.state == "stopped"
     assert "%" not in line.says
 
 
@@ -351,10 +353,76 @@ def test_one_out_of_budget_says_what_was_not_reached_and_what_to_do(client: Clie
     assert re.search(r"Not decided\. Most likely: level:\d+ is the best", said)
     assert "ask again with a larger budget or a larger margin, and it goes on from there." in said
     [line] = campaignpages.list_campaigns([campaign])
-    assert line.says.startswith("Not decided. Most likely: ")
+    assert line.says.startswith("Not decided: its budget of 32 matches was used up. Most likely: ")
+    assert line.state == "ended by its budget"
     assert "%" not in line.says
     assert "No campaign is like that" not in _text(client, "/campaigns/?state=budget")
     assert "No campaign is like that" in _text(client, "/campaigns/?state=stopped")
+
+
+def test_a_campaign_without_an_answer_says_once_why_it_ended(client: Client) -> None:
+    pair, terms = ("level:45", "level:50"), {"elo1": 3.0}
+    campaign = ended(campaign_of("sprt", agents=pair, parameters=terms, max_matches=32))
+    [line] = campaignpages.list_campaigns([campaign])
+    assert re.fullmatch(
+        r"UNDECIDED: .* Elo [^:;]*; its budget of 32 matches was used up", line.says
+    )
+    campaign = campaign_of(name="other")
+    campaign.why, campaign.decided_at = "no_results", NOW
+    campaign.statement = judging.ENDED[campaign.why]
+    [line] = campaignpages.list_campaigns([campaign])
+    assert line.says == "no match has a result: nothing can be said"
+
+
+@pytest.mark.parametrize(
+    ("n_judged", "n_known", "n_done", "words"),
+    [
+        (0, 24, 0, ""),
+        (24, 24, 0, "Judged by 24 results, all known before it."),
+        (
+            *(40, 24, 32),
+            "Judged by 40 results: 24 known before and 16 of its own. "
+            "Of its 32 matches played, 16 count at the next judgement.",
+        ),
+        (56, 24, 32, "Judged by 56 results: 24 known before and 32 of its own."),
+        (
+            *(1, 0, 2),
+            "Judged by 1 result: 1 of its own. Of its 2 matches played, 1 counts at the next "
+            "judgement.",
+        ),
+        (20, 24, 32, "Judged by 20 results, of this campaign and of other tournaments."),
+        (90, 24, 32, "Judged by 90 results, of this campaign and of other tournaments."),
+    ],
+)
+def test_the_results_of_a_judgement_add_up(
+    n_judged: int, n_known: int, n_done: int, words: str
+) -> None:
+    campaign = Campaign(
+        tournament=Tournament(n_done=n_done), max_matches=100, n_judged=n_judged, n_known=n_known
+    )
+    assert campaign_verdicts.describe_judged(campaign) == words
+
+
+def test_scores_are_judged_by_its_own_matches() -> None:
+    campaign = Campaign(
+        tournament=Tournament(n_done=8), max_matches=100, n_judged=8, n_known=4, is_by_scores=True
+    )
+    said = campaign_verdicts.describe_judged(campaign)
+    assert said == "Judged by 8 results, all of its own matches."
+
+
+def test_a_test_says_which_games_its_mean_score_is_of(client: Client) -> None:
+    test = campaign_of("sprt", agents=("level:6", "level:96"))
+    go_on(test, 0, boards.by_strength())
+    page = _page(client, test)
+    n_blocks = sum(Campaign.objects.get(pk=test.pk).pairs or ())
+    assert f"{n_blocks} blocks of two games: all {2 * n_blocks} results judged." in page
+    assert "Mean score of level:6 in these blocks" in page
+    Campaign.objects.filter(pk=test.pk).update(n_judged=2 * n_blocks + 1)
+    cache.clear()
+    assert f"{2 * n_blocks} of the {2 * n_blocks + 1} results judged. Only whole" in _page(
+        client, test
+    )
 
 
 def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> None:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from matches.models import Agent, Leaderboard, Rating
-from matches.ratings.rank_ranges import find_rank_ranges
+from matches.ratings.rank_ranges import build_ladder, find_rank_ranges
 from matches.tests import boards, factories
 from pages.plots.strength import draw_runs
 from pages.tests.test_strength_plots import trained
@@ -87,7 +87,8 @@ def test_rows_stand_by_rank_with_their_range(client: Client, board: Leaderboard)
     assert list(map(int, shown)) == list(ranked)
     ranges = find_rank_ranges(board.pk, ids)
     for pk in ids:
-        assert f'data-label="rank range" class="number">{ranges[pk]}<' in page
+        assert f'data-label="rank" class="number">{ranges[pk]}<' in page
+    assert page.count('data-label="rank') == len(ids)
 
 
 def test_a_rank_range_holds_whom_its_interval_touches(board: Leaderboard) -> None:
@@ -100,6 +101,12 @@ def test_a_rank_range_holds_whom_its_interval_touches(board: Leaderboard) -> Non
         below = sum(other_high < low for _, other_high in ends.values())
         assert ranges[rating.agent_id] == (rank, 1 + above, len(rows) - below)
         assert 1 + above <= rank <= len(rows) - below
+
+
+def test_a_rank_is_in_its_range_also_before_the_board_is_rated_again() -> None:
+    ladder = build_ladder([(20.0, 1.0), (25.0, 1.0)])
+    assert str(ladder.place(1, 60.0, 0.5)) == "1"
+    assert str(ladder.place(2, -60.0, 0.5)) == "2"
 
 
 def test_a_range_of_one_rank_is_a_number(board: Leaderboard) -> None:

@@ -252,6 +252,8 @@ def test_a_plot_stands_alone(client: Client, played: Tournament) -> None:
     offered = client.get(f"{path}?files=").content.decode()
     links = re.findall(r'<a href="(\?plot=\d+&amp;format=svg)"', offered)
     assert links
+    assert "Upwards the rating, to the right the time (UTC)." in offered
+    assert "up: " not in offered
     for link in links:
         response = client.get(path + link.replace("&amp;", "&"))
         assert response["Content-Type"] == "image/svg+xml"
@@ -305,8 +307,26 @@ def test_the_nearest_caption_belongs_to_a_plot_and_its_id_is_its_name() -> None:
     )
     assert (first.title, second.title) == ("Rating", "Queue")
     assert (first.name, second.name) == ("rated", "")
+    assert (first.heading, second.heading) == ("Rating", "Rating")
     assert "May" not in first.svg + second.svg
     assert 'viewBox="0 0 9 9"' in second.svg
+
+
+def test_what_a_label_says_of_the_page_is_no_part_of_the_title() -> None:
+    (plot,) = read_plots('<svg aria-label="Time of each move; the list has the numbers"></svg>')
+    assert plot.title == "Time of each move"
+
+
+def test_lines_of_two_seats_keep_their_colours() -> None:
+    (plot,) = read_plots("<svg><polyline class='line-red'/><polyline class='line-blue'/></svg>")
+    assert "polyline.line-red{stroke:#b4432f}" in plot.svg
+    assert "polyline.line-blue{stroke:#2563b8}" in plot.svg
+
+
+def test_the_list_of_files_is_named_after_its_page(client: Client, played: Tournament) -> None:
+    path = f"/leaderboards/{played.leaderboard.name}/"
+    (title,) = re.findall("<title>(.*) · evalsite</title>", client.get(path).content.decode())
+    assert f"<h1>Tables and plots of {title}</h1>" in client.get(f"{path}?files=").content.decode()
 
 
 @pytest.mark.parametrize(

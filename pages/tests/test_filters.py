@@ -53,6 +53,24 @@ def test_a_tournament_of_another_board_has_no_agents_here(board: Leaderboard) ->
     assert _names(board, View(tournament=str(elsewhere.pk))) == []
 
 
+def test_filters_and_sort_in_force_are_said_with_a_way_to_drop_each(
+    client: Client, board: Leaderboard
+) -> None:
+    def read_chips(query: str) -> str:
+        page = " ".join(client.get(ADDRESS + query).content.decode().split())
+        return page.split('aria-label="Filters and sort in force">')[1].split("</ul>")[0]
+
+    chips = read_chips("?q=mcts&kind=mcts&sort=-forfeits")
+    assert '<span class="quiet">Name has</span> mcts <a href="?' not in chips, "a whole address"
+    assert f'href="{ADDRESS}?kind=mcts&amp;sort=-forfeits" aria-label="Without name has' in chips
+    assert '<span class="quiet">Kind</span> Monte-Carlo tree search' in chips
+    assert '<span class="quiet">Sorted by</span> forfeits, lowest first' in chips
+    assert f'href="{ADDRESS}?q=mcts&amp;kind=mcts" aria-label="Without sorted by' in chips
+    assert "name, A to Z" in read_chips("?sort=name")
+    assert "name, Z to A" in read_chips("?sort=-name")
+    assert "Name has" in read_chips("?q=zzz"), "where nothing is found, too"
+
+
 @pytest.mark.parametrize("sort", filters.SORTS)
 def test_every_order_and_its_reverse_hold_all_agents(board: Leaderboard, sort: str) -> None:
     there, back = _names(board, View(sort=sort)), _names(board, View(sort=f"-{sort}"))

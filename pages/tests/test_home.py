@@ -31,6 +31,8 @@ def test_an_empty_installation_says_what_to_do_first(client: Client, broker: Red
     for form in ("tournament", "agent", "campaign", "schedule"):
         assert f'href="/admin/matches/{form}/add/"' in page
     assert "Under way" not in page
+    # Folded on a phone: the title of each says what it is.
+    assert page.count("<summary><b>") == 3
 
 
 def test_boards_stand_with_leader_interval_matches_and_state(client: Client, broker: Redis) -> None:
@@ -47,8 +49,10 @@ def test_boards_stand_with_leader_interval_matches_and_state(client: Client, bro
     shown = standings.load_rows(board.pk)[0]["best"]
     assert f'data-label="P(best)">{shown}</td>' in page
     assert f"leaderboard={board.name}&amp;counted=yes" in page
-    assert "at rest" in page
+    assert "idle, last rated " in page
+    assert "A new agent starts at a rating of 25; one rated 4.17 higher wins" in page
     assert "Nothing is rated yet" not in page
+    assert page.index("What you can do") < page.index('id="boards-title"')
 
 
 def test_a_board_whose_agents_have_not_played_has_no_leader(client: Client, broker: Redis) -> None:
@@ -79,6 +83,11 @@ def test_what_runs_stands_with_its_progress(client: Client, broker: Redis) -> No
     page = " ".join(_home(client).split())
     assert "<b>42</b> of 84 matches" in page
     assert 'aria-valuenow="50.0"' in page
+    assert "a campaign plays until its question is answered" in page
+    assert "All that runs" not in page, "all of it is shown"
+    for name in ("second", "third"):
+        boards.planned_board(name)
+    assert 'href="/tournaments/?state=open">All that runs</a>' in _home(client)
 
 
 def test_the_cluster_stands_in_a_line(client: Client, broker: Redis) -> None:

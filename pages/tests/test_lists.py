@@ -10,7 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from matches.models import Agent, Campaign, Checkpoint, Entrant, Leaderboard, Tournament
+from arena.ratings.base import Z95
+from matches.models import Agent, Campaign, Checkpoint, Entrant, Leaderboard, Rating, Tournament
 from matches.tests import boards, factories
 from pages.lists import showing
 
@@ -169,6 +170,27 @@ def test_agents_are_filtered(client: Client, broker: Redis) -> None:
     assert network.name not in on_board
 
 
+def test_on_a_phone_the_filter_is_folded_and_run_and_step_stay(
+    client: Client, broker: Redis
+) -> None:
+    agent = Agent.objects.create(name="net", game="chess", policy="random")
+    weights = Checkpoint.objects.create(
+        sha256="a" * 64,
+        game=agent.game,
+        run="first",
+        step=2_000,
+        n_bytes=1,
+        created_at=factories.NOW,
+    )
+    Agent.objects.filter(pk=agent.pk).update(checkpoint=weights)
+    page = " ".join(client.get("/agents/").content.decode().split())
+    assert '<details class="fold-on-phone"> <summary>Filter</summary> <form' in page
+    assert (
+        '<span class="detail trained">run <a href="/agents/?run=first">first</a>, step 2,000'
+        in page
+    )
+
+
 def test_each_agent_says_what_it_does(client: Client, broker: Redis) -> None:
     factories.planned(6, board="runs")
     held, retired = (
@@ -180,10 +202,22 @@ def test_each_agent_says_what_it_does(client: Client, broker: Redis) -> None:
     page = _get(client, "/agents/")
     rows = dict(zip(_names(page), page.split('rowheader" scope="row"')[1:], strict=True))
     for name, state in (
-        *(("held", "quarantined"), ("old", "retired")),
-        *(("level:10", "in\u00a0play"), ("free", "at\u00a0rest")),
+        *(("held", "in quarantine"), ("old", "retired")),
+        *(("level:10", "playing"), ("free", "idle")),
     ):
         assert f'data-label="state">{state}<' in rows[name]
+
+
+def test_an_agent_has_the_rating_of_the_board_of_most_of_its_matches(
+    client: Client, broker: Redis
+) -> None:
+    for board, n_matches in (("small", 42), ("large", 84)):
+        boards.played_board(board, n_matches=n_matches)
+    rating = Rating.objects.get(agent__name="mcts:100", leaderboard__name="large")
+    page = _get(client, "/agents/?q=mcts:100")
+    assert f"<b>{rating.mu:.2f}</b> ±{Z95 * rating.sd:.2f}" in page
+    assert 'on <a href="/leaderboards/large/">' in page
+    assert "/leaderboards/small/" not in page
 
 
 def test_the_matches_of_an_agent_are_a_link(client: Client, broker: Redis) -> None:
@@ -203,7 +237,7 @@ def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -
     page = _get(client, "/campaigns/")
     assert _called(page) == ["cup 2", "cup 1", "cup 0"]
     assert _names(page)[1:] == ["Which agent is the best?"] * 2
-    assert "A is the best (97" in page
+    assert re.search(r"A is the best</td>.*?How sure: </span>97\s%", page, flags=re.DOTALL)
     for query, names in (
         ("state=open", ["cup 0"]),
         ("state=answered", ["cup 1"]),
@@ -214,6 +248,53 @@ def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -
         ("leaderboard=lists&game=chess", []),
     ):
         assert _called(_get(client, f"/campaigns/?{query}")) == names, query
+
+
+def test_the_answer_of_a_campaign_stands_beside_its_tournament(
+    client: Client, broker: Redis
+) -> None:
+    (one,) = _make_tournaments(1)
+    Tournament.objects.filter(pk=one.pk).update(state="done", finished_at=factories.NOW)
+    _campaign(one, why="decided", statement="A is the best", probability=0.97,
+              decided_at=factories.NOW)  # fmt: skip
+    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/tournaments/")).split())
+    assert re.search(r"A is the best with a probability of 97\s%", page)
+
+
+def test_a_list_asks_first_who_won_and_how_sure_that_is(client: Client, broker: Redis) -> None:
+    (one,) = _make_tournaments(1)
+    _campaign(one)
+    for path, first in (
+        ("/tournaments/", ["Tournament", "Winner", "State", "Matches ended", "Agents", "Made"]),
+        ("/campaigns/", ["Question", "Answer", "How sure", "State", "Matches ended", "Made"]),
+    ):
+        headings = re.findall(
+            r'columnheader" scope="col"[^>]*>(?:<abbr[^>]*>)?([^<]+)', _get(client, path)
+        )
+        assert headings == first
+
+
+def test_a_campaign_that_is_over_says_why_it_has_no_answer(client: Client, broker: Redis) -> None:
+    played, spent = _make_tournaments(2)
+    Tournament.objects.filter(pk=played.pk).update(state="done", n_matches=420, n_done=420)
+    _campaign(played, max_matches=420)
+    Tournament.objects.filter(pk=spent.pk).update(state="done")
+    _campaign(spent, max_matches=420, why="out_of_budget: matches", probability=0.7, n_judged=420,
+              decided_at=factories.NOW, statement="A is the best")  # fmt: skip
+    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/campaigns/")).split())
+    assert "Not decided yet" not in page
+    assert "All that is played has ended (420 of at most 420 matches)" in page
+    assert "If it does not decide the question, a larger budget or a larger margin could." in page
+    assert "waits for its verdict" in page
+    assert "Its budget of 420 matches was used up. A larger budget or a larger margin could" in page
+    assert "ended by its budget" in page
+    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/tournaments/")).split())
+    assert page.count("no verdict yet") == 1
+    Campaign.objects.update(why="bad_scores", statement="score 7 is out", probability=None,
+                            decided_at=factories.NOW)  # fmt: skip
+    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/tournaments/")).split())
+    assert "score 7 is out" not in page
+    assert page.count("not decided") == 2
 
 
 def test_a_campaign_named_by_its_question_alone_shows_no_id(client: Client, broker: Redis) -> None:

@@ -167,3 +167,11 @@ def test_queries_do_not_grow_with_rows(client: Client, broker: Redis) -> None:
 def test_the_form_names_every_reason(client: Client) -> None:
     choices: Any = client.get("/matches/").context["choices"]
     assert {"crash", "timeout", "operator"} <= {name for name, _ in choices["reason"].options}
+
+
+def test_one_match_that_was_looked_at_is_one(
+    client: Client, played: Tournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matches.store.match_search.N_LOOKED", 1)
+    page = _get(client, "/matches/?reason=crash")
+    assert "None of the 1 match that was looked at is like that" in page

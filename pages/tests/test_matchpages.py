@@ -8,11 +8,14 @@ from django.test import Client
 from django.utils.html import escape
 from redis import Redis
 
+from arena.games.pictures import Side
 from arena.trajectories import Episode
 from matches.artifacts.agents import register_spelled_agent
-from matches.models import Match, Outcome, Rating, Tournament
+from matches.models import Agent, Match, Outcome, Rating, Tournament
 from matches.tests import boards, factories, pieces
-from pages.seating import list_seats, weigh_result
+from pages.matchpages import find_match, replay_moves
+from pages.seat_signs import list_signs
+from pages.seating import list_seats, tell_result, weigh_result
 from pages.tests.test_replays import _played
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +90,18 @@ def test_a_match_that_has_not_ended_shows_no_move_and_says_why(
     assert 'id="replay"' not in page
     assert "not sent to a node yet" in page
     _get(client, f"/matches/{match.pk}/?step=0", status=404)
+
+
+def test_the_names_of_many_seats_stand_smaller(
+    client: Client, broker: Redis, played: Match
+) -> None:
+    agents = [
+        Agent.objects.create(name=name, game="tiny_bridge", policy="random") for name in "abcd"
+    ]
+    bridge = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
+    match = Match.objects.filter(tournament=bridge).earliest("pk")
+    assert '<h1 class="of-many">' in _get(client, f"/matches/{match.pk}/")
+    assert "<h1><a" in _get(client, f"/matches/{played.pk}/")
 
 
 def test_it_links_to_its_agents(client: Client, played: Match) -> None:
@@ -204,6 +219,94 @@ def test_it_tells_how_it_ended_and_what_the_result_is_worth(client: Client, play
     best = played.outcome.ranks.split(",").index("0")
     assert worth[best] > 0 > worth[1 - best]
     assert f'data-label="rating change" class="number">+{worth[best]:.2f}</td>' in page
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ({"ranks": "0,1"}, "A won by the rules after 3 moves."),
+        ({"ranks": "0,0"}, "A draw by the rules after 3 moves."),
+        ({"ranks": "0,1", "actions": ""}, "A won."),
+        (
+            {"ranks": "1,0", "is_forfeit": True, "guilty_seat": 0, "reason": "illegal"},
+            "B won. A lost by forfeit after 3 moves: an illegal move.",
+        ),
+    ],
+)
+def test_the_first_words_say_who_won_and_why(
+    played: Match, outcome: dict[str, Any], words: str
+) -> None:
+    Outcome.objects.filter(match=played).update(**{"actions": "1 2 3"} | outcome)
+    match = find_match(played.pk)
+    first, second = (str(row.agent) for row in match.seat_rows.all())
+    told = tell_result(match, list_seats(match, game="connect_four"))
+    assert told.replace(first, "A").replace(second, "B") == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "words"),
+    [
+        (
+            "illegal",
+            "arena.errors.IllegalActionError: connect_four: 9 is not in 0..6 (connect_four.py:88)",
+            "an illegal move (connect_four: 9 is not in 0..6).",
+        ),
+        ("illegal", "action 9 is not in 0..6", "an illegal move (action 9 is not in 0..6)."),
+        ("illegal", "", "an illegal move."),
+        ("invalid", 130 * "x", f"an invalid answer ({120 * 'x'}…)."),
+        ("crash", "ValueError: no (agent.py:3)", "it crashed."),
+    ],
+)
+def test_a_forfeit_says_which_move_was_illegal_where_it_is_known(
+    client: Client, played: Match, reason: str, detail: str, words: str
+) -> None:
+    fields = {"is_forfeit": True, "guilty_seat": 0, "reason": reason, "ranks": "1,0"}
+    Outcome.objects.filter(match=played).update(**fields)
+    played.attempts.update(ending="forfeit", reason=reason, detail=detail)
+    page = _get(client, f"/matches/{played.pk}/")
+    assert page.count(f"forfeit: {words}") == 1, "where the replay ends"
+    assert re.search(rf"forfeit after \d+ moves: {re.escape(words)}", page)
+    frames = client.get(f"/matches/{played.pk}/frames/").json()["frames"]
+    assert frames[-1]["said"].endswith(words)
+
+
+def test_a_match_that_is_void_says_so_first_and_names_no_winner(
+    client: Client, played: Match
+) -> None:
+    first, _ = (str(row.agent) for row in find_match(played.pk).seat_rows.all())
+    Outcome.objects.filter(match=played).update(ranks="0,1")
+    for path in (f"/matches/{played.pk}/", "/matches/", f"/tournaments/{played.tournament_id}/"):
+        assert "counts for nobody" not in _get(client, path), path
+    Match.objects.filter(pk=played.pk).update(state="void", void_reason="operator")
+    page = _get(client, f"/matches/{played.pk}/")
+    said, struck = page.index("This match is void"), page.index("Before it was struck: ")
+    assert said < struck < page.index("<dl") < page.index('id="replay"')
+    assert f"{first} won" in page[struck : struck + 200]
+    assert '<p class="champion">' not in page
+    for path in (f"/matches/?tournament={played.tournament_id}&state=void",
+                 f"/tournaments/{played.tournament_id}/"):  # fmt: skip
+        text = " ".join(_get(client, path).split())
+        row = text.partition(f'<a href="/matches/{played.pk}/">')[2].partition("</tr>")[0]
+        assert "<b>void</b>, counts for nobody: operator" in row
+        assert not re.search("won|lost|draw", row)
+
+
+def test_a_seat_has_one_sign_in_the_words_and_in_the_list_of_moves(
+    client: Client, played: Match
+) -> None:
+    page = " ".join(_get(client, f"/matches/{played.pk}/?step=2").split())
+    first, second = (str(row.agent) for row in find_match(played.pk).seat_rows.all())
+    assert f"{second} (red) played column " in page
+    assert page.count(f'<span class="visually-hidden">{first} (yellow): </span>') >= 3
+    assert re.search(r'<svg class="drawn sign"[^>]*><circle class="fill-yellow"', page)
+
+
+def test_seats_without_pieces_and_with_pieces_of_one_colour_differ(played: Match) -> None:
+    match, replay = find_match(played.pk), replay_moves(find_match(played.pk), steps=())
+    for sides in ((), (Side("a", "ink", "A"), Side("b", "ink", "B"))):
+        signs = list_signs(match, replay._replace(sides=sides))
+        assert [sign.tint for sign in signs] == ["blue", "yellow"]
+    assert list_signs(match, replay._replace(sides=()))[1].name.endswith(" (seat 1)")
 
 
 @pytest.mark.parametrize("left_out", ["rating", "is_rated"])

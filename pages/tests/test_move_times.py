@@ -47,11 +47,13 @@ def test_the_page_has_the_time_and_the_value_of_each_move_and_the_sum_of_each_se
     n_moves = len(match.outcome.actions.split())
     assert page.count('title="time of this move"') == n_moves
     assert re.search(r" in 2(\.\d)? ms, expecting \+0\.50\.", page)
-    assert '<path class="bars-of-0"' in page
-    assert '<path class="bars-of-1"' in page
+    assert '<path class="fill-yellow"' in page
+    assert '<path class="fill-red"' in page
     assert f"for {n_moves // 2} moves, the slowest" in page
-    assert 'class="line-of-0"' in page, "the curve of who said values"
-    assert 'class="line-of-1"' not in page
+    assert 'class="line-of-0 line-yellow"' in page, "the curve of who said values"
+    assert 'class="line-of-1' not in page
+    # A value stands where its move ends: the axis begins before the first.
+    assert f"<span>start</span><span>move {n_moves}</span>" in page
     assert "ms on average" not in page
 
 
@@ -148,7 +150,7 @@ def test_bars_stand_as_high_as_their_time_and_none_is_too_low_to_be_seen() -> No
         (2, "1 s", 1),
         (1, "500 ms", 2),
     ]
-    assert "V20h" in bars.paths[0][1]
-    assert "V89h" in bars.paths[0][1]
-    assert "V55h" in bars.paths[1][1]
+    assert "V20h" in bars.seats[0].path
+    assert "V89h" in bars.seats[0].path
+    assert "V55h" in bars.seats[1].path
     assert values.draw_times({}, moves) is None

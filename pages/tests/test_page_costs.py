@@ -73,6 +73,7 @@ def test_no_page_grows_with_the_matches_played(
         pytest.skip("counts the steps of SQLite")
     # What they read at most is reached by the smaller tournament too.
     monkeypatch.setattr(agentmatches, "N_SEARCHED", 100)
+    monkeypatch.setattr(agentmatches, "N_LOOKED", 100)
     monkeypatch.setattr(paces, "N_SEEN", 100)
     monkeypatch.setattr(tournament_counts, "MOST_READ", 100)
     few = {name: _steps(client, page) for name, page in _pages(_played(N_FEW)).items()}

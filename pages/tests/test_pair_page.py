@@ -139,7 +139,7 @@ def test_what_was_played_comes_before_what_is_planned(client: Client, broker: Re
     assert list(map(int, links)) == [m.pk for m in met if m.state == Match.State.DONE]
     address, said = re.findall(r'<a href="(/matches/[^"]+state=open)">([^<]+)</a>', page)[0]
     n_open = sum(m.state == Match.State.PENDING for m in met)
-    assert said == str(n_open) == str(_get(client, address).count('data-label="tournament"'))
+    assert said == str(n_open) == str(_get(client, address).count('class="cup"'))
     first.leaderboard.tournaments.update(state=Tournament.State.CANCELLED)
     assert "state=open" not in _get(client, _address(one, other))
 

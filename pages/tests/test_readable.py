@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from matches.store.formats import format_pace
-from pages.templatetags.readable import change, moment, number, span
+from pages.templatetags.readable import change, cut_middle, moment, number, span
 
 AT = datetime(2026, 3, 1, 23, 5, 9, tzinfo=timezone(timedelta(hours=2)))
 
@@ -92,3 +92,9 @@ def test_templates_write_times_and_numbers_by_our_filters_only() -> None:
         for found in re.findall(rf"{{[{{%][^}}]*\|\s*(?:{forbidden})\b[^}}]*}}", path.read_text())
     ]
     assert others == []
+
+
+def test_a_long_name_keeps_the_end_in_which_those_of_a_run_differ() -> None:
+    assert cut_middle("selfplay@4096") == "selfplay@4096"
+    cut = [cut_middle(f"connect-four-first-run@{step}") for step in (1_000, 64_000)]
+    assert cut == ["connect…un@1000", "connect…n@64000"]

@@ -46,6 +46,15 @@ def test_every_position_of_every_game_is_drawn(game: str) -> None:
             assert view.shapes
 
 
+def test_the_passenger_of_the_taxi_is_seen_on_every_colour() -> None:
+    frames = replays.replay_match(_played("taxi")).frames
+    edged = [
+        shape for shape in frames[0].views[0].shapes if "text-white" in shape and ">P<" in shape
+    ]
+    assert len(edged) == 1
+    assert ">goal<" in "".join(frames[0].views[0].shapes)
+
+
 @pytest.mark.parametrize("game", ["tic_tac_toe", "connect_four", "hex", "breakthrough", "chess"])
 def test_what_is_new_is_marked(game: str) -> None:
     replay = replays.replay_match(_played(game))

@@ -1,5 +1,6 @@
 """The page of a season: ranks that do not change, and what it costs to read."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,11 +9,12 @@ from redis import Redis
 
 from matches.models import Leaderboard, Rating, Season
 from matches.models.choices import SeasonMode
-from matches.ratings import seasons
+from matches.ratings import seasons, standings
 from matches.store.auditing import Actor
 from matches.tests import boards
 from matches.tests.factories import NOW
 from pages import boardpages
+from pages.agents import describe_interval
 from pages.templatetags.readable import moment
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +44,26 @@ def test_it_shows_the_ratings_of_then(client: Client, season: Season) -> None:
     assert "New rules." in page
 
 
+def test_its_ranks_are_the_ranges_that_its_board_showed(client: Client, season: Season) -> None:
+    rows = standings.load_rows(season.leaderboard_id)
+    Rating.objects.update(mu=1)
+    shown = re.findall(r'data-label="rank" class="number">([^<]+)<', _get(client, season))
+    assert shown == [row["place"] for row in rows]
+    assert any("-" in place for place in shown)
+
+
+def test_its_intervals_are_bars_on_one_axis(client: Client, season: Season) -> None:
+    page = _get(client, season)
+    first = season.rows.get(rank=1)
+    ends = describe_interval(first)
+    bar = f"--low:{ends['low']:.2f};--high:{ends['high']:.2f};--mu:{first.mu:.2f}"
+    assert f'data-vars="{bar}"' in page
+    assert page.count('class="interval-of-agent"') == 7
+    low, high = (float(re.findall(rf"--axis-{end}:([\d.]+)", page)[0]) for end in ("low", "high"))
+    assert low < first.mu < high
+    assert page.count('class="tick"') > 1
+
+
 def test_its_board_leads_to_it(client: Client, season: Season) -> None:
     page = client.get(f"/leaderboards/{season.leaderboard.name}/").content.decode()
     assert f'href="/leaderboards/{season.leaderboard.name}/seasons/{season.pk}/"' in page
@@ -63,7 +85,7 @@ def test_pages_follow_by_rank_at_the_same_cost(
 ) -> None:
     for size in (2, 5):
         monkeypatch.setattr(boardpages, "SEASON_ROWS_A_PAGE", size)
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             page = _get(client, season, "?after=1")
         assert page.count('data-label="rank"') == size
         assert f'href="?after={1 + size}"' in page

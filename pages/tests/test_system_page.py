@@ -18,7 +18,7 @@ from matches.store.auditing import Actor
 from matches.store.clock import db_now
 from matches.tests import factories
 from matches.tests.factories import NOW
-from pages.system_costs import list_cost_tables
+from pages.system_costs import describe_costs
 from pages.system_history import draw_day
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_a_node_says_what_it_waits_for_and_has_in_hand(client: Client, broker: R
     factories.start(order, now=db_now())
     page = client.get(f"/system/nodes/{Worker.objects.get().pk}/").content.decode()
     assert "Plays order" in page
-    assert "<dt>evalsite</dt>" in page
+    assert "<dt>Version of evalsite</dt>" in page
     assert client.get("/system/nodes/999/").status_code == 404
 
 
@@ -100,17 +100,36 @@ def test_costs_are_said_by_day_board_and_agent(
     assert "&lt; 0.001" in page, "not 2.3e-05 of an hour"
     DayCost.objects.update(core_s=F("core_s") * 100_000)
     assert f'<a href="/leaderboards/{board}/">{board}</a>' in page
-    tables = {table["name"]: table for table in list_cost_tables(now=now)}
+    tables = {table["name"]: table for table in describe_costs(now=now).tables}
     assert [row["cells"][:2] for row in tables["cost-days"]["rows"]] == [[f"{now.date()}", "6"]]
     core = 100_000 * sum(Tournament.objects.values_list("played_s", flat=True)) / 3600
     assert float(tables["cost-boards"]["rows"][0]["cells"][2]) == pytest.approx(core, rel=0.05)
     agents = tables["cost-agents"]["rows"]
     assert len(agents) == 3
     settings.WORKER_PRICES = {"cpu": 3600.0 / core / 3600.0 * 9, "gpu": 0.0}
-    money = {table["name"]: table for table in list_cost_tables(now=now)}
+    money = {table["name"]: table for table in describe_costs(now=now).tables}
     assert money["cost-days"]["rows"][0]["cells"][-1] == "9.00"
     parts = [float(row["cells"][-1]) for row in money["cost-agents"]["rows"]]
     assert sum(parts) == pytest.approx(9, abs=0.02), "the agents' parts are the whole"
+
+
+def test_the_cost_stands_near_the_top_in_a_line(client: Client, broker: Redis) -> None:
+    def read_line() -> str:
+        page = " ".join(client.get("/system/").content.decode().split())
+        return page.split('class="total-cost">')[1].split("</p>")[0]
+
+    assert "No cost is entered for the last 30 days." in read_line()
+    _play_and_book()
+    # An old day is in the sum, a day before the counted ones is not.
+    today = DayCost.objects.get()
+    DayCost.objects.update(day=db_now().date(), core_s=7_200.0)
+    DayCost.objects.create(
+        day=today.day - timedelta(days=90), tournament=today.tournament, core_s=1, n_matches=1
+    )
+    line = read_line()
+    assert "Cost of the last 30 days: <span><b>6</b> matches,</span>" in line
+    assert "<b>2.00</b> core-hours" in line
+    assert '<a href="#costs">' in line
 
 
 def test_24_hours_are_drawn_with_their_gaps() -> None:
@@ -129,10 +148,10 @@ def test_24_hours_are_drawn_with_their_gaps() -> None:
         keep(minutes_ago, 2)
     pace, waiting, slots = draw_day(now=NOW)
     assert [level.label for level in pace.levels] == ["0", "2", "4"]
-    assert [level.at for level in pace.levels] == [100, 55, 10]
+    assert [level.at for level in pace.levels] == [100, 60, 20], "the scale ends at a round figure"
     assert (pace.most, waiting.most, slots.most) == ("4", "3", "2")
     assert [len(line.split()) for line in pace.lines] == [2, 3], "a gap parts the line"
-    assert pace.lines[1].endswith("100.0,10.0"), "the newest ten minutes stand at the right"
+    assert pace.lines[1].endswith("100.0,20.0"), "the newest ten minutes stand at the right"
 
 
 def test_the_page_asks_no_more_when_more_was_played(

@@ -1,5 +1,6 @@
 """What a tournament says of its own matches: places, who won or leads, groups, and early ends."""
 
+import re
 from html import unescape
 from typing import Any
 
@@ -48,7 +49,7 @@ def _last_agent_wins(row: MatchOrderRow) -> ResultRow:
 def _read(tournament: Tournament) -> Results:
     cache.clear()
     tournament.refresh_from_db()
-    return tournament_results.read_results(tournament, brackets.describe_rounds(tournament))
+    return tournament_results.describe_results(tournament, brackets.describe_rounds(tournament))
 
 
 def _page(client: Client, tournament: Tournament) -> str:
@@ -178,10 +179,20 @@ def test_groups_have_a_table_each_and_the_final_says_who_won(client: Client) -> 
     for stage in found.stages[2:]:
         assert sorted(len(group.rows) for group in stage.groups) == [4, 5]
     final = found.stages[0].groups[0]
+    n_out = 9 - len(
+        {row.agent for stage in found.stages[:2] for group in stage.groups for row in group.rows}
+    )
     placed = [line for line in _read(tournament).lines if line.place is not None]
-    assert [(line.place, line.agent) for line in placed] == [
+    assert [(line.place, line.agent) for line in placed[:3]] == [
         (row.rank, row.agent) for row in final.rows
     ]
+    assert [line.reached for line in placed] == [
+        *["Final"] * 3,
+        *["Semi-finals"] * (len(placed) - 3 - n_out),
+        *["Groups"] * n_out,
+    ]
+    assert [line.place for line in placed[3:]] == list(range(4, 10)), "nobody is left without"
+    assert [line.points for line in placed[3:]] == [""] * 6
     assert _headline(client, tournament).startswith(("Won by", "First place is shared"))
     page = _page(client, tournament)
     assert "Group 2</caption>" in page
@@ -213,7 +224,12 @@ def _stopped(state: str, n_played: int = 4) -> Tournament:
 @pytest.mark.parametrize(
     ("state", "words", "command"),
     [
-        ("done", "Stopped by its budget of 40 matches before the final: extend it.", "extend"),
+        (
+            "done",
+            "Stopped before the final: 4 of the 40 matches of its budget were played, "
+            "36 not played. Extend it to play on.",
+            "extend",
+        ),
         ("paused", "Paused before the final: resume it to play on.", "resume"),
         ("cancelled", "Cancelled before the final: what was played stays", ""),
     ],
@@ -222,17 +238,19 @@ def test_a_bracket_without_a_winner_says_why_and_what_to_do(
     client: Client, state: str, words: str, command: str
 ) -> None:
     tournament = _stopped(state)
-    bracket = _page(client, tournament).partition('id="rounds"')[2].partition("</section>")[0]
-    assert words in bracket
-    assert "under way" not in bracket or state == "paused"
-    assert (f"./run {command} {tournament.pk}" in bracket) == bool(command)
+    page = _page(client, tournament)
+    heading, _, bracket = page.partition('id="rounds"')
+    assert words in heading
+    assert words not in bracket
+    assert "under way" not in bracket.partition("</section>")[0] or state == "paused"
+    assert (f"./run {command} {tournament.pk}" in heading) == bool(command)
     user = User.objects.create_user("knockout-operator", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="change_tournament"))
     client.force_login(user)
-    bracket = _page(client, tournament).partition('id="rounds"')[2].partition("</section>")[0]
-    assert "<code>" not in bracket
+    heading = _page(client, tournament).partition('id="rounds"')[0]
+    assert "<code>" not in heading
     address = f"/admin/matches/tournament/ask/{command}/?pk={tournament.pk}&from=row"
-    assert (address in bracket) == bool(command)
+    assert (address in heading) == bool(command)
     if command:
         assert client.get(address).status_code == 200
 
@@ -249,6 +267,63 @@ def test_as_many_matches_as_the_note_says_reach_the_final() -> None:
     assert found is not None
     assert found.is_decided
     assert early_ends.list_notes(None, tournament, found) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"n_done": 40}, "its budget of 40 matches is used up"),
+        ({"n_done": 30, "n_void": 8, "n_cancelled": 2}, "were played, 8 void, 2 cancelled"),
+        ({"n_done": 1}, "1 of the 40 matches of its budget was played, 39 not played"),
+    ],
+)
+def test_a_budget_is_used_up_only_where_all_of_it_was_played(
+    client: Client, counts: dict[str, int], words: str
+) -> None:
+    tournament = _stopped("done")
+    Tournament.objects.filter(pk=tournament.pk).update(**counts)
+    assert words in _page(client, tournament)
+
+
+@pytest.mark.parametrize(("state", "verb"), [("done", "won"), ("running", "has won yet")])
+def test_a_bracket_without_a_winner_says_who_came_how_far(
+    client: Client, state: str, verb: str
+) -> None:
+    tournament = _stopped(state, 8)
+    [said] = re.findall(rf"Nobody {verb}: ([^<]+)", _page(client, tournament))
+    found = brackets.describe_rounds(tournament)
+    assert found is not None
+    left = [row for row in found.table if row.rank is None]
+    furthest = [row.agent.name for row in left if row.reached == "Final"]
+    assert said.startswith(f"{furthest[0]} reached the final; {len(left) - 1} more are still in")
+
+
+def test_byes_are_one_line_and_no_cards(client: Client) -> None:
+    tournament = _stopped("running", 4)
+    page = _page(client, tournament)
+    assert page.count("Without a match in this round (bye):") == 1
+    (line,) = re.findall(r'<p class="byes quiet">(.*?)</p>', page)
+    assert line.count("/agents/") == 3
+    assert '<span class="quiet">bye</span>' not in page
+
+
+def test_groups_say_how_far_they_are_and_what_orders_them(client: Client) -> None:
+    parameters = {"group_size": 2, "rounds": 1, "stages": 1, "finalists": 2}
+    tournament = factories.scheduled(
+        40, agents=FIELD, pairing="groups", pairing_parameters=parameters
+    )
+    _play_on(tournament, boards.by_strength(forfeits=0), steps=1)
+    page = _page(client, tournament)
+    assert "Nobody has won yet: play is in stage 1, and the final decides." in page
+    assert "Who goes on, and into which group, is drawn by rating on the leaderboard" in page
+    assert 'title="Blocks played: one game seed each' in page
+
+
+def test_names_are_listed_as_in_a_sentence() -> None:
+    assert early_ends.join_names(["a"], most=2) == "a"
+    assert early_ends.join_names(["a", "b"], most=2) == "a and b"
+    assert early_ends.join_names(["a", "b", "c"], most=3) == "a, b and c"
+    assert early_ends.join_names(["a", "b", "c"], most=2) == "a, b and 1 more"
 
 
 def test_a_running_bracket_names_nobody_and_places_who_is_out(client: Client) -> None:

@@ -36,7 +36,7 @@ def _running(n_ended: int = 60) -> Tournament:
 
 
 def _tabulate(tournament: Tournament, *, is_own: bool = True) -> crosstables.Crosstable:
-    results = tournament_results.read_results(tournament, None)
+    results = tournament_results.describe_results(tournament, None)
     table = crosstables.build_crosstable(
         tournament,
         [line.agent for line in results.lines[: crosstables.MAX_ENTRANTS]],
@@ -55,7 +55,7 @@ def test_the_rest_takes_as_long_as_the_last_minute_says(broker: Redis) -> None:
 
 def test_an_old_pace_says_nothing(broker: Redis) -> None:
     pace = paces.measure_pace(_running(), now=later(61))
-    assert pace.remaining == "unknown: no match of it ended within the last minute"
+    assert pace == ("", "")
 
 
 def test_a_high_pace_is_measured_over_less_than_a_minute(
@@ -69,22 +69,33 @@ def test_the_pace_of_another_tournament_is_not_its_own(broker: Redis) -> None:
     _running()
     other = factories.planned(12, board="other")
     other.refresh_from_db()
-    assert paces.measure_pace(other, now=later(1)).remaining.startswith("unknown")
+    assert paces.measure_pace(other, now=later(1)) == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("state", "words"), [("done", ""), ("cancelled", ""), ("paused", "unknown: it is paused")]
-)
-def test_what_does_not_run_has_no_time_left(broker: Redis, state: str, words: str) -> None:
+@pytest.mark.parametrize("state", ["done", "cancelled", "paused"])
+def test_what_does_not_run_has_no_time_left(broker: Redis, state: str) -> None:
     tournament = _running()
     tournament.state = state
-    assert paces.measure_pace(tournament, now=later(1)).remaining == words
+    assert paces.measure_pace(tournament, now=later(1)).remaining == ""
 
 
 def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) -> None:
     tournament = _running()
     Attempt.objects.update(ended_at=db_now() - timedelta(seconds=1))
-    assert re.search(r"about \d+ s<", _get(client, f"/tournaments/{tournament.pk}/"))
+    page = _get(client, f"/tournaments/{tournament.pk}/")
+    ends = re.findall(r"it is done when every match has ended.*", page)
+    assert len(ends) == 1
+    assert re.search(r"in about \d+ s at the [\d.]+ matches/s of the last minute", ends[0])
+    assert "<time" not in ends[0], "of another pace"
+
+
+def test_the_page_says_one_end_where_no_match_ended_of_late(client: Client, broker: Redis) -> None:
+    tournament = _running()
+    factories.alive(now=db_now())
+    page = _get(client, f"/tournaments/{tournament.pk}/")
+    assert "no match ended within the last minute" in page
+    assert page.count("it is done when every match has ended") == 1
+    assert "unknown" not in page
 
 
 def test_both_sides_of_the_crosstable_add_up(broker: Redis) -> None:
@@ -106,7 +117,7 @@ def test_the_strongest_stand_first_and_the_rest_is_cut(
     tournament = boards.played_board()
     page = _get(client, f"/tournaments/{tournament.pk}/")
     assert "The first 3 of 7 entrants" in page
-    results = tournament_results.read_results(tournament, None)
+    results = tournament_results.describe_results(tournament, None)
     assert [row.agent for row in _tabulate(tournament).rows] == [
         line.agent for line in results.lines[:3]
     ]
@@ -180,7 +191,7 @@ def test_a_tournament_cancelled_at_once_has_played_none_of_its_matches(
     tournament = factories.planned(12)
     cancel_tournament(tournament, now=NOW)
     page = _get(client, f"/tournaments/{tournament.pk}/")
-    assert '<b data-field="closed">0</b> of <span data-field="n_matches">12</span>' in page
+    assert '<span class="count">0 played, 12 cancelled</span>' in page
 
 
 def test_what_a_crosstable_counts_is_said_outside_of_the_table_that_scrolls(

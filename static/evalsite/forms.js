@@ -12,7 +12,7 @@ function show(box) {
     }
     const otherwise = box.querySelector("[data-otherwise]");
     if (otherwise) otherwise.hidden = nShown > 0 || !owner.value;
-    box.querySelector(".ev-none").hidden = nShown > 0 || Boolean(otherwise);
+    box.querySelector(".ev-none").hidden = nShown > 0 || otherwise?.hidden === false;
   };
   owner.addEventListener("change", update);
   owner.addEventListener("input", update); // of a field with proposals, before it is left

@@ -8,7 +8,7 @@ const section = document.querySelector("[data-frames]");
 const find = (selector) => section.querySelector(selector);
 const last = Number(section.dataset.last);
 
-const svg = find(".position svg.drawn");
+const svg = find(".scene > svg");
 const slider = find(".player input");
 const play = find("[data-play]");
 const speed = find("[data-speed]");
@@ -117,6 +117,13 @@ function onClick(event) {
   show(Number(new URL(link.href).searchParams.get("step")));
 }
 
+/** Keeps the height of the tallest position, so that no step moves the controls under it. */
+function keepHeight() {
+  const boxes = frames.flatMap(({ views }) => views.map(([box]) => box.split(" ").map(Number)));
+  const tallest = Math.max(...boxes.map(([, , width, height]) => height / width));
+  svg.style.aspectRatio = 1 / tallest;
+}
+
 /** A span without an address, at an end of the match, becomes a link as the others are. */
 function makeLinks() {
   for (const span of section.querySelectorAll("span[data-go]")) {
@@ -138,7 +145,10 @@ async function begin() {
     return;
   }
   ({ frames, shapes, ground: section.ground } = await answer.json());
-  if (svg) svg.innerHTML = `<g>${markup(section.ground)}</g><g></g>`;
+  if (svg) {
+    svg.innerHTML = `<g>${markup(section.ground)}</g><g></g>`;
+    keepHeight();
+  }
   makeLinks();
   for (const control of [play, slider, speed]) control.disabled = false;
   section.dataset.isReady = "";

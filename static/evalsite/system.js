@@ -29,7 +29,7 @@ function drawCharts(charts) {
     const figure = page.querySelector(`[data-chart="${chart.name}"]`);
     if (!figure) continue;
     setText(figure.querySelector(".now"), chart.now);
-    setText(figure.querySelector(".most"), chart.most);
+    figure.querySelectorAll(".most").forEach((most) => setText(most, chart.most));
     figure.querySelector("polyline").setAttribute("points", chart.points);
   }
 }
