@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from selenium.common.exceptions import (
     JavascriptException,
     NoSuchElementException,
     StaleElementReferenceException,
+    TimeoutException,
 )
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
@@ -29,6 +30,7 @@ ARTIFACTS = Path(__file__).resolve().parent.parent / "test-artifacts"
 STARTED_WITHIN_S = 10
 SHOWN_WITHIN_S = 15
 """A page that changes by itself has changed by then, on a busy machine, too."""
+LAID_OUT_WITHIN_S = 5
 LOOK_EVERY_S = 0.05
 BETWEEN_PAGES = (NoSuchElementException, StaleElementReferenceException, JavascriptException)
 """What a look may meet while one page gives way to the next."""
@@ -167,11 +169,27 @@ def complaints(chrome: webdriver.Chrome) -> list[str]:
 
 
 def requested(chrome: webdriver.Chrome) -> list[str]:
-    """Return the addresses that pages asked for since the last call."""
+    """Return the addresses that pages asked for since the last call, those of Chromium aside."""
     entries = cast(Any, chrome).get_log("performance")
     events = [json.loads(entry["message"])["message"] for entry in entries]
-    asked = [event for event in events if event["method"] == "Network.requestWillBeSent"]
-    return [event["params"]["request"]["url"] for event in asked]
+    asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    # A Chromium that has just started may still be loading its own page of a new tab.
+    pages = [one for one in asked if not one["documentURL"].startswith("chrome")]
+    return [one["request"]["url"] for one in pages]
+
+
+def measure_width(chrome: webdriver.Chrome, *, limit: int) -> int:
+    """Return how wide the page is: soon within the limit, or what it is after some seconds.
+
+    On a busy machine a page that has just come is laid out for a wider window first.
+    """
+
+    def read() -> int:
+        return cast(int, run(chrome, "return document.documentElement.scrollWidth"))
+
+    with suppress(TimeoutException):
+        WebDriverWait(chrome, LAID_OUT_WITHIN_S).until(lambda _: read() <= limit)
+    return read()
 
 
 def keep_picture(chrome: webdriver.Chrome, name: str, *, is_whole: bool = False) -> None:
@@ -179,8 +197,15 @@ def keep_picture(chrome: webdriver.Chrome, name: str, *, is_whole: bool = False)
     ARTIFACTS.mkdir(exist_ok=True)
     options: dict[str, Any] = {"captureBeyondViewport": is_whole, "optimizeForSpeed": True}
     if is_whole:
-        size = chrome.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        # On a busy machine a page that has just come is not laid out yet.
+        wait_until(chrome, lambda: _measure_page(chrome)["width"], said="a page laid out")
+        size = _measure_page(chrome)
         height = min(size["height"], TALLEST_PICTURE)
         options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
     shot = chrome.execute_cdp_cmd("Page.captureScreenshot", options)
     (ARTIFACTS / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
+
+
+def _measure_page(chrome: webdriver.Chrome) -> dict[str, int]:
+    size: dict[str, int] = chrome.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+    return size

@@ -12,10 +12,10 @@ from django.db.models import F
 from redis import Redis
 
 from arena.games import registry as games
-from arena.games.base import OVER, Game
+from arena.games.base import OVER, Game, State
 from arena.messages import Serving, serving_key
 from arena.move_notes import note_time, note_value, pack_notes
-from matches.ledger import planning
+from matches.ledger import day_costs, planning
 from matches.models import (
     Agent,
     Attempt,
@@ -31,6 +31,7 @@ from matches.models import (
     Voiding,
     Worker,
 )
+from matches.models.match import parse_numbers
 from matches.operations.system import pushing
 from matches.ratings import rater, seasons, snapshots
 from matches.store.attempt_counters import AttemptCounter, Kind
@@ -47,6 +48,8 @@ EMPTY = {
     "not-found": "/leaderboards/nowhere/",
 }
 SHORTEST = 5
+UNPLAYED = 6
+"""Moves before the end of a game that a seat forfeits."""
 OTHERS = {"login": "/admin/login/", "api-docs": "/api/docs/"}
 SPOT_LABELS = {"class": "spot", "price": "0.35", "zone": "eu-west-1"}
 LONG = "a_run_with_a_name_that_nobody_shortened_" + "because_the_field_takes_it_" * 2
@@ -59,7 +62,7 @@ def fill(broker: Redis) -> dict[str, str]:
 
 def fill_games() -> dict[str, str]:
     """Play a match of each game; return their pages after the first move: some have one alone."""
-    return {f"match-{name}": f"/matches/{_played(name).pk}/?step=1" for name in games.names()}
+    return {f"match-{name}": f"/matches/{play_match(name).pk}/?step=1" for name in games.names()}
 
 
 def pages_of_a_board() -> dict[str, str]:
@@ -74,6 +77,8 @@ def pages_of_a_board() -> dict[str, str]:
     match = Match.objects.filter(outcome__is_forfeit=False).latest("pk")
     forfeit = Match.objects.filter(outcome__is_forfeit=True).latest("pk")
     struck = Match.objects.filter(outcome__is_forfeit=False).earliest("pk")
+    wrong = "IllegalActionError: connect_four: 7 is not in 0..6 (connect_four.py:70)"
+    forfeit.attempts.update(detail=f"arena.errors.{wrong}")
     for shown in (match, forfeit, struck):
         give_moves(shown, "connect_four")
     _strike(struck, match)
@@ -137,12 +142,16 @@ def _pages_in_rounds() -> dict[str, str]:
                 rater.rate(cup.leaderboard_id, now=NOW)
         pages[f"tournament-{pairing}"] = f"/tournaments/{cup.pk}/"
     stopped = Tournament.objects.filter(pairing="knockout")
-    stopped.update(n_matches=F("n_planned"), state=Tournament.State.DONE, finished_at=NOW)
+    stopped.update(n_matches=F("n_planned"))
+    # Recording plans ahead: what is open belongs to the budget, too.
+    boards.play_some(stopped.get(), 200, boards.by_strength(2, forfeits=0))
+    stopped.update(state=Tournament.State.DONE, finished_at=NOW)
     return pages
 
 
 def _pages_of_the_system(broker: Redis) -> dict[str, str]:
     make_busy(broker)
+    day_costs.book_costs(now=db_now())
     tally_up(AttemptCounter(), 40)
     node, bad = (Worker.objects.get(node=name) for name in ("node-1", "node-3"))
     Worker.objects.filter(pk=bad.pk).update(
@@ -161,16 +170,19 @@ def _pages_of_the_system(broker: Redis) -> dict[str, str]:
 def _strike(struck: Match, again: Match) -> None:
     """Let people have struck a match, and another be played in its place."""
     Match.objects.filter(pk=struck.pk).update(state=Match.State.VOID, void_reason="operator")
+    of = Tournament.objects.filter(pk=struck.tournament_id)
+    of.update(n_done=F("n_done") - 1, n_void=F("n_void") + 1)
     words = {"actor": "ada", "reason": "The rules were wrong until noon.", "was_done": True}
     Voiding.objects.create(match=struck, at=NOW, **words)
     Replacement.objects.create(replaced=struck, match=again, at=NOW)
 
 
-def _played(game: str) -> Match:
+def play_match(game: str) -> Match:
+    """Play a match of a game, and give it moves to walk through."""
     n_seats = games.get(game).spec.n_seats
     agents = [
         Agent.objects.create(name=f"{name} of {game}", game=game, policy="random")
-        for name in ("north", "south", "east", "west")[: max(2, n_seats)]
+        for name in ("amber", "birch", "cedar", "dune")[: max(2, n_seats)]
     ]
     tournament = factories.planned(n_seats, agents=agents, game=game, board=game)
     ranks = [0, *[n_seats // 2] * (n_seats - 1)] if n_seats < len("pair") else [0, 2, 0, 2]
@@ -186,9 +198,15 @@ def _played(game: str) -> Match:
 
 
 def give_moves(match: Match, game: str) -> None:
-    """Let a random game that is long enough to walk through, where one is, be what was played."""
-    drawn = (_random_moves(games.get(game), match.game_seed, Random(n)) for n in range(20))
-    moves = max(drawn, key=lambda played: min(len(played), SHORTEST))
+    """Let a random game that its winner wins, long enough to walk through, be what was played."""
+    played = [_play_at_random(games.get(game), match.game_seed, Random(n)) for n in range(20)]
+    winner = parse_numbers(match.outcome.ranks).index(0)
+    fitting = [state for state in played if state.returns()[winner] == max(state.returns())]
+    moves = max(
+        (state.actions for state in fitting or played), key=lambda made: min(len(made), SHORTEST)
+    )
+    if match.outcome.is_forfeit:
+        moves = moves[:-UNPLAYED]
     rng = Random(match.game_seed)
     notes = [
         note_time(rng.lognormvariate(-4, 1)) + (note_value(sin(n / 3)) if n % 2 else 0)
@@ -199,11 +217,11 @@ def give_moves(match: Match, game: str) -> None:
     )
 
 
-def _random_moves(rules: Game, game_seed: int, rng: Random) -> Sequence[int]:
+def _play_at_random(rules: Game, game_seed: int, rng: Random) -> State:
     state = rules.start(game_seed, opening_plies=rules.spec.opening_plies)
     while state.to_move() != OVER and len(state.actions) < 60:
         state.apply(rng.choice(list(state.legal_actions())))
-    return state.actions
+    return state
 
 
 def train(agent: Agent) -> None:

@@ -11,7 +11,16 @@ from selenium.webdriver.common.keys import Keys
 
 from matches.tests import factories
 from tests import axe
-from tests.browser import chromium, free_port, keep_picture, look, run, wait_for, web_server
+from tests.browser import (
+    chromium,
+    free_port,
+    keep_picture,
+    look,
+    measure_width,
+    run,
+    wait_for,
+    web_server,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASSWORD = "a long pass phrase"
@@ -34,7 +43,7 @@ def test_the_login_leads_back_and_times_are_those_of_the_viewer(
             ):
                 chrome.get(address + path)
                 keep_picture(chrome, f"account-{name}-{width}-{scheme}")
-                assert run(chrome, "return document.documentElement.scrollWidth") <= width, name
+                assert measure_width(chrome, limit=width) <= width, name
         chrome.find_element(By.NAME, "username").send_keys("ada")
         chrome.find_element(By.NAME, "password").send_keys(PASSWORD, Keys.ENTER)
         wait_for(chrome, "Logged in as ada")

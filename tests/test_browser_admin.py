@@ -18,11 +18,22 @@ from matches.ledger import quarantine
 from matches.models import Agent, Checkpoint, Schedule, Tournament, Worker
 from matches.operations.system import pushing
 from matches.store import auditing
+from matches.store.catalog import game_title
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.weights import weights
 from tests import axe
-from tests.browser import chromium, free_port, keep_picture, look, run, texts, wait_for, web_server
+from tests.browser import (
+    chromium,
+    free_port,
+    keep_picture,
+    look,
+    measure_width,
+    run,
+    texts,
+    wait_for,
+    web_server,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -105,12 +116,14 @@ def test_agents_are_picked_for_the_leaderboard_that_is_chosen(site: Site) -> Non
     _log_in(site)
     board = Tournament.objects.get(state="running").leaderboard
     site.chrome.get(f"{site.address}/admin/matches/tournament/add/")
+    # A row whose choice has no parameters is hidden: this is none.
+    assert site.chrome.find_element(By.ID, "agents-picker").is_displayed()
     choice = site.chrome.find_element(By.NAME, "leaderboard")
     choice.find_element(By.CSS_SELECTOR, f"option[value='{board.pk}']").click()
-    wait_for(site.chrome, f"Others of {board.game}")
+    wait_for(site.chrome, f"Others of {game_title(board.game)}")
     site.chrome.find_element(By.CSS_SELECTOR, "button[value=all]").click()
     n_playing = picker.list_playing(board).count()
-    wait_for(site.chrome, f"Chosen: {n_playing} of {board.game}")
+    wait_for(site.chrome, f"Chosen: {n_playing} of {game_title(board.game)}")
     assert len(site.chrome.find_elements(By.CSS_SELECTOR, "[name=agents]:checked")) == n_playing
     pairing = site.chrome.find_element(By.NAME, "pairing")
     pairing.find_element(By.CSS_SELECTOR, "option[value=knockout]").click()
@@ -161,7 +174,7 @@ def test_every_page_fits_its_width_in_both_schemes(site: Site) -> None:
         look(site.chrome, width=width, height=2000 if width > 1000 else 2600, scheme=scheme)
         for name, path in _pages().items():
             site.chrome.get(site.address + path)
-            across = run(site.chrome, "return document.documentElement.scrollWidth")
+            across = measure_width(site.chrome, limit=width)
             keep_picture(site.chrome, f"admin-{name}-{width}-{scheme}")
             assert across <= width, (name, width, scheme)
             assert run(site.chrome, BROKEN_WORDS) == [], (name, width, scheme)

@@ -14,7 +14,16 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests import axe
-from tests.browser import chromium, free_port, keep_picture, look, run, wait_for, web_server
+from tests.browser import (
+    chromium,
+    free_port,
+    keep_picture,
+    look,
+    measure_width,
+    run,
+    wait_for,
+    web_server,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -44,7 +53,7 @@ def _expect_sound(chrome: webdriver.Chrome, name: str, *words: str) -> None:
     assert ways_on, f"{name}: no way on"
     for width, scheme in LOOKS:
         look(chrome, width=width, scheme=scheme)
-        assert run(chrome, "return document.documentElement.scrollWidth") <= width, name
+        assert measure_width(chrome, limit=width) <= width, name
         keep_picture(chrome, f"error-{name}-{width}-{scheme}")
         assert [one for one in axe.violations(chrome) if one.is_grave] == [], (name, width, scheme)
 

@@ -16,6 +16,7 @@ from tests.browser import (
     free_port,
     keep_picture,
     look,
+    measure_width,
     requested,
     run,
     scripts,
@@ -146,7 +147,7 @@ def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
     near = (site.address, "data:", "chrome:", "about:")
     elsewhere = [one for one in requested(chrome) if not one.startswith(near)]
     wrong += [f"asks {one}" for one in elsewhere]
-    across = run(chrome, "return document.documentElement.scrollWidth")
+    across = measure_width(chrome, limit=width)
     wrong += [f"is {across} px wide"] if across > width else []
     if name in OTHERS:
         return wrong + _grave(chrome, OTHERS[name])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 from redis import Redis
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -17,6 +18,7 @@ from tests.browser import chromium, free_port, look, requested, run, texts, wait
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 STEP_WITHIN_MS = 50
+LEAST_LETTERS_PX = 10
 
 
 class Site(NamedTuple):
@@ -78,6 +80,29 @@ def test_the_player_steps_by_keys_without_asking_the_server(site: Site) -> None:
     assert [url for url in requested(chrome) if "/matches/" in url] == []
 
 
+@pytest.mark.parametrize("game", ["hex", "backgammon", "leduc_poker"])
+def test_on_a_phone_labels_are_readable_and_no_step_moves_the_controls(
+    site: Site, game: str
+) -> None:
+    chrome = site.chrome
+    look(chrome, width=360)
+    chrome.get(f"{site.address}/matches/{gallery.play_match(game).pk}/?step=0")
+    wait_until(chrome, lambda: texts(chrome, "[data-is-ready]"), said="the player")
+    least = run(
+        chrome,
+        """return Math.min(...[...document.querySelectorAll(".scene > svg text")].map(
+            (e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))""",
+    )
+    assert least >= LEAST_LETTERS_PX
+    tops = run(
+        chrome,
+        """const next = document.querySelector("[data-go=next]");
+        return [0, 1, 2, 3].map(() => { next.click();
+            return next.getBoundingClientRect().top + scrollY; });""",
+    )
+    assert max(tops) - min(tops) < 1
+
+
 def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
     for scheme in ("light", "dark"):
         look(site.chrome, width=1440, scheme=scheme)
@@ -110,7 +135,7 @@ def _tab_to(site: Site, link: str) -> None:
         active = site.chrome.switch_to.active_element
         if active.text == link:
             return
-        active.send_keys(Keys.TAB)
+        ActionChains(site.chrome).send_keys(Keys.TAB).perform()
     raise AssertionError(f"Tab does not reach {link}")
 
 
