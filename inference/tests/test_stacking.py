@@ -48,7 +48,11 @@ def stacking(
     limit_bytes: int = 1 << 28,
     make: Callable[[Model], Forward] = Tripwire,
 ) -> tuple[Bench, Stacks]:
-    """Return an engine that stacks, and what decides about it."""
+    """Return an engine that stacks, and what decides about it.
+
+    Not deterministic where a test is about when, not about bits: on some processors (MKL_CBWR=COMPATIBLE
+    shows it) small networks of equal bits are not to be had.
+    """
     bench = Bench(folder, is_deterministic=is_deterministic, make=make)
     stacks = Stacks(
         bench.models.find_loaded,
@@ -127,14 +131,16 @@ def test_greedy_actions_are_those_of_batches_of_one(
 
 def test_some_of_the_siblings_are_answered_by_the_stack_of_all(folder: Folder) -> None:
     refs = siblings(folder, 6, "mlp", hidden="16")
-    bench, _stacks = stacking(folder, clock=cheap())
+    bench, _stacks = stacking(folder, is_deterministic=False, clock=cheap())
     warm(bench, [block_of(ref, 2) for ref in refs])
     before = bench.engine.counts
     newcomer = folder.add("mlp", {"hidden": "16"}, seed=99)
     asked = [refs[4], newcomer, refs[1]]
     blocks = [block_of(ref, 3, seed=3) for ref in asked]
     for ours, theirs in zip(bench.ask(*blocks), Bench(folder).ask(*blocks), strict=True):
-        np.testing.assert_array_equal(evaluated(ours).logits, evaluated(theirs).logits)
+        np.testing.assert_allclose(
+            evaluated(ours).logits, evaluated(theirs).logits, rtol=1e-4, atol=1e-5
+        )
     gained = bench.engine.counts - before
     assert (gained["stacked"], gained["forwards"], gained["rows"]) == (1, 2, 9)
 
@@ -190,7 +196,7 @@ def test_siblings_run_alone_where_the_trial_says_so(
 
 def test_what_is_not_faster_together_runs_alone(folder: Folder) -> None:
     ticks = (float(-(n**3)) for n in count())  # the later is timed, the less it takes
-    bench, stacks = stacking(folder, clock=lambda: next(ticks))
+    bench, stacks = stacking(folder, is_deterministic=False, clock=lambda: next(ticks))
     warm(bench, [block_of(ref, 2) for ref in siblings(folder, 4, "mlp", hidden="16")])
     (trial,) = stacks.trials.values()
     assert trial.program is not None
@@ -231,7 +237,7 @@ def test_large_batches_and_large_networks_run_alone(folder: Folder) -> None:
 
 def test_the_siblings_asked_last_are_stacked(folder: Folder) -> None:
     refs = siblings(folder, MOST_NETWORKS + 8, "mlp", hidden="16")
-    bench, stacks = stacking(folder, clock=cheap())
+    bench, stacks = stacking(folder, is_deterministic=False, clock=cheap())
     warm(bench, [block_of(ref, 1) for ref in refs[:MOST_NETWORKS]])
     warm(bench, [block_of(ref, 1) for ref in refs[8:]])
     warm(bench, [block_of(ref, 1) for ref in refs[8:]])  # eight of them are missed each time
@@ -250,11 +256,11 @@ def test_when_memory_is_out_the_stacked_weights_go(folder: Folder) -> None:
 
 
 def test_only_so_many_bytes_are_stacked(folder: Folder) -> None:
-    bench, stacks = stacking(folder, clock=cheap(), limit_bytes=50_000)
+    bench, stacks = stacking(folder, is_deterministic=False, clock=cheap(), limit_bytes=50_000)
     first, second = (siblings(folder, 4, "mlp", hidden=hidden) for hidden in ("16", "17"))
     for refs in (first, second):
         warm(bench, [block_of(ref, 2) for ref in refs])
     assert len(stacks._stacks) == 1
-    bench, stacks = stacking(folder, clock=cheap(), limit_bytes=1)
+    bench, stacks = stacking(folder, is_deterministic=False, clock=cheap(), limit_bytes=1)
     warm(bench, [block_of(ref, 2) for ref in first])
     assert stacks._stacks == {}
