@@ -50,8 +50,8 @@ def stacking(
 ) -> tuple[Bench, Stacks]:
     """Return an engine that stacks, and what decides about it.
 
-    Not deterministic where a test is about when, not about bits: on some processors (MKL_CBWR=COMPATIBLE
-    shows it) small networks of equal bits are not to be had.
+    Not deterministic where a test is about when, not about bits: on some processors the bits of
+    small networks differ (MKL_CBWR=COMPATIBLE shows it).
     """
     bench = Bench(folder, is_deterministic=is_deterministic, make=make)
     stacks = Stacks(
@@ -99,11 +99,12 @@ def test_a_stacked_forward_has_the_bits_of_separate_ones(
     bench, stacks = stacking(folder, clock=cheap())
     warm(bench, blocks)
     stacked = bench.engine.counts["stacked"]
-    assert stacked > 0, [trial.reason for trial in stacks.trials.values()]
+    refused = any("bits differ" in trial.reason for trial in stacks.trials.values())
+    assert bool(stacked) != refused, [trial.reason for trial in stacks.trials.values()]
     for ours, theirs in zip(bench.ask(*blocks), alone, strict=True):
         for part, wanted in zip(evaluated(ours), evaluated(theirs), strict=True):
             np.testing.assert_array_equal(part, wanted)
-    assert bench.engine.counts["stacked"] == stacked + 1
+    assert bench.engine.counts["stacked"] == stacked + (not refused)
 
 
 @pytest.mark.parametrize(("architecture", "parameters", "state_size"), FORMS)
