@@ -14,7 +14,10 @@ from launcher.toolbox import TOOLS
 from matches import dispatch
 from workers import tasks as play_tasks
 
-PACKAGES = ("arena", "evalsite", "inference", "launcher", "live", "matches", "pages", "workers")
+PACKAGES = (
+    *("arena", "evalsite", "gameservers", "inference", "launcher", "live", "matches", "pages"),
+    "workers",
+)
 PLANTED = {
     "arena uses Django": ("arena/seeding.py", "import django"),
     "arena uses torch, hidden in a function": (
@@ -26,6 +29,11 @@ PLANTED = {
     "a play node imports the database app": ("workers/settings.py", "import matches.dispatch"),
     "a gpu node uses Django": ("inference/settings.py", "from django.conf import settings"),
     "a play node imports the engine": ("workers/settings.py", "import inference.engine"),
+    "a game server uses Django": ("gameservers/errors.py", "from django.conf import settings"),
+    "a game server imports the engine": ("gameservers/errors.py", "import inference.engine"),
+    "a game server imports play nodes": ("gameservers/errors.py", "import workers.settings"),
+    "a play node imports game servers": ("workers/settings.py", "import gameservers.errors"),
+    "the database app imports game servers": ("matches/dispatch.py", "import gameservers.errors"),
     "the database app imports the queue": ("matches/dispatch.py", "import inference.settings"),
     "the database app imports play nodes": ("matches/dispatch.py", "import workers.settings"),
     "the database app imports the pages": ("matches/dispatch.py", "import pages.apps"),
