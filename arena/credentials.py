@@ -36,6 +36,16 @@ def gpu_key(secret_key: str) -> str:
     return role_secret(secret_key, "reports", "gpu")
 
 
+def head_key(secret_key: str) -> str:
+    """Return the key of the signs of life of game servers, for which the head reports."""
+    return role_secret(secret_key, "reports", "head")
+
+
+def pass_key(secret_key: str) -> str:
+    """Return the key of passes (arena.passes): control makes them, the head checks them."""
+    return _derive_secret(secret_key, "passes")
+
+
 def role_secret(secret_key: str, server: str, role: str) -> str:
     """Return the password of a role, such as "web", at one of the servers."""
     # The first word of the text keeps nodes and roles apart, whatever they are called.

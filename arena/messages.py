@@ -110,6 +110,10 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     GPU_LOST = "gpu_lost"
     SITE_LOST = "site_lost"
+    # A line to a game server broke, or nothing came over it: another attempt.
+    SERVER_LOST = "server_lost"
+    # A game server answered what is no message, no state or no returns of its game.
+    SERVER_FAULT = "server_fault"
     # The actions that an attempt was to go on from are none of its game.
     UNFIT = "unfit"
     # Where its network runs, the plug-in is missing that builds it.
@@ -139,6 +143,14 @@ class MatchOrderRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     attempt: Count
     game_seed: BigId
     seats: list[Count]
+    token: Text
+
+
+class ServerLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A game server that plays matches of an order: where a player dials it, and its pass."""
+
+    name: Text
+    address: Text
     token: Text
 
 
@@ -187,6 +199,9 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     actions: Annotated[list[Actions], Many] = []
     # Where its start and its results are reported.
     reports: ReportsQueue = REPORTS_QUEUE
+    # Of a game that game servers play: who they are, and by match which of them plays it.
+    servers: Annotated[list[ServerLink], Few] = []
+    served_by: Annotated[list[Count], Many] = []
 
 
 # array_like as above: fields are told by their place, so new ones go to the end.
@@ -211,6 +226,8 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     notes: Annotated[str, msgspec.Meta(max_length=200_000)] = ""
     # By seat, of an episode that was played to its end.
     returns: Annotated[list[float], Few] = []
+    # Name of the game server that played it; empty where the player did.
+    server: Text = ""
 
 
 class BegunRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -255,6 +272,9 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     load: Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=0, le=1e6)]], Few] = {}
     # SHA-256 of its plug-in files, as in "games/my_game"; None from a node of an older version.
     plugins: Annotated[dict[Text, Hash], Many] | None = None
+    # Of a game server, for which the evaluation head reports: what it plays and where it is dialled.
+    game: Text = ""
+    address: Text = ""
 
 
 class Started(

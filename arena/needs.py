@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection
 from importlib.util import find_spec
 
-CPU, TORCH, GPU = "cpu", "torch", "gpu"
-SERVICES = (GPU, "server")
+CPU, TORCH, GPU, SERVER = "cpu", "torch", "gpu", "server"
+SERVICES = (GPU, SERVER)
 """What answers players from elsewhere; no node and no game can take these names."""
 MAX_LENGTH = 64
 """Of needs as text: a capability, torch and all services."""
@@ -33,8 +33,8 @@ def list_installed() -> tuple[str, ...]:
 
 
 def plays_matches(capabilities: Collection[str]) -> bool:
-    """Say whether who reports these plays; the others answer for networks."""
-    return GPU not in capabilities
+    """Say whether who reports these plays; the others answer for networks or serve games."""
+    return not set(SERVICES).intersection(capabilities)
 
 
 class Needs(str):
@@ -43,12 +43,15 @@ class Needs(str):
     __slots__ = ()
 
     @classmethod
-    def of_match(cls, capability: str, *, has_local: bool, asks_gpu: bool) -> "Needs":
+    def of_match(
+        cls, capability: str, *, has_local: bool, asks_gpu: bool, asks_server: bool = False
+    ) -> "Needs":
         """Return what a match needs: of its game, and of where its agents' networks run."""
         # What has torch plays, so `cpu` need not be said beside it.
         own = [] if has_local and capability == CPU else [capability]
         more = [TORCH] if has_local and capability != TORCH else []
-        return cls("+".join([*own, *more, *([GPU] if asks_gpu else [])]))
+        asked = [name for name, asks in ((GPU, asks_gpu), (SERVER, asks_server)) if asks]
+        return cls("+".join([*own, *more, *asked]))
 
     @property
     def capabilities(self) -> frozenset[str]:

@@ -18,6 +18,9 @@ from arena.teams import NO_TEAMS, Teams
 
 # What State.to_move returns once the episode has ended.
 OVER = -1
+# Where a game is played that is no Python object: by a child process of its player, or by game
+# servers that control names in the order.
+CHILD, SERVER = "child", "server"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class GameSpec:
     score_margin: float = 0.0
     # What a node must have to play it (arena.needs): cpu, torch, or a name of one's own.
     capability: str = CPU
+    # Empty: its states are objects of the player. Else CHILD or SERVER (arena.games.served).
+    served: str = ""
 
     def __post_init__(self) -> None:
         """Refuse teams that are not alike, undrawable openings, odd scores and capabilities.
