@@ -272,7 +272,7 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     load: Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=0, le=1e6)]], Few] = {}
     # SHA-256 of its plug-in files, as in "games/my_game"; None from a node of an older version.
     plugins: Annotated[dict[Text, Hash], Many] | None = None
-    # Of a game server, for which the evaluation head reports: what it plays and where it is dialled.
+    # Of a game server (the evaluation head reports for it): what it plays, where it is dialled.
     game: Text = ""
     address: Text = ""
 

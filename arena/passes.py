@@ -1,7 +1,7 @@
 """Passes: who holds one may dial a game server, or ask for the decisions of an agent, for a while.
 
-A pass is `<subject>.<until>.<signature>`: whom it is for, the second since 1970 at which it ends, and
-64 hexadecimal digits of HMAC-SHA256 under a key that only its maker and its checker have.
+A pass is `<subject>.<until>.<signature>`: whom it is for, the second since 1970 at which it ends,
+and 64 hexadecimal digits of HMAC-SHA256 under a key that only its maker and its checker have.
 """
 
 import hmac

@@ -1,7 +1,7 @@
 """What a player and a game server say to each other: docs/gameservers.md is the page about it.
 
-A frame is a JSON array of messages; what observations it brings as raw bytes lies behind it, and its
-last message says how many. No transport is known here: workers.lines and gameservers.sdk have those.
+A frame is a JSON array of messages; the raw bytes of its observations lie behind it, and its last
+message says how many. No transport is known here: workers.lines and gameservers.sdk have those.
 """
 
 from collections.abc import Sequence
