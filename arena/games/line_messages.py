@@ -13,6 +13,8 @@ from arena.errors import MessageError
 from arena.messages import BigId, Count, Detail, Text
 from arena.parameters import Value
 
+# The game of a hello that only asks who a server is: it needs no pass, and nothing begins on it.
+ANY_GAME = ""
 PROTOCOL = 1
 # Of a frame with its raw bytes: what a player takes from a server, and a server from a player.
 MAX_FRAME = 4 << 20
@@ -54,7 +56,11 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="kind"):
 
 
 class ServerHello(msgspec.Struct, frozen=True, tag="hello", tag_field="kind"):
-    """What a server plays, and how many episodes at once."""
+    """What a server plays, and how many episodes at once.
+
+    load: cpu and memory as arena.machine.measure_load has them, playing (episodes now) and episodes
+    (ended since its start); labels: what its operator says of its machine.
+    """
 
     protocol: int
     name: Text
@@ -65,6 +71,8 @@ class ServerHello(msgspec.Struct, frozen=True, tag="hello", tag_field="kind"):
     n_actions: Count
     observation_shape: Annotated[list[Count], Few]
     observation_dtype: Text
+    load: Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=0, le=1e15)]], Few] = {}
+    labels: Annotated[dict[Text, Text], Few] = {}
 
 
 class StateMessage(msgspec.Struct, frozen=True, tag="state", tag_field="kind"):
