@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
@@ -9,17 +10,20 @@ from pathlib import Path
 from arena.errors import ArenaError
 
 CLASS, PRICE, SPOT = "class", "price", "spot"
+LABELS = "EVALSITE_LABELS"
+# Labels with a variable of their own: what starts a machine knows no others of it.
+OWN_VARIABLES = {"EVALSITE_CLASS": CLASS, "EVALSITE_PRICE": PRICE}
 MAX_LABELS, MAX_VALUE = 20, 60
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _MEMORY = re.compile(r"^(MemTotal|MemAvailable): +(\d+) kB$", re.MULTILINE)
 
 
 class LabelError(ArenaError):
-    """A label that cannot be shown."""
+    """A label that cannot be shown, or that contradicts another."""
 
-    def __init__(self, label: str, rule: str) -> None:
-        """Keep the label as it was given and what it must be instead."""
-        self.label, self.rule = label, rule
+    def __init__(self, label: str, rule: str, *, variable: str = LABELS) -> None:
+        """Keep the label as it was given, in which variable, and what it must be instead."""
+        self.label, self.rule, self.variable = label, rule, variable
         super().__init__(f"label {label!r:.100}: must be {rule}")
 
 
@@ -39,6 +43,29 @@ def read_labels(text: str) -> dict[str, str]:
         labels[name] = value
     if len(labels) > MAX_LABELS:
         raise LabelError(text, f"{MAX_LABELS} labels at most, got {len(labels)}")
+    return labels
+
+
+def read_machine_labels(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of EVALSITE_LABELS, EVALSITE_CLASS and EVALSITE_PRICE.
+
+    Raises LabelError, also where two of them contradict each other.
+    """
+    labels = read_labels(environ.get(LABELS, ""))
+    for variable, name in OWN_VARIABLES.items():
+        value = environ.get(variable, "").strip()
+        if not value:
+            continue
+        if "," in value:
+            raise LabelError(value, "one value, without a comma", variable=variable)
+        try:
+            own = read_labels(f"{name}={value}")
+        except LabelError as error:
+            raise LabelError(value, error.rule, variable=variable) from None
+        if labels.setdefault(name, value) != value:
+            rule = f"{labels[name]}, which {LABELS} says by {name}={labels[name]}, or left out"
+            raise LabelError(value, rule, variable=variable)
+        labels |= own
     return labels
 
 

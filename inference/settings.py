@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.credentials import NAME_RULE, is_node_name
-from arena.machine import LabelError, read_labels
+from arena.machine import LabelError, read_machine_labels
 from arena.parameters import parse_number
 from inference.errors import SettingsError
 
@@ -181,9 +181,9 @@ def _read_shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tup
 
 def _read_labels(environ: Mapping[str, str]) -> dict[str, str]:
     try:
-        return read_labels(environ.get("EVALSITE_LABELS", ""))
+        return read_machine_labels(environ)
     except LabelError as error:
-        raise SettingsError("EVALSITE_LABELS", error.label, error.rule) from None
+        raise SettingsError(error.variable, error.label, error.rule) from None
 
 
 def _read_choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:

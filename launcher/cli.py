@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from arena.machine import LabelError, read_labels
+from arena.machine import LabelError, read_machine_labels
 from arena.messages import MAX_RECORDERS
 from arena.needs import refuse_capability
 from arena.parameters import HIGHEST_KEY, parse_number
@@ -134,9 +134,9 @@ def start_here(options: argparse.Namespace) -> int:
         print("To start it in another shape: ./run stop, then ./run up ... again.")
         return ALREADY_RUNS
     try:
-        read_labels(os.environ.get("EVALSITE_LABELS", ""))
+        read_machine_labels(os.environ)
     except LabelError as error:
-        raise SetupError(f"EVALSITE_LABELS: {error}") from error
+        raise SetupError(f"{error.variable}: {error}") from error
     own = {CAPABILITIES: options.capabilities} if options.capabilities else {}
     plan = Plan(
         var=var,

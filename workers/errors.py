@@ -23,3 +23,7 @@ class ChannelError(WorkerError):
 
 class PublishError(WorkerError):
     """The broker did not take a report."""
+
+
+class NoticeError(WorkerError):
+    """A metadata address does not answer, or not as its cloud does."""

@@ -26,6 +26,7 @@ from arena.messages import (
 )
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
+from workers.notices.watcher import NoticeWatcher, choose_cloud
 from workers.orphans import adopt_orphans
 from workers.outbox import OutboxThread, Publish
 from workers.pool import PlayerPool
@@ -62,6 +63,8 @@ class Node:
         self._orders: list[str] = []
         self._paces: dict[bytes, PaceEstimate] = {}
         self._stop_signals = StopSignals()
+        cloud = choose_cloud(own.notices, own.notices_url)
+        self._notices = NoticeWatcher(cloud) if cloud else None
         self._outbox = OutboxThread(
             publish, self.sign_of_life, alive_s=own.alive_s, clock=clock, ring=ring
         )
@@ -76,6 +79,9 @@ class Node:
     def open(self) -> None:
         """Start the players and say that the node lives."""
         self._stop_signals.install_handlers()
+        if self._notices:
+            self._notices.hold_start(self._stop_signals)
+            self._notices.start()
         adopt_orphans()
         # Celery's objects live as long as the worker: going through them at each collection took
         # a third of the parent's time in orders of short matches.
@@ -87,6 +93,8 @@ class Node:
 
     def close(self) -> None:
         """End the players and send the reports that wait."""
+        if self._notices:
+            self._notices.close()
         self._pool.close()
         adopt_orphans(adopt=False)
         self._outbox.close(self._own.notice_s)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from arena.machine import CLASS, SPOT, LabelError, read_labels
+from arena.machine import CLASS, SPOT, LabelError, read_machine_labels
 from arena.needs import CPU, list_installed, refuse_capability
 from arena.parameters import parse_number
 from workers.errors import SettingsError
+from workers.notices.base import ADDRESS
+from workers.notices.watcher import CHOICES, OFF
 
 SCHEMES = ("redis://", "rediss://", "unix://")
 MAX_SLOTS = 4096
@@ -44,6 +46,9 @@ class Settings:
     wait_s: float = WAIT_AT_LEAST_S
     # Memory of one player in MiB, without what is mapped from files.
     player_mb: int = PLAYER_MB
+    # Whose notices stop the node, and where they are asked for.
+    notices: str = OFF
+    notices_url: str = ADDRESS
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -67,6 +72,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         actions_s=_number_of_seconds(environ, "EVALSITE_ACTIONS_S", 2.0),
         notice_s=_number_of_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
         n_shards=_whole_number(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
+        notices=_notices(environ),
+        notices_url=_notices_url(environ),
         player_mb=_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
         wait_s=max(
             WAIT_AT_LEAST_S,
@@ -112,9 +119,24 @@ def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _labels(environ: Mapping[str, str]) -> dict[str, str]:
     try:
-        return read_labels(environ.get("EVALSITE_LABELS", ""))
+        return read_machine_labels(environ)
     except LabelError as error:
-        raise SettingsError("EVALSITE_LABELS", error.label, error.rule) from None
+        raise SettingsError(error.variable, error.label, error.rule) from None
+
+
+def _notices(environ: Mapping[str, str]) -> str:
+    choice = environ.get("EVALSITE_NOTICES") or OFF
+    if choice not in CHOICES:
+        raise SettingsError("EVALSITE_NOTICES", choice, f"one of {', '.join(CHOICES)}")
+    return choice
+
+
+def _notices_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("EVALSITE_NOTICES_URL") or ADDRESS
+    if not re.fullmatch(r"http://[^/?#@\s]+", url):
+        rule = "http://host:port of the metadata address, without a path"
+        raise SettingsError("EVALSITE_NOTICES_URL", url, rule)
+    return url
 
 
 def _checked_name(variable: str, value: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.machine import LabelError, measure_load, read_labels
+from arena.machine import LabelError, measure_load, read_labels, read_machine_labels
 
 
 def test_labels_are_pairs_of_name_and_value() -> None:
@@ -55,3 +55,29 @@ def test_what_the_system_does_not_tell_is_left_out(
 ) -> None:
     monkeypatch.delattr(os, "getloadavg")
     assert measure_load(tmp_path / "none") == {}
+
+
+def test_class_and_price_have_variables_of_their_own() -> None:
+    own = {"EVALSITE_CLASS": " spot ", "EVALSITE_PRICE": "0.35"}
+    labels = {"class": "spot", "price": "0.35", "zone": "eu"}
+    assert read_machine_labels(own | {"EVALSITE_LABELS": "zone=eu"}) == labels
+    assert read_machine_labels(own | {"EVALSITE_LABELS": "zone=eu,class=spot"}) == labels
+    assert read_machine_labels({"EVALSITE_CLASS": ""}) == {}
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"EVALSITE_CLASS": "spot", "EVALSITE_LABELS": "class=big"}, ("'spot'", "class=big")),
+        ({"EVALSITE_PRICE": "1", "EVALSITE_LABELS": "price=2"}, ("'1'", "price=2")),
+        ({"EVALSITE_PRICE": "cheap"}, ("'cheap'", "a number from 0 on")),
+        ({"EVALSITE_CLASS": "spot,zone=b"}, ("'spot,zone=b'", "without a comma")),
+    ],
+)
+def test_a_variable_that_contradicts_a_label_is_refused_with_both_values(
+    environ: dict[str, str], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(LabelError) as refused:
+        read_machine_labels(environ)
+    assert refused.value.variable == next(iter(environ))
+    assert all(word in str(refused.value) for word in words)

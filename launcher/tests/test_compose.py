@@ -66,17 +66,24 @@ def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
     assert set(own) == {
         "REDIS_URL",
         "EVALSITE_CAPABILITIES",
+        "EVALSITE_CLASS",
         "EVALSITE_INFERENCE_URL",
         "EVALSITE_LABELS",
         "EVALSITE_NODE",
         "EVALSITE_NODE_KEY",
+        "EVALSITE_NOTICES",
+        "EVALSITE_NOTICE_S",
+        "EVALSITE_PRICE",
         "EVALSITE_SITE_URL",
         "EVALSITE_SLOTS",
         "OPENBLAS_NUM_THREADS",
         "OMP_NUM_THREADS",
     }
     prefix = node.upper().replace("-", "_")
-    of_operator = {"EVALSITE_SLOTS", "EVALSITE_CAPABILITIES", "EVALSITE_LABELS"}
+    of_operator = {
+        *("EVALSITE_SLOTS", "EVALSITE_CAPABILITIES", "EVALSITE_LABELS", "EVALSITE_CLASS"),
+        *("EVALSITE_PRICE", "EVALSITE_NOTICES", "EVALSITE_NOTICE_S"),
+    }
     used = asked_of(own) - of_operator
     assert used == {f"{prefix}_BROKER_URL", f"{prefix}_FAST_URL", f"{prefix}_KEY"}
     assert own["EVALSITE_NODE"] == node

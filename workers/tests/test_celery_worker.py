@@ -14,7 +14,9 @@ import pytest
 
 from arena.messages import AgentOrder, Alive, Ending, MatchOrder, Reason, Results, Started, to_wire
 from arena.tests.deadly import DEADLY
+from workers.notices.gcp import FLAVOR, PREEMPTED
 from workers.tests.broker import Broker, wait_until
+from workers.tests.metadata import Reply, run_metadata
 from workers.tests.orders import ORDER, make_order
 
 pytestmark = pytest.mark.slow
@@ -31,7 +33,7 @@ LEVELS = (AgentOrder("level", {"level": 20}), AgentOrder("level", {"level": 90})
 class Worker:
     """A play node of two slots."""
 
-    def __init__(self, broker: Broker, log: Path) -> None:
+    def __init__(self, broker: Broker, log: Path, **more: str) -> None:
         self.log = log
         environ = {
             **os.environ,
@@ -42,6 +44,7 @@ class Worker:
             "EVALSITE_CAPABILITIES": "cpu",
             "EVALSITE_REPORT_S": "0.2",
             "EVALSITE_NOTICE_S": "2",
+            **more,
         }
         with log.open("w") as file:
             self.process = psutil.Popen(
@@ -136,6 +139,33 @@ def test_told_to_stop_it_reports_and_ends_within_the_notice(
     assert 0 < len(rows) < 1000
     assert {row.ending for row in rows} == {Ending.DONE}
     assert not any(player.is_running() for player in players)
+
+
+def test_a_notice_of_the_cloud_stops_it_as_sigterm_does(broker: Broker, tmp_path: Path) -> None:
+    broker.empty()
+    with run_metadata() as cloud:
+        cloud.replies["GET", PREEMPTED] = Reply(body=b"FALSE", headers=FLAVOR)
+        own = {"EVALSITE_NOTICES": "auto", "EVALSITE_NOTICES_URL": cloud.address}
+        worker = Worker(broker, tmp_path / "log", **own)
+        try:
+            broker.send(levels(1000, duration_s=0.1))
+            wait_until(lambda: len(results(broker)) > 2, "results come")
+            assert worker.process.is_running()
+            cloud.replies["GET", PREEMPTED] = Reply(body=b"TRUE", headers=FLAVOR)
+            assert worker.process.wait(10) == 0
+            assert is_closed(broker)
+            rows = [row for report in results(broker) for row in report.results]
+            assert {row.ending for row in rows} == {Ending.DONE}
+            # Started again on the machine that goes, it takes nothing, and can be stopped.
+            broker.empty()
+            worker = Worker(broker, tmp_path / "again", **own)
+            wait_until(lambda: "no order is taken" in worker.log.read_text(), "it waits")
+            assert not broker.read()
+            assert worker.stop() < 4
+        finally:
+            if worker.process.is_running():
+                worker.process.kill()
+                worker.process.wait()
 
 
 def test_told_to_stop_at_once_it_gives_back_what_it_plays(broker: Broker, worker: Worker) -> None:

@@ -104,3 +104,27 @@ def test_the_password_of_a_wrong_address_is_not_shown() -> None:
     with pytest.raises(SettingsError) as refused:
         read_settings({"REDIS_URL": "amqp://me:secret@host"})
     assert "secret" not in str(refused.value)
+
+
+def test_notices_are_off_and_their_address_is_the_usual_one() -> None:
+    own = read_settings(URL)
+    assert (own.notices, own.notices_url) == ("off", "http://169.254.169.254")
+    set_ = {"EVALSITE_NOTICES": "aws", "EVALSITE_NOTICES_URL": "http://[fd00:ec2::254]"}
+    own = read_settings(URL | set_ | {"EVALSITE_CLASS": "spot", "EVALSITE_PRICE": "0.1"})
+    assert (own.notices, own.notices_url) == ("aws", "http://[fd00:ec2::254]")
+    assert own.labels == {"class": "spot", "price": "0.1"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("EVALSITE_NOTICES", "oracle", "one of aws, gcp, azure, auto, off"),
+        ("EVALSITE_NOTICES_URL", "https://a", "http://host:port"),
+        ("EVALSITE_NOTICES_URL", "http://a/latest", "without a path"),
+        ("EVALSITE_CLASS", "big", "class=spot"),
+    ],
+)
+def test_a_wrong_variable_of_the_cloud_is_refused(variable: str, value: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as refused:
+        read_settings(URL | {"EVALSITE_LABELS": "class=spot", variable: value})
+    assert str(refused.value).startswith(f"{variable}={value!r}")
