@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from arena.messages import Alive, Reason, Started, order_token
+from arena.needs import SERVER
 from matches import dispatch
 from matches.ledger.order_states import (
     compute_hard_limit,
@@ -14,6 +15,7 @@ from matches.ledger.order_states import (
     take_order_back,
 )
 from matches.models import Match, Order, Worker
+from matches.nodes.report_keys import note_forged
 from matches.store.clock import ALIVE_WITHIN, PLAYING_LEASE
 from matches.store.signing import derive_tournament_key, is_same_token
 
@@ -21,9 +23,26 @@ log = logging.getLogger(__name__)
 
 
 @transaction.atomic
-def note_alive(report: Alive, *, now: datetime) -> None:
-    """Note the report of a node that lives; a new process of it loses the orders of the old one."""
+def note_alive(report: Alive, *, now: datetime) -> bool:
+    """Note the report of a node that lives; a new process of it loses the orders of the old one.
+
+    Returns False where the name belongs to a node of another kind: nothing is noted then.
+    """
     before = Worker.objects.filter(node=report.node).first()
+    is_server = SERVER in report.capabilities
+    # Of both kinds one has no key of its own: whoever had the name first keeps it.
+    if before is not None and before.is_server != is_server:
+        note_forged(report, now=now)
+        return False
+    if is_server:
+        # It has no orders, and the head lets only one of a name in.
+        _note_presence(report, now=now)
+    else:
+        _note_node(report, before, now=now)
+    return True
+
+
+def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:
     if before is not None and _is_rival(report, before, now=now):
         # Shown, and replaces nothing: two nodes would take each other's matches away. What it
         # plays all the same counts.
@@ -58,6 +77,7 @@ def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
 
 
 def _note_presence(report: Alive, *, now: datetime) -> None:
+    is_server = SERVER in report.capabilities
     described = {
         "incarnation": report.incarnation,
         "place": report.place,
@@ -67,6 +87,8 @@ def _note_presence(report: Alive, *, now: datetime) -> None:
         "labels": report.labels,
         "load": report.load,
         "plugins": report.plugins,
+        "game": report.game if is_server else "",
+        "address": report.address if is_server else "",
         "last_seen_at": now,
     }
     Worker.objects.update_or_create(

@@ -13,6 +13,7 @@ from matches.models.match import Match, Replacement, Seat, Voiding
 from matches.models.order import Order
 from matches.models.outcome import Outcome, Uncounted
 from matches.models.rating import PairCount, Rating, RatingSnapshot, TeamCount
+from matches.models.replay_check import ReplayCheck
 from matches.models.schedule import Schedule, ScheduleRun
 from matches.models.score import Score
 from matches.models.season import Season, SeasonRow
@@ -49,6 +50,7 @@ __all__ = [
     "RatingSnapshot",
     "RecorderMark",
     "Replacement",
+    "ReplayCheck",
     "Schedule",
     "ScheduleRun",
     "Scope",

@@ -6,6 +6,8 @@ from django.db.models.expressions import RawSQL
 from matches.models.choices import is_in_state
 from matches.models.match import Match
 
+_BOOLEAN = models.BooleanField()
+
 
 class Attempt(models.Model):
     """One try at a match that has ended; a match that waits or runs has one more under way."""
@@ -31,6 +33,13 @@ class Attempt(models.Model):
     seat = models.SmallIntegerField(default=-1, help_text="Seat at fault; -1 for the platform.")
     detail = models.CharField(max_length=500, blank=True)
     node = models.CharField(max_length=200, blank=True)
+    server = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The game server that played it; empty where the node did.",
+    )
     was_executing = models.BooleanField(default=True)
     n_steps = models.PositiveIntegerField(default=0)
     duration_ms = models.PositiveIntegerField(default=0)
@@ -49,6 +58,12 @@ class Attempt(models.Model):
                 condition=models.Q(ending__in=("forfeit", "failed", "interrupted", "expired")),
                 name="attempt_not_done",
             ),
+            # Query: the newest attempts that a game server played; those of nodes cost nothing.
+            models.Index(
+                fields=("server", "id"),
+                condition=~models.Q(server=""),
+                name="attempt_of_server",
+            ),
         )
 
     def __str__(self) -> str:
@@ -58,3 +73,9 @@ class Attempt(models.Model):
     def is_not_done(cls) -> RawSQL:
         """Return the condition of the index attempt_not_done."""
         return is_in_state("matches_attempt", cls.NOT_DONE, column="ending")
+
+    @classmethod
+    def is_served(cls) -> RawSQL:
+        """Return the condition of the index attempt_of_server."""
+        # In literals, as in is_in_state.
+        return RawSQL('NOT ("matches_attempt"."server" = \'\')', [], output_field=_BOOLEAN)

@@ -33,6 +33,11 @@ class Order(models.Model):
     executing = models.JSONField(
         default=list, help_text="Matches begun and not ended, by the node's last report."
     )
+    servers = models.JSONField(
+        default=dict,
+        db_default={},
+        help_text="Of a game that game servers play: its matches that have not ended, by server.",
+    )
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(help_text="Given up when no report moves it.")

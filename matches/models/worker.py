@@ -1,10 +1,12 @@
-"""Play nodes, who may be one, and how far the recorder has come."""
+"""Nodes and game servers, who may be a node, and how far the recorder has come."""
 
 from django.db import models
 
+from arena.needs import SERVER
+
 
 class Worker(models.Model):
-    """A play node as its last `alive` report described it."""
+    """A play node, gpu worker or game server as its last `alive` report described it."""
 
     node = models.CharField(max_length=200, unique=True)
     incarnation = models.CharField(max_length=200)
@@ -47,11 +49,42 @@ class Worker(models.Model):
         max_length=500, blank=True, editable=False, default="", db_default=""
     )
 
+    game = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="What it plays, of a game server; of any other node empty.",
+    )
+    address = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Where players dial a game server.",
+    )
+    lost_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a player last lost its line to this game server."
+    )
+    n_lost = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        help_text="Times in a row that it was lost: each doubles the pause before it is tried.",
+    )
+    trusted_at = models.DateTimeField(
+        null=True, editable=False, help_text="Faults before its release from quarantine are over."
+    )
+
     class Meta:
         ordering = ("node",)
 
     def __str__(self) -> str:
         return self.node
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it serves a game, and neither plays matches nor answers for networks."""
+        return SERVER in self.capabilities
 
 
 class NodeKey(models.Model):

@@ -34,6 +34,8 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
     user = node_user(name)
     for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):
         raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
+    if Worker.objects.filter(node=name).exclude(game="").exists():
+        raise BadInputError("name", f"{name!r} is the name of a game server: choose another")
     key, is_new = NodeKey.objects.get_or_create(name=name, defaults={"created_at": now})
     if key.revoked_at is not None:
         key.revoked_at, is_new = None, True

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import F
 
-from arena.credentials import gpu_key
+from arena.credentials import gpu_key, head_key
 from arena.machine import SPOT
 from arena.messages import Alive, Results, Started
-from arena.needs import GPU
+from arena.needs import GPU, SERVER
 from matches.models import NodeKey, Worker
 from matches.nodes import node_keys
 from matches.store.clock import ALIVE_WITHIN
@@ -51,8 +51,14 @@ def read_keys(reports: Iterable[Signed]) -> dict[str, str]:
 
 
 def is_genuine(report: Signed, keys: dict[str, str]) -> bool:
-    """Say whether a report carries the key of its node; gpu workers play nothing and share one."""
+    """Say whether a report carries the key of its node.
+
+    Gpu workers play nothing and share one; the head has one, for the game servers it reports for.
+    """
     key = keys.get(report.node)
+    if isinstance(report, Alive) and SERVER in report.capabilities:
+        is_free = key is None and report.capabilities == [SERVER]
+        return is_free and is_same_token(head_key(settings.SECRET_KEY), report.key)
     if isinstance(report, Alive) and GPU in report.capabilities:
         # Not in the name of a play node, whose row it would overwrite; nor as one that plays too.
         is_free = key is None and {GPU, SPOT}.issuperset(report.capabilities)

@@ -7,6 +7,9 @@ from django.db import connection
 ALIVE_WITHIN = timedelta(seconds=30)
 """A node whose last `alive` is older gets no more orders (it sends one every 10 s)."""
 
+SERVER_ALIVE_WITHIN = timedelta(seconds=10)
+"""The same of a game server, for which the head reports every 2 s."""
+
 QUEUED_LEASE = timedelta(seconds=600)
 """An order that nobody has started is sent again after this, whatever the queue looks like."""
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from django.db import connection
 
 from arena.games import registry as games
+from arena.games.base import SERVER
 from arena.needs import Needs
 from matches.models.choices import Placement
 
@@ -26,10 +27,12 @@ _STEPS = """
 
 def needs_of_match(game: str, placements: Collection[str]) -> Needs:
     """Return what a match of a game needs whose agents' networks run in these places."""
+    spec = games.get(game).spec
     return Needs.of_match(
-        games.get(game).spec.capability,
+        spec.capability,
         has_local=Placement.LOCAL in placements,
         asks_gpu=Placement.GPU in placements,
+        asks_server=spec.served == SERVER,
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 
-from arena.needs import GPU, Needs, plays_matches
+from arena.games import registry as games
+from arena.needs import GPU, SERVER, SERVICES, Needs, plays_matches
 from matches.models import (
     Agent,
     Attempt,
@@ -21,7 +22,7 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.store import disk
+from matches.store import disk, game_servers
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.match_needs import list_pending_needs
 from matches.store.plugin_files import describe_missing_files, has_files, list_files
@@ -127,8 +128,9 @@ def list_alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
 
 
 def list_services(*, now: datetime) -> frozenset[str]:
-    """Return the services that answer now."""
-    return frozenset([GPU]) if list_alive_gpu_workers(now=now) else frozenset()
+    """Return the services that answer now; game servers, whatever they play."""
+    said = {str(name) for worker in _list_recent(now=now) for name in worker.capabilities}
+    return frozenset(SERVICES) & said
 
 
 def _list_recent(*, now: datetime) -> Iterable[Worker]:
@@ -156,6 +158,9 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
         )
     waiting = list_pending_needs(tournament.pk)
     missing = [_describe_missing_node(needs, tournament, now=now) for needs in waiting]
+    if any(SERVER in n.services for n in waiting):
+        game = tournament.leaderboard.game
+        missing.append(game_servers.describe_missing(games.get(game).spec, now=now))
     if any(GPU in n.services for n in waiting):
         missing += filter(None, [describe_missing_for_check(now=now)])
     if waiting and (shortage := disk.describe_shortage()):

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from redis import Redis
 
-from arena.credentials import gpu_key
+from arena.credentials import gpu_key, head_key
 from arena.messages import (
     ORDERS,
     ORDERS_WITH_ACTIONS,
@@ -104,6 +104,25 @@ def alive(
     recording.record_report(report, now=now)
 
 
+def serve(
+    name: str = "sim-1",
+    *,
+    slots: int = 4,
+    game: str = "skill_game",
+    rules: str = "1",
+    now: datetime = NOW,
+    **more: Any,
+) -> None:
+    """Let the head report that a game server is alive."""
+    report = Alive(
+        *(name, INCARNATION, slots, ["server"], {"rules": rules, "protocol": "1"}, []),
+        key=head_key(settings.SECRET_KEY),
+        game=game,
+        **{"address": f"ws://10.0.0.1:8081/{name}", **more},
+    )
+    recording.record_report(report, now=now)
+
+
 def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
     """Let the relay send what it will, and take the orders off the real queue of NODE."""
     send_pending_matches(now=now)
@@ -162,6 +181,8 @@ def result(
     reason: Reason = Reason.NONE,
     seat: int = -1,
     duration_ms: float = 20,
+    detail: str = "",
+    **more: Any,
 ) -> ResultRow:
     """Return how one attempt ended."""
     return ResultRow(
@@ -172,10 +193,11 @@ def result(
         ranks=list(ranks),
         reason=reason,
         seat=seat,
-        detail="",
+        detail=detail,
         n_steps=2,
         duration_ms=duration_ms,
         actions="10 50",
+        **more,
     )
 
 

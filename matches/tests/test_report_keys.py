@@ -7,8 +7,9 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from arena.credentials import gpu_key, node_secret
+from arena.credentials import gpu_key, head_key, node_secret
 from arena.messages import Alive, MatchOrder, Report
+from matches.errors import BadInputError
 from matches.ledger import recording
 from matches.models import Match, NodeKey, Order, Worker
 from matches.nodes import node_keys
@@ -147,3 +148,50 @@ def test_a_node_that_nobody_admitted_does_not_exist() -> None:
     assert recording.record_report(alive("node-9", "7" * 64), now=make.NOW).n_refused
     assert not NodeKey.objects.exists()
     assert not Worker.objects.exists()
+
+
+def test_only_the_head_reports_for_game_servers_and_for_nothing_else(order: MatchOrder) -> None:
+    of_head = head_key(settings.SECRET_KEY)
+    others = (gpu_key(settings.SECRET_KEY), make.key_of("node-2"), "")
+    for key in others:
+        report = alive("sim-1", key, capability="server")
+        assert recording.record_report(report, now=make.NOW).n_refused
+    for capability in ("cpu", "gpu"):
+        report = alive("sim-1", of_head, capability=capability)
+        assert recording.record_report(report, now=make.NOW).n_refused
+    both = msgspec.structs.replace(
+        alive("sim-1", of_head, capability="server"), capabilities=["server", "cpu"]
+    )
+    assert recording.record_report(both, now=make.NOW).n_refused
+    assert not Worker.objects.filter(node="sim-1").exists()
+    make.serve("sim-1", load={"cpu": 0.5})
+    worker = Worker.objects.get(node="sim-1")
+    assert (worker.game, worker.address) == ("skill_game", "ws://10.0.0.1:8081/sim-1")
+
+
+def test_a_server_takes_no_name_of_another_kind_and_gives_none_away(order: MatchOrder) -> None:
+    make.alive(node="gpu-1", capabilities=["gpu"])
+    node_keys.revoke_node(make.key_of("node-2") and "node-2", actor=ACTOR, now=make.NOW)
+    Worker.objects.create(
+        node="node-2", slots=1, capabilities=["cpu"], first_seen_at=make.NOW, last_seen_at=make.NOW
+    )
+    for name in (make.NODE, "gpu-1", "node-2"):
+        make.serve(name)
+        assert Worker.objects.get(node=name).game == ""
+        assert Worker.objects.get(node=name).n_forged == 1
+    make.serve("sim-1")
+    make.alive(node="sim-1", capabilities=["gpu"])
+    make.alive(node="sim-1")
+    assert Worker.objects.get(node="sim-1").capabilities == ["server"]
+    with pytest.raises(BadInputError, match="'sim-1' is the name of a game server"):
+        node_keys.add_node("sim-1", actor=ACTOR, now=make.NOW)
+
+
+def test_a_server_has_no_orders_to_lose_and_no_rivals(order: MatchOrder) -> None:
+    make.serve("sim-1", place="a")
+    report = alive("sim-1", head_key(settings.SECRET_KEY), incarnation="b", capability="server")
+    report = msgspec.structs.replace(report, game="othello", place="b")
+    recording.record_report(report, now=make.later(1))
+    worker = Worker.objects.get(node="sim-1")
+    assert (worker.incarnation, worker.game, worker.rival_incarnation) == ("b", "othello", "")
+    assert states() == {"running"}
