@@ -12,12 +12,13 @@ from arena.messages import (
     Limits,
     MatchOrder,
     MatchOrderRow,
+    ServerLink,
     match_token,
     order_token,
     reports_queue,
     shard_of,
 )
-from matches.models import Agent, Order, Tournament
+from matches.models import Agent, Order, Tournament, Worker
 from matches.models.match import parse_numbers
 from matches.models.tournament import parse_faults
 from matches.store import signing
@@ -50,6 +51,8 @@ def build_order_message(
     if tournament.keeps_trajectories:
         path = signing.trajectories_path(order.uuid.hex)
         trajectories = signing.sign_link("PUT", path, now=order.created_at)
+    played_by = {match: name for name, dealt in order.servers.items() for match in dealt}
+    names = sorted(order.servers)
     return MatchOrder(
         order=order.uuid.hex,
         token=order_token(secret, order.uuid.hex),
@@ -76,7 +79,21 @@ def build_order_message(
         is_replayable=spec.is_replayable,
         # One recorder writes all of a tournament: two would wait for each other at its row.
         reports=reports_queue(shard_of(tournament.pk, settings.EVALSITE_RECORDERS)),
+        servers=_build_links(names, now=order.created_at) if names else [],
+        served_by=[names.index(played_by[match.pk]) for match in matches] if names else [],
     )
+
+
+def _build_links(names: Sequence[str], *, now: datetime) -> list[ServerLink]:
+    workers = Worker.objects.filter(node__in=names).in_bulk(field_name="node")
+    return [
+        ServerLink(
+            name=name,
+            address=workers[name].address,
+            token=signing.sign_pass(name, now=now),
+        )
+        for name in names
+    ]
 
 
 def _build_agent_order(agent: Agent, *, now: datetime) -> AgentOrder:

@@ -16,7 +16,9 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F
 
-from arena.needs import Needs
+from arena.games import registry as games
+from arena.games.base import GameSpec
+from arena.needs import SERVER, Needs
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import begun_matches, code_versions, order_balancing
@@ -27,6 +29,7 @@ from matches.nodes.play_nodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, rea
 from matches.store import disk, selectors
 from matches.store.bulk import among
 from matches.store.clock import QUEUED_LEASE
+from matches.store.game_servers import GameServer, ServerPool, deal_matches
 from matches.store.match_needs import list_pending_needs
 from matches.store.plugin_files import Files, list_files
 
@@ -55,6 +58,7 @@ class RelayPass:
     """Agents whose matches wait."""
     services: frozenset[str]
     """What answers players now."""
+    pool: ServerPool
     pending: dict[int, list[Needs]] = field(default_factory=dict)
     """By tournament: what its pending matches need, of those that are not held."""
     n_sent: int = 0
@@ -64,7 +68,12 @@ class RelayPass:
         if tournament.pk not in self.pending:
             self.pending[tournament.pk] = list_pending_needs(tournament.pk)
         pending, files = self.pending[tournament.pk], list_files(tournament)
-        return [n for n in pending if n.services <= self.services and node.can_play(n, files)]
+        playable = [n for n in pending if n.services <= self.services and node.can_play(n, files)]
+        return [n for n in playable if SERVER not in n.services or self.list_servers(n, tournament)]
+
+    def list_servers(self, needs: Needs, tournament: Tournament) -> list[GameServer]:
+        """Return the game servers that have room for matches of these needs; none is asked for."""
+        return self.pool.list_free(_spec_of(tournament)) if SERVER in needs.services else []
 
     def count_slots(self, needs: Needs, files: Files) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
@@ -85,6 +94,7 @@ def send_pending_matches(*, now: datetime) -> int:
             read_play_nodes(now=now),
             selectors.list_quarantined_agents(),
             selectors.list_services(now=now),
+            ServerPool(now=now),
         )
         try:
             _fill_nodes(relay_pass, now=now)
@@ -191,16 +201,32 @@ def _take_next(
     if not waiting:
         return None
     _, needs = min(waiting)
+    all_slots = relay_pass.count_slots(needs, list_files(tournament))
     size = compute_order_size(
-        tournament,
-        slots=node.slots,
-        all_slots=relay_pass.count_slots(needs, list_files(tournament)),
-        is_networked=needs.is_networked,
+        tournament, slots=node.slots, all_slots=all_slots, is_networked=needs.is_networked
     )
-    reads_actions, held = node.reads_actions, relay_pass.held
-    return create_order(
-        *(tournament, needs, size), queue=node.queue, now=now, held=held, carries=reads_actions
+    servers = relay_pass.list_servers(needs, tournament)
+    if servers:
+        # Not all that is free: the next node would be left without any.
+        share = ceil(relay_pass.pool.count_slots(_spec_of(tournament)) * node.slots / all_slots)
+        size = min(size, share, sum(server.n_free for server in servers))
+    taken = create_order(
+        *(tournament, needs, size),
+        queue=node.queue,
+        now=now,
+        held=relay_pass.held,
+        carries=node.reads_actions,
     )
+    if servers and taken is not None:
+        order, matches = taken
+        order.servers = deal_matches([match.pk for match in matches], servers)
+        order.save(update_fields=("servers",))
+        relay_pass.pool.take(order.servers)
+    return taken
+
+
+def _spec_of(tournament: Tournament) -> GameSpec:
+    return games.get(tournament.leaderboard.game).spec
 
 
 def _list_active_tournaments() -> Sequence[Tournament]:

@@ -10,6 +10,8 @@ from datetime import datetime
 
 from django.conf import settings
 
+from arena.credentials import pass_key
+from arena.passes import make_pass
 from matches.models import Tournament
 
 LIFETIME_S = 86_400
@@ -55,8 +57,17 @@ def piece_path(order: str, sha256: str) -> str:
 # packed into one text and read back, which is as long as this.
 def sign_link(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
-    until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
+    until = _find_end(now)
     return f"{path}?until={until}&signature={_compute_signature(method, path, until)}"
+
+
+def sign_pass(subject: str, *, now: datetime) -> str:
+    """Return a pass (arena.passes) for a game server or an agent, as long good as a link."""
+    return make_pass(pass_key(settings.SECRET_KEY), subject, until=_find_end(now))
+
+
+def _find_end(now: datetime) -> int:
+    return (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
 
 
 def find_link_problem(
