@@ -31,6 +31,7 @@ class Ended(NamedTuple):
     was_executing: bool = True
     n_steps: int = 0
     duration_ms: int = 0
+    server: str = ""
 
 
 _COLUMNS = ("match_id", *Ended._fields[1:], "ended_at")

@@ -8,11 +8,12 @@ from django.db import transaction
 
 from arena.messages import Reason, Results, play_queue
 from matches import dispatch
-from matches.ledger import begun_matches
+from matches.ledger import begun_matches, server_reports
 from matches.ledger.attempts import Ended, give_matches_back
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Attempt, Match, Order
 from matches.nodes import fair_shares
+from matches.store.bulk import among
 from matches.store.clock import MATCHES_AT_LIMIT, ORDER_SLACK, PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
@@ -45,10 +46,11 @@ def extend_deadline(order: Order, *, now: datetime, **fields: object) -> None:
     open_order.update(deadline_at=deadline, **fields)
 
 
-def note_progress(order: Order, report: Results, *, now: datetime) -> int:
+def note_progress(order: Order, report: Results, *, ended: Collection[int], now: datetime) -> int:
     """Note what the node plays; close the order with its last report. Return how many are unplayed.
 
     The order is locked; a node that does not have it in hand neither closes it nor keeps it open.
+    ended: its matches of which something was recorded; they take no slot of a game server any more.
     """
     has_in_hand = (
         order.node == report.node if order.node else order.queue == play_queue(report.node)
@@ -56,7 +58,10 @@ def note_progress(order: Order, report: Results, *, now: datetime) -> int:
     if order.state not in Order.OPEN or not has_in_hand:
         return 0
     if not report.is_last:
-        extend_deadline(order, now=now, executing=report.executing[: order.n_matches])
+        fields: dict[str, object] = {"executing": report.executing[: order.n_matches]}
+        if order.servers:
+            order.servers = fields["servers"] = server_reports.drop_ended(order.servers, ended)
+        extend_deadline(order, now=now, **fields)
         return 0
     open_order = Order.objects.filter(pk=order.pk, state__in=Order.OPEN)
     if not open_order.update(state=Order.State.CLOSED, closed_at=now):
@@ -94,6 +99,32 @@ def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
     return n_unplayed
 
 
+@transaction.atomic
+def take_from_server(name: str, *, now: datetime) -> int:
+    """Give the matches back that open orders hold of a game server; return how many.
+
+    What other servers play of the same orders goes on.
+    """
+    open_orders = Order.objects.filter(Order.is_open()).values_list("pk", "servers")
+    naming = [pk for pk, servers in open_orders if servers.get(name)]
+    locked = [order for order in lock_orders(naming) if order.state in Order.OPEN]
+    dealt = {order.pk: order.servers.get(name, []) for order in locked}
+    matches = [match for of_order in dealt.values() for match in of_order]
+    lock_matches_in_flight([], more=matches)
+    ending, n_given_back = Attempt.Ending.INTERRUPTED, 0
+    for order in sorted(locked, key=lambda order: (order.tournament_id, order.pk)):
+        begun, own = order.executing, dealt[order.pk]
+        n_given_back += _give_unplayed_back(
+            order, ending, Reason.RETURNED, begun, now=now, matches=own
+        )
+        Order.objects.filter(pk=order.pk).update(servers={**order.servers, name: []})
+    # Its agents decided by what it showed them: the next attempt goes on from none of that.
+    begun_matches.forget_actions(matches)
+    finish_if_closed(sorted({order.tournament_id for order in locked}), now=now)
+    transaction.on_commit(dispatch.wake_relay)
+    return n_given_back
+
+
 def _give_unplayed_back(
     order: Order,
     ending: Attempt.Ending,
@@ -101,11 +132,16 @@ def _give_unplayed_back(
     executing: Collection[int],
     *,
     now: datetime,
+    matches: Collection[int] | None = None,
 ) -> int:
+    """Give back what is in flight of an order, or of these matches of it."""
     unplayed = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
+    if matches is not None:
+        unplayed = unplayed.filter(pk__in=among(sorted(matches)))
     unplayed = unplayed.select_for_update(no_key=True)
     attempts, begun = dict(unplayed.values_list("pk", "attempt")), set(executing)
     moved = begun_matches.count_actions(attempts)
+    played_by = server_reports.find_servers(order)
     ended = [
         Ended(
             match=pk,
@@ -115,6 +151,7 @@ def _give_unplayed_back(
             node=order.node,
             was_executing=pk in begun,
             n_steps=moved.get(pk, 0),
+            server=played_by.get(pk, ""),
         )
         for pk, attempt in attempts.items()
     ]

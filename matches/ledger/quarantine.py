@@ -1,4 +1,4 @@
-"""Take an agent or a play node out of play for a while, and let it back in."""
+"""Take an agent, a play node or a game server out of play for a while, and let it back in."""
 
 from datetime import datetime
 from typing import TypeVar
@@ -7,10 +7,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from arena.messages import Reason, play_queue
-from arena.needs import plays_matches
+from arena.needs import GPU
 from matches import dispatch
 from matches.errors import ConflictError
-from matches.ledger.order_states import lose_orders
+from matches.ledger.order_states import lose_orders, take_from_server
 from matches.models import Agent, Order, Worker
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -35,15 +35,18 @@ def release_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) -> 
 
 @transaction.atomic
 def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
-    """Take back the orders that it has in hand; from now on its reports are refused.
+    """Take back what it has in hand; from now on what it reports or plays is refused.
 
     Returns False when it is in quarantine already. Raises BadInputError without a reason,
     ConflictError for a gpu worker.
     """
-    if not plays_matches(worker.capabilities):
+    if GPU in worker.capabilities:
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _set_quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
+    if worker.is_server:
+        take_from_server(worker.node, now=now)
+        return True
     # Those that it plays and those that wait for it; control deletes its queue.
     in_hand = Q(node=worker.node) | Q(queue=play_queue(worker.node))
     orders = Order.objects.filter(Order.is_open()).filter(in_hand).order_by("pk")
@@ -54,6 +57,8 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
 @transaction.atomic
 def release_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
     """Let it play again; False when it is not in quarantine."""
+    # A game server that is trusted again is not stopped for what it was stopped for.
+    Worker.objects.filter(pk=worker.pk, quarantined_at__isnull=False).update(trusted_at=now)
     return _lift_quarantine(worker, "worker.release", actor=actor, reason=reason, now=now)
 
 

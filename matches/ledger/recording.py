@@ -24,7 +24,16 @@ from arena.messages import (
 )
 from matches import dispatch
 from matches.artifacts import checkpoint_checks
-from matches.ledger import begun_matches, node_presence, order_states, recorder_marks, reuse
+from matches.ledger import (
+    begun_matches,
+    node_presence,
+    order_states,
+    recorder_marks,
+    reuse,
+    server_checks,
+    server_faults,
+    server_reports,
+)
 from matches.ledger.attempts import Ended, give_matches_back, write_attempts
 from matches.ledger.result_rows import (
     OpenMatch,
@@ -141,7 +150,8 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
     for report in later:
         match report:
             case Alive():
-                node_presence.note_alive(report, now=now)
+                is_refused = not node_presence.note_alive(report, now=now)
+                recorded += Recorded(n_refused=int(is_refused))
             case Mark():
                 recorder_marks.note_mark(report)
             case Checked():
@@ -166,9 +176,14 @@ def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
             recorded += Recorded(n_refused=len(report.results))
         else:
             genuine = read_genuine_rows(report.results, order.tournament)
+            genuine = server_reports.keep_trusted(genuine, order)
             begun = begun_matches.read_genuine(report.begun, order.tournament)
             prepared.append(Prepared(report, order, genuine, begun))
-    return recorded + _store_reports(prepared, now=now) if prepared else recorded
+    if prepared:
+        recorded += _store_reports(prepared, now=now)
+        # After the commit: whoever puts a server into quarantine locks its row before its orders.
+        server_faults.note_rows([row for p in prepared for row in p.genuine.values()], now=now)
+    return recorded
 
 
 def _is_refused(report: Results, order: Order, *, now: datetime) -> bool:
@@ -219,7 +234,7 @@ def _store_report(prepared: Prepared, *, now: datetime) -> Recorded:
     begun_matches.note_given_back(by_kind.given_back, tournament)
     begun_matches.keep_actions(begun.values(), tournament)
     n_void = give_matches_back(tournament.pk, ended, now=now)
-    n_returned = order_states.note_progress(order, report, now=now)
+    n_returned = order_states.note_progress(order, report, ended=genuine, now=now)
     _update_tournament(tournament, by_kind)
     if by_kind.closing or n_void:
         transaction.on_commit(dispatch.wake_rater)
@@ -242,6 +257,7 @@ def _close_matches(
     ).update(state=Match.State.DONE)
     write_attempts((_build_attempt(row, node) for _, row in closing), now=now)
     begun_matches.forget_ended(row for _, row in closing)
+    server_checks.choose_matches([row for _, row in closing], tournament)
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     insert_rows(
         Outcome,
@@ -300,6 +316,7 @@ def _build_attempt(row: ResultRow, node: str) -> Ended:
         node=node,
         n_steps=row.n_steps,
         duration_ms=round(row.duration_ms),
+        server=row.server,
     )
 
 

@@ -1,0 +1,99 @@
+"""Game servers that were lost, or that answer nonsense: the one pauses, the other is stopped."""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from arena.messages import Ending, Reason, ResultRow
+from matches.ledger.quarantine import quarantine_worker
+from matches.models import Attempt, Worker
+from matches.store.auditing import CONTROL
+from matches.store.formats import format_count
+from matches.store.game_servers import compute_pause
+
+log = logging.getLogger(__name__)
+
+FAULTS_IN_A_ROW = 3
+LAST, MAX_FAULTS = 100, 5
+"""So many faults in its last matches, and a server is stopped."""
+_READ = 2 * LAST
+"""Attempts that are read: some are of one and the same match."""
+MAX_NAMED = 3
+
+_TELLING = (Ending.DONE, Ending.FORFEIT)
+
+
+def note_rows(rows: Sequence[ResultRow], *, now: datetime) -> None:
+    """Note what was recorded of game servers; without any of them nothing is asked."""
+    named = [row for row in rows if row.server]
+    if not named:
+        return
+    _note_losses(
+        {row.server for row in named if row.reason is Reason.SERVER_LOST},
+        {row.server for row in named if row.ending in _TELLING},
+        now=now,
+    )
+    for name in sorted({row.server for row in named if row.reason is Reason.SERVER_FAULT}):
+        stop_if_faulty(name, now=now)
+
+
+def _note_losses(lost: Collection[str], played: Collection[str], *, now: datetime) -> None:
+    # It answers somebody: the pauses begin anew.
+    Worker.objects.filter(node__in=sorted(played), n_lost__gt=0).update(n_lost=0)
+    for worker in Worker.objects.filter(node__in=sorted(lost)).order_by("node"):
+        # All players lose it at once: only a loss after it was tried again is another one.
+        is_new = worker.lost_at is None or now >= worker.lost_at + compute_pause(worker)
+        n_lost = worker.n_lost + 1 if is_new else max(worker.n_lost, 1)
+        Worker.objects.filter(pk=worker.pk).update(lost_at=now, n_lost=n_lost)
+        log.warning("game server %s was lost by a player, %d times in a row", worker.node, n_lost)
+
+
+@transaction.atomic
+def stop_if_faulty(name: str, *, now: datetime) -> bool:
+    """Put a server into quarantine that is at fault again and again; False: it is not, or is there.
+
+    Counted over its last matches, each by its newest attempt, and since it was trusted again.
+    """
+    worker = Worker.objects.filter(node=name, quarantined_at=None).first()
+    if worker is None:
+        return False
+    judged = _read_last_matches(worker)
+    faults = [attempt for attempt in judged if attempt.reason == Reason.SERVER_FAULT]
+    in_a_row = judged[:FAULTS_IN_A_ROW]
+    is_in_a_row = len(in_a_row) == FAULTS_IN_A_ROW and faults[:FAULTS_IN_A_ROW] == in_a_row
+    if not is_in_a_row and len(faults) < MAX_FAULTS:
+        return False
+    count = f"{len(faults)} of its last {len(judged)} matches"
+    if is_in_a_row:
+        count = f"{FAULTS_IN_A_ROW} matches in a row"
+    named = ", ".join(str(attempt.match_id) for attempt in faults[:MAX_NAMED])
+    node, detail = faults[0].node, faults[0].detail
+    return quarantine_worker(
+        worker,
+        actor=CONTROL,
+        reason=f"its answers were faulty in {count} ({named}); last, as {node} reports: {detail}"[
+            :500
+        ],
+        now=now,
+    )
+
+
+def _read_last_matches(worker: Worker) -> list[Attempt]:
+    """Return the attempts that tell something of a server, one per match, the newest first."""
+    served = Attempt.objects.filter(Attempt.is_served(), server=worker.node).order_by("-id")[:_READ]
+    since = worker.trusted_at
+    by_match: dict[int, Attempt] = {}
+    for attempt in served:
+        is_telling = attempt.ending in _TELLING or attempt.reason == Reason.SERVER_FAULT
+        if is_telling and (since is None or attempt.ended_at >= since):
+            by_match.setdefault(attempt.match_id, attempt)
+    return list(by_match.values())[:LAST]
+
+
+def count_matches(name: str) -> str:
+    """Return how many finished matches a server played, as far as it is worth counting."""
+    done = Attempt.objects.filter(Attempt.is_served(), server=name, ending__in=_TELLING)
+    n = done[: 10 * _READ + 1].count()
+    return f"more than {n - 1:,} matches" if n > 10 * _READ else format_count(n, "match", "matches")

@@ -1,0 +1,47 @@
+"""Which game server played a match, by what its order dealt and what a node reports.
+
+A node may name only servers of the order, and the one that the match was dealt to. Where it names
+none, which an agent that fails before the first move leaves it to, the order says who it was.
+"""
+
+import logging
+from collections.abc import Collection
+
+import msgspec
+
+from arena.messages import ResultRow
+from matches.models import Order, Worker
+from matches.store.game_servers import Dealt
+
+log = logging.getLogger(__name__)
+
+
+def find_servers(order: Order) -> dict[int, str]:
+    """Return by match which server it was dealt to, of those that have not ended."""
+    return {match: name for name, dealt in order.servers.items() for match in dealt}
+
+
+def drop_ended(dealt: Dealt, ended: Collection[int]) -> dict[str, list[int]]:
+    """Return what is left of an order; a server that has none left stays named."""
+    return {name: [pk for pk in pks if pk not in ended] for name, pks in dealt.items()}
+
+
+def keep_trusted(rows: dict[int, ResultRow], order: Order) -> dict[int, ResultRow]:
+    """Return the rows that may count, each with its server.
+
+    Not those of a server in quarantine, nor of one that did not have the match by this order.
+    """
+    if not order.servers and not any(row.server for row in rows.values()):
+        return rows
+    held = Worker.objects.filter(node__in=order.servers, quarantined_at__isnull=False)
+    in_quarantine = set(held.values_list("node", flat=True))
+    dealt, trusted = find_servers(order), {}
+    for match, row in rows.items():
+        name = row.server or dealt.get(match, "")
+        if name not in {"", *order.servers} or name != dealt.get(match, name):
+            log.warning("result of match %s refused: %s did not have it", match, name)
+        elif name in in_quarantine:
+            log.warning("result of match %s refused: %s is in quarantine", match, name)
+        else:
+            trusted[match] = msgspec.structs.replace(row, server=name)
+    return trusted
