@@ -13,7 +13,7 @@ from matches.artifacts import checkpoint_checks, trajectories
 from matches.board import broadcast
 from matches.campaigns import judging, overdue_schedules
 from matches.errors import BrokerError
-from matches.ledger import planning, recorder_marks, sweep
+from matches.ledger import planning, recorder_marks, server_checks, sweep
 from matches.ledger import relay as relaying
 from matches.models import Order, Tournament
 from matches.operations.system import minutes, pushing
@@ -150,6 +150,7 @@ _DUTIES: Sequence[Callable[..., object]] = (
     relaying.send_pending_matches,
     rate_results,
     judging.judge_all,
+    server_checks.check_chosen,
     _wake_rerater,
     broadcast.push_due,
     attempt_counters.flush_counts,
