@@ -46,6 +46,14 @@ class InvalidReturnsError(ArenaError):
     """A game ended with returns that are not one finite float per seat."""
 
 
+class ServerLostError(ArenaError):
+    """Nothing more comes from who plays a game elsewhere: nobody's fault, another attempt."""
+
+
+class ServerFaultError(ArenaError):
+    """Who plays a game elsewhere said what is no message, no state or no returns of it."""
+
+
 class PictureError(ArenaError):
     """A game has drawn what cannot be shown."""
 

@@ -26,6 +26,7 @@ NODE_VARIABLES = (
     "EVALSITE_PLUGINS",
     "EVALSITE_PRICE",
     "EVALSITE_REPORT_S",
+    "EVALSITE_SERVER_S",
 )
 # What clients and servers of the inference queue must agree on, and what only the servers read.
 INFERENCE_VARIABLES = (

@@ -11,6 +11,7 @@ from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.base import OVER, Game, State
 from arena.games.pictures import Grid, Side, check_picture
+from arena.games.served import can_replay
 from arena.parameters import parse_number
 from pages import drawings
 
@@ -99,7 +100,7 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
 
 def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None) -> Replay:
     game = games.get(recorded.game).configured(recorded.parameters)
-    if not game.spec.is_replayable:
+    if not can_replay(game):
         made = recorded.actions.replace(" ", ", ")[:MAX_WORDS] or "none"
         why = "this game cannot be played again from its seed and moves, which were"
         return empty._replace(problem=f"{why}: {made}")

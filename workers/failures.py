@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.errors import InvalidOutputError
+from arena.errors import InvalidOutputError, ServerFaultError, ServerLostError
 from arena.messages import MAX_DETAIL, Ending, Reason
 from inference.errors import (
     InferenceError,
@@ -86,6 +86,14 @@ def failure_of_question(error: Exception) -> Failure:
     if isinstance(error, InferenceError | InvalidOutputError):
         return failure_of_network(error)
     return Failure(Ending.FAILED, Reason.ERROR, describe_error(error))
+
+
+def failure_of_server(error: ServerLostError | ServerFaultError) -> Failure:
+    """Return how a match ends whose game is played elsewhere; no agent is to blame for that."""
+    detail = one_line(str(error))
+    if isinstance(error, ServerLostError):
+        return Failure(Ending.INTERRUPTED, Reason.SERVER_LOST, detail)
+    return Failure(Ending.FAILED, Reason.SERVER_FAULT, detail)
 
 
 def describe_value(answer: object) -> str:

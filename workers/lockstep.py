@@ -1,7 +1,7 @@
 """All matches of a player advance together: one block per agent and step.
 
-Where networks answer from afar, the matches form two groups: while one waits for its answers the
-other is stepped. What an agent decides in this player it decides at once.
+Where networks or game servers answer from afar, the matches form two groups: while one waits for
+its answers the other is stepped. What an agent decides in this player it decides at once.
 
 The time of a move is its share: the seconds for which its agent's call held up this player, divided
 by the matches that it answered. So the times of a match are no longer than what it took, and small
@@ -51,7 +51,8 @@ class Lockstep:
     ) -> None:
         self._setup, self._call_memory, self._stepper = setup, call_memory, stepper
         self._decider, self._flush_if_due = decider, flush_if_due
-        n_groups = 2 if any(agent.is_remote for agent in setup.agents) else 1
+        is_remote = bool(setup.lines) or any(agent.is_remote for agent in setup.agents)
+        n_groups = 2 if is_remote else 1
         self._pending: list[list[PendingQuestion]] = [[] for _ in range(n_groups)]
         row_bytes = _FLOAT_BYTES * prod(setup.spec.observation_shape)
         self._max_rows = max(1, BLOCK_BYTES // max(1, row_bytes))
@@ -78,6 +79,7 @@ class Lockstep:
         for question in pending:
             if not all(match.is_over for match in question.matches):
                 self._play_answers(question)
+        self._stepper.look_at_states(group)
         networks, others = self._group_by_agent(group)
         # The networks first: they answer while the others decide.
         for agent, policy, block in networks:
@@ -87,6 +89,9 @@ class Lockstep:
                 self._decide_together(agent, block)
             else:
                 self._decider.advance_each(block, self._flush_if_due)
+        for line in self._setup.lines:
+            # While a server plays the moves of this group the other one is stepped.
+            line.flush()
 
     def _group_by_agent(
         self, group: int

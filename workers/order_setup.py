@@ -1,19 +1,20 @@
 """Build what an order names: the game, its agents and the faults to emulate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from arena.fault_injection import Charge, FaultPlan
 from arena.games import registry as games
-from arena.games.base import Game, GameSpec
-from arena.messages import AgentOrder
+from arena.games.base import CHILD, Game, GameSpec, State
+from arena.games.served import Line, ServedGame
+from arena.messages import AgentOrder, ServerLink
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
 from arena.policies.network_policy import Network, NetworkPolicy
 from workers.current_call import MAX_SEATS
 from workers.errors import OrderError
 from workers.recorder import Recorder
-from workers.wire import Prepare
+from workers.wire import Assignment, Prepare
 
 # Where the network of an agent runs: in its player, or behind the gpu queue.
 LOCAL, GPU = "local", "gpu"
@@ -29,14 +30,20 @@ def refuse_recorder(prepare: Prepare, game: Game) -> Recorder:
     raise OrderError(f"{game.spec.id}: this player keeps no trajectories for {prepare.serial}")
 
 
+def refuse_lines(game: ServedGame, servers: Sequence[ServerLink]) -> Sequence[Line]:
+    """Refuse a game that is played elsewhere. Raises OrderError."""
+    raise OrderError(f"{game.spec.id}: this player has no lines to {len(servers)} game servers")
+
+
 @dataclass(frozen=True)
 class Catalogs:
-    """Where games and policy kinds are looked up by name, networks and recorders opened."""
+    """Where games and policy kinds are looked up by name, networks, lines and recorders opened."""
 
     game: Callable[[str], Game] = games.get
     policy: Callable[[str], PolicyKind] = policies.get
     network: Callable[[AgentOrder, GameSpec], Network] = refuse_network
     recorder: Callable[[Prepare, Game], Recorder] = refuse_recorder
+    lines: Callable[[ServedGame, Sequence[ServerLink]], Sequence[Line]] = refuse_lines
     game_version: Callable[[str], str] = games.version
     policy_version: Callable[[str], str] = policies.version
 
@@ -64,11 +71,27 @@ class Setup:
     agents: tuple[Agent, ...]
     faults: FaultPlan | None
     recorder: Recorder | None = None
+    # Of a game that is played elsewhere: to its child process, or by server of the order.
+    lines: Sequence[Line] = ()
 
     @property
     def is_batched(self) -> bool:
-        """True when some agent decides rows together."""
-        return any(agent.is_batched for agent in self.agents)
+        """True when matches advance together: some agent decides rows, or a server plays many."""
+        return bool(self.lines) or any(agent.is_batched for agent in self.agents)
+
+    def start_episode(self, assignment: Assignment) -> State:
+        """Return the state of a match that begins, or that goes on elsewhere from its actions."""
+        plies = self.opening_plies
+        if not isinstance(self.game, ServedGame):
+            return self.game.start(assignment.game_seed, opening_plies=plies)
+        if assignment.server >= len(self.lines):
+            raise OrderError(f"server {assignment.server} of {len(self.lines)} in the order")
+        return self.game.start_on(
+            self.lines[assignment.server],
+            assignment.game_seed,
+            opening_plies=plies,
+            actions=assignment.actions,
+        )
 
 
 def build_setup(prepare: Prepare, catalogs: Catalogs) -> Setup:
@@ -96,7 +119,16 @@ def build_setup(prepare: Prepare, catalogs: Catalogs) -> Setup:
         agents=tuple(_build_agent(game, order, catalogs) for order in prepare.agents),
         faults=faults,
         recorder=catalogs.recorder(prepare, game) if prepare.trajectories else None,
+        lines=_open_lines(game, prepare.servers, catalogs),
     )
+
+
+def _open_lines(game: Game, servers: Sequence[ServerLink], catalogs: Catalogs) -> Sequence[Line]:
+    if not isinstance(game, ServedGame):
+        return ()
+    if not servers and game.spec.served != CHILD:
+        raise OrderError(f"{game.spec.id} is played by game servers: the order names none")
+    return catalogs.lines(game, servers)
 
 
 def _check_versions(spec: GameSpec, prepare: Prepare, catalogs: Catalogs) -> None:

@@ -12,13 +12,14 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from time import perf_counter
 
 from arena.errors import ArenaError
 from arena.games.base import Game, GameSpec
-from arena.messages import AgentOrder
+from arena.games.served import Line, ServedGame
+from arena.messages import AgentOrder, ServerLink
 from arena.policies.network_policy import Network
 from workers.current_call import CallMemory, Phase
 from workers.errors import ChannelError, OrderError
@@ -152,7 +153,17 @@ def catalogs_of(channel: Channel, call_memory: CallMemory) -> Catalogs:
 
         return open_recorder(prepare, game)
 
-    return Catalogs(network=open_network, recorder=open_recorder)
+    @cache
+    def make_lines() -> Callable[[ServedGame, Sequence[ServerLink]], Sequence[Line]]:
+        # Only for a game that is played elsewhere: the client of WebSockets takes 60 ms to import.
+        from workers.lines.opening import Lines  # noqa: PLC0415
+
+        return Lines(os.environ, show_waiting=call_memory.show_waiting).open_lines
+
+    def open_lines(game: ServedGame, servers: Sequence[ServerLink]) -> Sequence[Line]:
+        return make_lines()(game, servers)
+
+    return Catalogs(network=open_network, recorder=open_recorder, lines=open_lines)
 
 
 def main(arguments: list[str], catalogs: Callable[[Channel, CallMemory], Catalogs]) -> None:

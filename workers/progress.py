@@ -11,7 +11,7 @@ from workers.wire import Assignment, EndedMatch
 MAX_ACTIONS_TEXT = 100_000
 
 # What a player may miss; whether its node stops is for the parent to say.
-_LOST = (Reason.GPU_LOST, Reason.SITE_LOST, Reason.UNFIT)
+_LOST = (Reason.GPU_LOST, Reason.SITE_LOST, Reason.SERVER_LOST, Reason.UNFIT)
 
 
 class MatchProgress:
@@ -28,11 +28,14 @@ class MatchProgress:
         "notes",
         "reported_at",
         "row",
+        "server",
         "spent_s",
     )
 
     def __init__(self, index: int, row: MatchOrderRow, actions: Sequence[int] = ()) -> None:
         self.index, self.row = index, row
+        # Which of the order's game servers plays it, if any do.
+        self.server = 0
         self.actions = list(actions)
         # How long those moves took is not carried along.
         self.notes = [0] * len(actions)
@@ -60,7 +63,8 @@ class MatchProgress:
         """Return what a player needs to play or resume the match."""
         row = self.row
         return Assignment(
-            self.index, row.attempt, row.game_seed, row.seats, self.actions, row.match
+            *(self.index, row.attempt, row.game_seed, row.seats, self.actions, row.match),
+            server=self.server,
         )
 
     def report_actions(self, now: float, every_s: float) -> BegunRow | None:
@@ -75,8 +79,8 @@ class MatchProgress:
         is_kept = len(text) <= MAX_ACTIONS_TEXT
         return BegunRow(row.match, row.attempt, row.token, text) if is_kept else None
 
-    def to_result(self, ended: EndedMatch) -> ResultRow:
-        """Return the row to report."""
+    def to_result(self, ended: EndedMatch, *, server: str = "") -> ResultRow:
+        """Return the row to report; server: the game server that played it."""
         text = " ".join(map(str, self.actions))
         is_kept = len(text) <= MAX_ACTIONS_TEXT
         return ResultRow(
@@ -95,6 +99,7 @@ class MatchProgress:
             trajectory=ended.trajectory,
             notes=b64encode(pack_notes(self.notes)).decode() if is_kept else "",
             returns=ended.returns,
+            server=server,
         )
 
 
@@ -131,6 +136,8 @@ class OrderProgress:
             )
             for index, row in enumerate(order.matches)
         }
+        for match, server in zip(self.open.values(), order.served_by, strict=False):
+            match.server = server
         self.waiting: deque[MatchProgress] = deque(self.open.values())
         # Each was executing when its player was lost: it goes on alone until it has moved.
         self.suspects: deque[MatchProgress] = deque()
@@ -170,7 +177,8 @@ class OrderProgress:
     def close_match(self, match: MatchProgress, ended: EndedMatch) -> ResultRow:
         """Close a match; return the row to report."""
         del self.open[match.index]
-        return match.to_result(ended)
+        servers = self.order.servers
+        return match.to_result(ended, server=servers[match.server].name if servers else "")
 
 
 def check_ending(match: MatchProgress, ended: EndedMatch) -> None:

@@ -142,6 +142,7 @@ class Scheduler:
             faults=order.faults,
             trajectories=order.trajectories,
             game_version=order.game_version,
+            servers=order.servers,
         )
         player.send_command(prepare)
 

@@ -77,9 +77,15 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         player_mb=_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
         wait_s=max(
             WAIT_AT_LEAST_S,
+            2 * read_answer_s(environ),
             2 * _whole_number(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000,
         ),
     )
+
+
+def read_answer_s(environ: Mapping[str, str]) -> float:
+    """Return how long a game server may take for an answer. Raises SettingsError."""
+    return _number_of_seconds(environ, "EVALSITE_SERVER_S", 30.0)
 
 
 def _redis_url(environ: Mapping[str, str]) -> str:

@@ -9,7 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.errors import IllegalActionError, InvalidReturnsError
+from arena.errors import (
+    IllegalActionError,
+    InvalidReturnsError,
+    ServerFaultError,
+    ServerLostError,
+)
 from arena.fault_injection import Charge, draw_fault, inject_into_state
 from arena.games.base import OVER, forfeit_ranks, ranks
 from arena.messages import Ending, Reason
@@ -17,7 +22,13 @@ from arena.policies.network_policy import FloatBatch, MaskBatch
 from arena.seeding import derive
 from workers.current_call import CallMemory, Phase
 from workers.errors import OrderError
-from workers.failures import Failure, describe_error, describe_value, read_action
+from workers.failures import (
+    Failure,
+    describe_error,
+    describe_value,
+    failure_of_server,
+    read_action,
+)
 from workers.match_in_play import MatchInPlay
 from workers.message_buffer import MessageBuffer
 from workers.order_setup import Setup
@@ -59,6 +70,8 @@ class MatchStepper:
         self._teams = setup.spec.teams
         self._max_steps = setup.spec.max_steps
         self.in_play: list[MatchInPlay] = []
+        # Begun or moved, and their game not asked yet who is next.
+        self._moved: list[MatchInPlay] = []
         self.n_held_back = 0
         self._n_over = 0
         # Seconds of this player per match in play: what one match takes, lockstep or not.
@@ -85,31 +98,32 @@ class MatchStepper:
         del self.in_play[n_kept:]
         for match in released:
             match.is_over = True  # an answer may still come for it
+            _leave_server(match)
             if self._setup.recorder is not None:
                 self._setup.recorder.forget_match(match)
         return [match.index for match in released]
 
     def begin_match(self, assignment: Assignment) -> MatchInPlay | None:
-        """Start a match, or go on with one; return it if it can be played."""
+        """Start a match, or go on with one; return it if it can be played.
+
+        Who is to move is asked by `look_at_states`.
+        """
         self._show_call(assignment.index, 0, GAME)
         began = self._add_share()
         try:
             match = self._build_match(assignment)
-        except _UnfitError as error:
-            why = describe_error(error.__cause__ or error)
-            ended = EndedMatch(
-                *(assignment.index, Ending.INTERRUPTED, [], Reason.UNFIT, -1, why), share_ms=0
-            )
-            self._buffer.ended.append(ended)
-            return None
         except Exception as error:  # whatever a game raises is its fault
-            why = describe_error(error)
-            ended = EndedMatch(assignment.index, _FAILED, [], Reason.ERROR, -1, why, share_ms=0)
+            failure = Failure(_FAILED, Reason.ERROR, describe_error(error))
+            if isinstance(error, _UnfitError):
+                why = describe_error(error.__cause__ or error)
+                failure = Failure(Ending.INTERRUPTED, Reason.UNFIT, why)
+            ending, reason, detail = failure
+            ended = EndedMatch(assignment.index, ending, [], reason, -1, detail, share_ms=0)
             self._buffer.ended.append(ended)
             return None
         match.began = began
         self.in_play.append(match)
-        self._find_next_seat(match)
+        self._moved.append(match)
         return match
 
     def _build_match(self, assignment: Assignment) -> MatchInPlay:
@@ -118,7 +132,7 @@ class MatchStepper:
         if len(seats) != self._n_seats or max(seats) >= len(setup.agents):
             has = f"{setup.spec.id} has {self._n_seats} seats, the order {len(setup.agents)} agents"
             raise OrderError(f"seats {seats}: {has}")
-        state = setup.game.start(assignment.game_seed, opening_plies=setup.opening_plies)
+        state = setup.start_episode(assignment)
         fault = None
         if setup.faults is not None:
             # Of the lineup too: matches on one block fault independently.
@@ -130,7 +144,8 @@ class MatchStepper:
                     state, fault, hang_s=setup.faults.hang_s, sleep=self._sleep
                 )
                 fault = None
-        for action in assignment.actions:
+        # A server has them with the start: whether they fit is known with its first answer.
+        for action in assignment.actions if not state.actions else ():
             # A seat that has decided before was struck before.
             if fault is not None and state.to_move() == fault.seat:
                 fault = None
@@ -174,7 +189,20 @@ class MatchStepper:
             recorder.add_step(match, match.turn, action, **record._asdict())
         match.n_steps += 1
         self._buffer.acted.extend((match.index, action, note))
-        self._find_next_seat(match)
+        self._moved.append(match)
+
+    def look_at_states(self, group: int | None = None) -> None:
+        """Find out who is next in the matches of a group that moved or began; None: in all.
+
+        Not as each moves: of a game that is played elsewhere each look would be a round trip.
+        """
+        moved, self._moved = self._moved, []
+        for match in moved:
+            if group is not None and match.group != group:
+                self._moved.append(match)
+            elif not match.is_over:
+                self._show_call(match.index, max(match.turn, 0), GAME)
+                self._find_next_seat(match)
 
     def _find_next_seat(self, match: MatchInPlay) -> None:
         """Ask the game who is next, and end the match when nobody is."""
@@ -184,6 +212,11 @@ class MatchStepper:
             result = None if returns is None else ranks(returns, self._n_seats, self._teams)
         except InvalidReturnsError as error:
             self.end_match(match, Failure(_FAILED, Reason.INVALID, describe_error(error)))
+        except (ServerLostError, ServerFaultError) as error:
+            self.end_match(match, failure_of_server(error))
+        except IllegalActionError as error:
+            # Of a server that was given the actions of an earlier attempt with the start.
+            self.end_match(match, Failure(Ending.INTERRUPTED, Reason.UNFIT, describe_error(error)))
         except Exception as error:  # whatever a game raises is its fault
             self.end_match(match, Failure(_FAILED, Reason.ERROR, describe_error(error)))
         else:
@@ -214,6 +247,7 @@ class MatchStepper:
     ) -> None:
         match.is_over = True
         self._n_over += 1
+        _leave_server(match)
         share_ms = 1000 * (self._add_share() - match.began)
         shared = list(returns) if returns is not None else []
         ended = EndedMatch(
@@ -240,3 +274,10 @@ class MatchStepper:
         self._share_s += (now - self._shared_at) / (len(self.in_play) or 1)
         self._shared_at = now
         return self._share_s
+
+
+def _leave_server(match: MatchInPlay) -> None:
+    """Give up the episode of a match that is played elsewhere and has not ended there."""
+    # Not by its type: an emulated fault may be wrapped around it.
+    if leave := getattr(match.state, "leave", None):
+        leave()

@@ -9,7 +9,17 @@ from typing import Annotated
 
 import msgspec
 
-from arena.messages import AgentOrder, BigId, Count, Detail, Ending, FaultRates, Link, Reason
+from arena.messages import (
+    AgentOrder,
+    BigId,
+    Count,
+    Detail,
+    Ending,
+    FaultRates,
+    Link,
+    Reason,
+    ServerLink,
+)
 from arena.parameters import Value
 from workers.errors import ChannelError
 
@@ -33,10 +43,14 @@ class Prepare(msgspec.Struct, frozen=True, array_like=True, tag="prepare"):
     faults: FaultRates | None
     trajectories: Link = ""
     game_version: str = ""
+    servers: list[ServerLink] = []
 
 
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
-    """One match to play, or to go on with after `actions`; trajectories are told by `match`."""
+    """One match to play, or to go on with after `actions`; trajectories are told by `match`.
+
+    server: which of the order's game servers plays it.
+    """
 
     index: int
     attempt: int
@@ -44,6 +58,7 @@ class Assignment(msgspec.Struct, frozen=True, array_like=True):
     seats: list[int]
     actions: list[int]
     match: BigId = 0
+    server: int = 0
 
 
 class Assign(msgspec.Struct, frozen=True, array_like=True, tag="assign"):

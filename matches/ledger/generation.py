@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from arena.errors import ArenaError
 from arena.games import registry as games
+from arena.games.served import can_replay
 from arena.needs import Needs
 from arena.pairing.base import COUPLE
 from arena.trajectories import TrajectorySpec
@@ -75,7 +76,8 @@ def start_generation(generation: Generation) -> Tournament:
         raise BadInputError("game", reason)
     # Tried once here: what is refused would fail on every node.
     try:
-        game.start(0, opening_plies=board.plies)
+        if can_replay(game):
+            game.start(0, opening_plies=board.plies)
     except ArenaError as error:
         raise BadInputError("opening_plies", str(error)) from error
     return schedule_tournament(generation.plan, leaderboard=board, agents=agents)

@@ -1,0 +1,85 @@
+"""A game server at the other end of a line, over a WebSocket."""
+
+from contextlib import suppress
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI, PayloadTooBig
+from websockets.sync.client import ClientConnection, connect
+
+from arena.games.line_messages import MAX_FRAME
+from workers.lines.transport import FrameError, LineClosedError, LineSilentError
+
+DIAL_S = 5.0
+PING_S = 5.0
+_TOO_BIG = 1009
+
+
+class SocketTransport:
+    """Frames over a WebSocket: a text message, and a binary one behind it."""
+
+    def __init__(self, address: str) -> None:
+        """Dial the server. Raises LineClosedError saying why nobody answers."""
+        self._address = address.partition("?")[0]
+        try:
+            self._socket: ClientConnection = connect(
+                address,
+                open_timeout=DIAL_S,
+                close_timeout=1,
+                max_size=MAX_FRAME,
+                compression=None,
+                # Only who is silent is asked: each ping of a thousand idle lines would cost.
+                ping_interval=None,
+                proxy=None,
+            )
+        except (OSError, InvalidHandshake, InvalidURI, TimeoutError, EOFError) as error:
+            raise LineClosedError(f"{self._address} does not answer: {error}") from error
+
+    def send(self, text: bytes) -> None:
+        """Send a text message."""
+        try:
+            self._socket.send(text.decode())
+        except (ConnectionClosed, OSError) as error:
+            raise self._closed(error) from error
+
+    def receive(self, limit_s: float) -> str:
+        """Return the next text message."""
+        text = self._receive(limit_s)
+        if not isinstance(text, str):
+            raise FrameError(f"{len(text)} bytes where a text was due")
+        return text
+
+    def receive_bytes(self, n: int, limit_s: float) -> bytes:
+        """Return the binary message of n bytes that follows a text."""
+        raw = self._receive(limit_s)
+        if isinstance(raw, str) or len(raw) != n:
+            raise FrameError(f"{n} bytes were announced, {len(raw)} came")
+        return raw
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(OSError, ConnectionClosed):
+            self._socket.close()
+
+    def _receive(self, limit_s: float) -> str | bytes:
+        try:
+            return self._socket.recv(limit_s)
+        except TimeoutError:
+            raise self._tell_silent(limit_s) from None
+        except (ConnectionClosed, OSError) as error:
+            raise self._closed(error) from error
+
+    def _tell_silent(self, limit_s: float) -> Exception:
+        """Return whose fault a silence is: the server's if it is there, and answers a ping."""
+        what = f"{self._address} has said nothing for {limit_s:g} s"
+        try:
+            is_there = self._socket.ping().wait(PING_S)
+        except (ConnectionClosed, OSError):
+            is_there = False
+        return LineSilentError(what) if is_there else LineClosedError(f"{what}, nor to a ping")
+
+    def _closed(self, error: Exception) -> Exception:
+        if isinstance(error, ConnectionClosed):
+            # Ours, as we say of a message that is too large; or the server's own of us.
+            sent = error.sent
+            if isinstance(error.__cause__, PayloadTooBig) or (sent and sent.code == _TOO_BIG):
+                return FrameError(f"a message of over {MAX_FRAME} bytes")
+        return LineClosedError(f"{self._address} has closed the line: {error}")
