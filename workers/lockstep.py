@@ -89,9 +89,12 @@ class Lockstep:
                 self._decide_together(agent, block)
             else:
                 self._decider.advance_each(block, self._flush_if_due)
-        for line in self._setup.lines:
-            # While a server plays the moves of this group the other one is stepped.
-            line.flush()
+        if self._setup.lines:
+            # While the servers play the moves of this group the other one is stepped.
+            for line in self._setup.lines:
+                line.flush()
+        else:
+            self._stepper.look_at_states(group)
 
     def _group_by_agent(
         self, group: int
