@@ -1,0 +1,209 @@
+"""A line plays what its server says, and tells whose fault nonsense and silence are."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arena.errors import ArenaError, IllegalActionError, ServerFaultError, ServerLostError
+from arena.games.base import OVER, State
+from arena.games.catalog import connect_four
+from arena.games.line_messages import PlayerHello
+from workers.lines.transport import LineClosedError, Transport
+from workers.tests.served import GAME, FakeServer, Lie, open_line, with_spec
+
+
+def start(server: FakeServer, seed: int = 1, actions: tuple[int, ...] = ()) -> State:
+    return GAME.start_on(open_line(server), seed, opening_plies=4, actions=actions)
+
+
+@pytest.mark.parametrize("is_raw", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_an_episode_is_that_of_the_rules(seed: int, is_raw: bool) -> None:
+    served = start(FakeServer(connect_four.GAME, is_raw=is_raw), seed)
+    here = connect_four.GAME.start(seed, opening_plies=4)
+    rng = np.random.default_rng(seed)
+    while (seat := here.to_move()) != OVER:
+        assert served.to_move() == seat
+        assert list(served.legal_actions()) == list(here.legal_actions())
+        np.testing.assert_array_equal(served.legal_mask(), here.legal_mask())
+        np.testing.assert_array_equal(served.observation(seat), here.observation(seat))
+        assert served.observation(seat).dtype == here.observation(seat).dtype
+        action = int(rng.choice(here.legal_actions()))
+        served.apply(action)
+        here.apply(action)
+    assert served.to_move() == OVER
+    assert list(served.returns()) == list(here.returns())
+    assert list(served.actions) == list(here.actions)
+
+
+def test_many_episodes_share_a_frame() -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    states = [GAME.start_on(line, seed, opening_plies=0) for seed in range(10)]
+    for _ in range(3):
+        for state in states:
+            state.apply(state.legal_actions()[0])
+    # The hello; all starts; and all moves of a step.
+    assert [len(frame) for frame in server.frames[:4]] == [1, 10, 10, 10]
+
+
+def test_an_episode_goes_on_from_the_actions_of_an_earlier_attempt() -> None:
+    state = start(FakeServer(connect_four.GAME), actions=(3, 3, 2))
+    here = connect_four.GAME.start(1, opening_plies=4)
+    for action in (3, 3, 2):
+        here.apply(action)
+    np.testing.assert_array_equal(state.observation(state.to_move()), here.observation(1))
+    assert list(state.actions) == [3, 3, 2]
+
+
+def test_actions_that_do_not_fit_are_told_from_a_fault_of_the_server() -> None:
+    state = start(FakeServer(connect_four.GAME), actions=(3,) * 7)
+    with pytest.raises(IllegalActionError, match="sim: illegal"):
+        state.to_move()
+
+
+def test_an_illegal_action_is_refused_here_and_changes_nothing() -> None:
+    server = FakeServer(connect_four.GAME)
+    state = start(server)
+    with pytest.raises(IllegalActionError, match="77 is not in"):
+        state.apply(77)
+    state.apply(state.legal_actions()[0])
+    assert state.to_move() == 1
+
+
+def test_an_episode_that_is_given_up_ends_at_the_server() -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    left, kept = (GAME.start_on(line, seed, opening_plies=0) for seed in (1, 2))
+    left.to_move()
+    left.leave()
+    kept.apply(kept.legal_actions()[0])
+    assert kept.to_move() == 1
+    assert server.n_episodes == 1
+
+
+def say(**changed: Any) -> Lie:
+    """Return a lie about each state of the first step or later."""
+
+    def lie(message: dict[str, Any]) -> dict[str, Any]:
+        return message | changed if message["kind"] == "state" else message
+
+    return lie
+
+
+def error(reason: str) -> Lie:
+    told = {"kind": "error", "reason": reason, "detail": "why", "episode": 1}
+    return lambda message: told if message["kind"] == "state" else message
+
+
+@pytest.mark.parametrize(
+    ("lie", "says"),
+    [
+        (say(seat=2), "seat 2 is to move, the game has 2"),
+        (say(step=7), "after 7 actions, 0 were played"),
+        (say(legal=[]), "legal actions must be ascending"),
+        (say(legal=[3, 2]), "legal actions must be ascending"),
+        (say(legal=[2, 2]), "legal actions must be ascending"),
+        (say(legal=[0, 7]), "in 0..6"),
+        (say(names=["one"]), "1 names for 7 legal actions"),
+        (say(at=None, observation=[[1.0]]), "no observation of float32"),
+        (say(at=None, observation="x"), "no observation of float32"),
+        (say(at=None, observation=[float("inf")] * 126), "Infinity|finite|no frame"),
+        (say(at=1 << 20), "no observation of float32"),
+        (say(seat=-1, returns=[1.0]), "returns must be 2 finite floats"),
+        (say(seat=-1, returns=[1e999, 0.0]), "no frame|finite"),
+        (say(seat=-5), "no frame of a game server"),
+        (say(kind="shout"), "no frame of a game server"),
+        (error("illegal"), "sim: illegal: why"),
+        (error("fault"), "sim: fault: why"),
+        (error("what?"), r"sim: what\?: why"),
+        (lambda message: None if message["kind"] == "state" else message, "nothing for 1 s"),
+    ],
+)
+def test_what_is_no_state_is_the_servers_fault(lie: Lie, says: str) -> None:
+    state = start(FakeServer(connect_four.GAME, lie=lie))
+    with pytest.raises(ServerFaultError, match=says):
+        state.to_move()
+
+
+@pytest.mark.parametrize("reason", ["full", "stopping", "refused"])
+def test_a_server_that_takes_no_more_is_lost_and_not_at_fault(reason: str) -> None:
+    with pytest.raises(ServerLostError, match=f"sim: {reason}: why"):
+        start(FakeServer(connect_four.GAME, lie=error(reason))).to_move()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"rules_version": 9}, "rules_version is 1, the catalog says 9"),
+        ({"n_actions": 9}, "n_actions is 7, the catalog says 9"),
+        ({"observation_dtype": "int8"}, "observation_dtype is 'float32', the catalog says 'int8'"),
+    ],
+)
+def test_another_spec_is_refused_with_both_values(changed: dict[str, Any], says: str) -> None:
+    game = with_spec(GAME, **changed)
+    line = open_line(FakeServer(connect_four.GAME), game)
+    with pytest.raises(ServerFaultError, match=says):
+        game.start_on(line, 1, opening_plies=0).to_move()
+
+
+def test_a_server_that_does_not_greet_is_at_fault() -> None:
+    greeting = {"kind": "state", "episode": 1, "step": 0, "seat": 0}
+    server = FakeServer(connect_four.GAME, lie=lambda _: greeting)
+    with pytest.raises(ServerFaultError, match="its first message is no hello"):
+        start(server).to_move()
+
+
+def test_a_line_that_broke_ends_every_episode_and_none_waits_again() -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    states = [GAME.start_on(line, seed, opening_plies=0) for seed in range(3)]
+    states[0].to_move()
+    server.answers.clear()
+
+    def gone(limit_s: float) -> bytes:
+        raise LineClosedError("gone")
+
+    server.receive = gone  # type: ignore[method-assign]
+    states[0].apply(3)
+    for state in (states[0], states[0]):
+        with pytest.raises(ServerLostError, match="sim: gone"):
+            state.to_move()
+    assert states[1].to_move() == 0  # its answer had come
+    later = GAME.start_on(line, 9, opening_plies=0)
+    with pytest.raises(ServerLostError, match="sim: gone"):
+        later.to_move()
+    assert server.is_closed
+    later.leave()
+
+
+def test_a_server_that_cannot_be_dialled_is_lost() -> None:
+    line = open_line(FakeServer(connect_four.GAME))
+
+    def refuse() -> Transport:
+        raise LineClosedError("ws://x does not answer")
+
+    line._dial = refuse
+    with pytest.raises(ArenaError, match="sim: ws://x does not answer"):
+        GAME.start_on(line, 1, opening_plies=0).to_move()
+    assert isinstance(line.error, ServerLostError)
+
+
+def test_an_answer_to_an_episode_that_was_given_up_is_dropped() -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    left, kept = (GAME.start_on(line, seed, opening_plies=0) for seed in (1, 2))
+    assert kept.to_move() == 0
+    left.leave()
+    kept.apply(3)
+    assert kept.to_move() == 1
+    assert line._answers == {}
+
+
+def test_the_pass_goes_with_the_hello() -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    line._token = "sim.99.ab"
+    GAME.start_on(line, 1, opening_plies=0).to_move()
+    assert server.frames[0] == [PlayerHello(1, "served_four", "sim.99.ab")]
