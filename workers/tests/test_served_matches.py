@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from arena.games.catalog import connect_four
@@ -138,9 +139,7 @@ def test_an_order_without_servers_is_refused() -> None:
 
 def test_a_match_of_a_server_that_the_order_does_not_have_fails(stage: Stage) -> None:
     (assignment,) = assign(1)
-    named = Assignment(
-        *(getattr(assignment, name) for name in assignment.__struct_fields__[:-1]), 7
-    )
+    named = msgspec.structs.replace(assignment, server=7)
     told = stage.play(GAME, [named])
     assert told.ended[0].ending is Ending.FAILED
 
