@@ -1,0 +1,73 @@
+"""`eval_head --port 8080`: run the head until it is told to stop."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import uvicorn
+
+from arena.games.line_messages import MAX_FRAME
+from arena.parameters import parse_number
+from gameservers.errors import GameServerError
+from gameservers.head.app import Head
+from gameservers.head.servers import FoundServer
+from gameservers.head.settings import read_settings
+
+BAD_INPUT = 2
+HIGHEST_PORT = 65_535
+# Lines of players that are open when it stops: they break, and their matches are played again.
+STOP_S = 3
+
+
+def read_port(text: str) -> int:
+    """Return a port. Raises ArgumentTypeError."""
+    if (port := parse_number(text, lowest=1, highest=HIGHEST_PORT)) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to {HIGHEST_PORT}")
+    return port
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="eval_head", description="Know the game servers, and answer for agents."
+    )
+    flag = parser.add_argument
+    flag("--host", default="127.0.0.1", help="where it listens (127.0.0.1: this machine only)")
+    flag("--port", type=read_port, default=8080, help="8080")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the head; return the exit status."""
+    options = build_parser().parse_args(arguments)
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    try:
+        own = read_settings(os.environ, host=options.host, port=options.port)
+    except GameServerError as error:
+        sys.stderr.write(f"eval_head: {error}\n")
+        return BAD_INPUT
+    app = Head(own, find_nothing).make_app()
+    uvicorn.run(app, host=own.host, port=own.port, **uvicorn_options())
+    return 0
+
+
+def uvicorn_options() -> dict[str, Any]:
+    """Return how the head is served."""
+    return {
+        "log_level": "warning",
+        "access_log": False,
+        "ws_max_size": MAX_FRAME,
+        # Observations hardly shrink, and it would be done again at each end.
+        "ws_per_message_deflate": False,
+        # Whoever asks is told by its socket: a header can say anything.
+        "proxy_headers": False,
+        "timeout_graceful_shutdown": STOP_S,
+    }
+
+
+async def find_nothing() -> Sequence[FoundServer]:
+    """Return no server: only those that dial in are known."""
+    return []

@@ -1,0 +1,165 @@
+"""The game servers that the head knows: found, healthy, unreachable, leaving or gone, and why."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from arena.credentials import NAME_RULE, is_node_name
+from arena.games.line_messages import PROTOCOL, ServerHello
+
+# What is gone is shown for so long.
+SHOWN_S = 3_600.0
+MAX_SERVERS = 1_000
+DIALLED_IN = "dialled in"
+
+
+def dialled_key(name: str) -> str:
+    """Return the key of a server that dialled in."""
+    return f"play:{name}"
+
+
+class State(StrEnum):
+    """What is known of a server."""
+
+    FOUND = "found"
+    HEALTHY = "healthy"
+    UNREACHABLE = "unreachable"
+    LEAVING = "leaving"
+    GONE = "gone"
+
+
+class FoundServer(NamedTuple):
+    """An address where a source of discovery says that a game server listens."""
+
+    name: str
+    address: str
+    source: str
+
+
+@dataclass
+class KnownServer:
+    """One server; `key` is its address, or of one that dialled in its name behind `play:`."""
+
+    key: str
+    name: str
+    address: str
+    source: str
+    since: float
+    state: State = State.FOUND
+    reason: str = ""
+    hello: ServerHello | None = None
+    seen_at: float = 0.0
+    latency_ms: float | None = None
+    incarnation: str = field(default_factory=lambda: uuid4().hex)
+
+    def become(self, state: State, reason: str, *, now: float) -> None:
+        """Take another state, or another reason for it."""
+        if state != self.state:
+            self.since = now
+            if state == State.HEALTHY:
+                self.incarnation = uuid4().hex
+        self.state, self.reason = state, reason
+
+    def as_row(self, *, now: float) -> dict[str, Any]:
+        """Return what pages and programs are told of it."""
+        hello = self.hello
+        load = hello.load if hello else {}
+        return {
+            "name": self.name,
+            "address": self.address,
+            "source": self.source,
+            "state": self.state.value,
+            "reason": self.reason,
+            "since_s": round(max(0.0, now - self.since), 1),
+            "seen_s": round(max(0.0, now - self.seen_at), 1) if self.seen_at else None,
+            "game": hello.game if hello else "",
+            "slots": hello.slots if hello else None,
+            "cpu": load.get("cpu"),
+            "memory": load.get("memory"),
+            "playing": load.get("playing"),
+            "episodes": load.get("episodes"),
+            "latency_ms": None if self.latency_ms is None else round(self.latency_ms, 2),
+        }
+
+
+class ServerBoard:
+    """All servers by their keys; told by discovery, by looks and by those that dial in."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, KnownServer] = {}
+
+    def note_found(self, found: Iterable[FoundServer], *, now: float) -> None:
+        """Take what discovery found; what it finds no more is gone."""
+        addresses = set()
+        for one in found:
+            addresses.add(one.address)
+            known = self._servers.get(one.address)
+            if known is None and len(self._servers) < MAX_SERVERS:
+                self._servers[one.address] = KnownServer(one.address, *one, since=now)
+            elif known is not None and known.state == State.GONE:
+                known.become(State.FOUND, "", now=now)
+        for known in self.list_all():
+            is_listed = known.source == DIALLED_IN or known.key in addresses
+            if not is_listed and known.state != State.GONE:
+                known.become(State.GONE, f"{known.source} names it no more", now=now)
+            if known.state == State.GONE and now - known.since > SHOWN_S:
+                del self._servers[known.key]
+
+    def note_dialled_in(self, hello: ServerHello, address: str, *, now: float) -> KnownServer:
+        """Take a server that has opened a line to us; one that is not healthy then is refused."""
+        key = dialled_key(hello.name)
+        known = self._servers.get(key)
+        if known is None:
+            known = KnownServer(key, hello.name, address, DIALLED_IN, since=now)
+        self.note_hello(known, hello, now=now)
+        if key not in self._servers and len(self._servers) >= MAX_SERVERS:
+            known.become(
+                State.UNREACHABLE, f"the head knows {MAX_SERVERS} servers, no more", now=now
+            )
+        elif known.state == State.HEALTHY:
+            self._servers[key] = known
+        return known
+
+    def note_hello(
+        self, known: KnownServer, hello: ServerHello, *, now: float, latency_ms: float | None = None
+    ) -> None:
+        """Take what a server said of itself just now."""
+        known.seen_at, known.latency_ms = now, latency_ms
+        if refusal := self._refuse_hello(known, hello):
+            known.become(State.UNREACHABLE, refusal, now=now)
+            return
+        known.hello, known.name = hello, hello.name
+        known.become(State.HEALTHY, "", now=now)
+
+    def find(self, key: str) -> KnownServer | None:
+        """Return a server by its key, None where there is none."""
+        return self._servers.get(key)
+
+    def list_all(self) -> list[KnownServer]:
+        """Return all of them by name."""
+        return sorted(self._servers.values(), key=lambda known: (known.name, known.key))
+
+    def list_healthy(self) -> list[KnownServer]:
+        """Return those that matches may be sent to."""
+        return [known for known in self.list_all() if known.state == State.HEALTHY]
+
+    def list_listening(self) -> list[KnownServer]:
+        """Return those that are looked at: they have an address of their own."""
+        return [
+            known
+            for known in self.list_all()
+            if known.source != DIALLED_IN and known.state != State.GONE
+        ]
+
+    def _refuse_hello(self, known: KnownServer, hello: ServerHello) -> str:
+        if not is_node_name(hello.name):
+            return f"its name is {hello.name!r:.100}: must be {NAME_RULE}"
+        if hello.protocol != PROTOCOL:
+            return f"it speaks version {hello.protocol} of the protocol, the head {PROTOCOL}"
+        for other in self.list_healthy():
+            # Results and quarantine go by the name.
+            if other.name == hello.name and other.key != known.key:
+                return f"the server at {other.address} has the name {hello.name}, too: rename one"
+        return ""
