@@ -96,6 +96,11 @@ _PAGES = Rights(
 )
 _WEB = Rights(commands=f"{_PIPELINE} info", grants=(*_WAKES_CONTROL, _SEES_LENGTHS))
 
+# Of the evaluation head: the points of its plots, which survive its restart.
+HEAD_HISTORY = "head:history"
+# Its answers come there, as those of players do to their nodes.
+HEAD_NODE = "head"
+
 ROLES: Mapping[str, Role] = {
     "web": Role("pages and API; wakes control, pops nothing", broker=_WEB, fast=_PAGES),
     "commands": Role("a second terminal: `./run manage ...`", broker=_WEB, fast=_PAGES),
@@ -162,6 +167,21 @@ ROLES: Mapping[str, Role] = {
                     "pexpire expire zadd zrem zrange zcount zcard zremrangebyscore",
                     "inf:*",
                 ),
+            ),
+        ),
+    ),
+    "head": Role(
+        "reports game servers, asks networks for its callers",
+        broker=Rights(
+            commands=_PIPELINE, grants=(Grant("lpush llen", f"{REPORTS_QUEUE} {_GPU_QUEUES}"),)
+        ),
+        fast=Rights(
+            commands=f"{_PIPELINE} time",
+            grants=(
+                Grant("rpush", "inf:{*}:queue", "%W"),
+                Grant("llen mget zcount", "inf:{*}:*", "%R"),
+                Grant("blmpop lmpop", f"{reply_key(HEAD_NODE)}:*"),
+                Grant("rpush ltrim lrange", HEAD_HISTORY),
             ),
         ),
     ),
