@@ -15,10 +15,13 @@ from launcher.errors import SetupError
 WEB_PORT = 8000
 BROKER_PORT = 7379
 FAST_PORT = 7380
+HEAD_PORT = 8080
 HIGHEST_PORT = 65535
 # Below those that Linux and macOS give to outgoing connections, above the well-known ones.
 SERVED_PORTS = (10_000, 32_000)
 LOOPBACK = "127.0.0.1"
+# What others may reach: it listens where EVALSITE_HOST says.
+SHOWN = ("web", "head")
 
 
 def redis_url(port: int) -> str:
@@ -48,6 +51,7 @@ class Ports:
     flower: int = 5555
     broker: int = BROKER_PORT
     fast: int = FAST_PORT
+    head: int = HEAD_PORT
 
     @staticmethod
     def variable(name: str) -> str:
@@ -84,7 +88,7 @@ class Ports:
         problems = []
         for name in names:
             port = getattr(self, name)
-            reason = _why_unusable(host if name == "web" else LOOPBACK, port)
+            reason = _why_unusable(host if name in SHOWN else LOOPBACK, port)
             if reason:
                 problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
         if problems:

@@ -82,6 +82,12 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="C,...",
         help="what the play nodes have, as games name it: cpu,torch,mujoco (what is installed)",
     )
+    up.add_argument(
+        "--head",
+        action="store_true",
+        default=os.environ.get("EVALSITE_HEAD") == "1",
+        help="the evaluation head, for game servers: docs/gameservers.md",
+    )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
     up.set_defaults(run=start_here)
@@ -146,6 +152,7 @@ def start_here(options: argparse.Namespace) -> int:
         slots=options.concurrency,
         gpus=options.gpus,
         recorders=options.recorders,
+        head=options.head,
         settings={**own_settings(os.environ), **own},
     )
     return foreground.run_stack(plan, example=not options.no_example, detach=options.detach)
@@ -182,7 +189,8 @@ def _show_running(var: Path) -> None:
     """Print the addresses of the stack that runs in this folder."""
     shared = read_variables(var / "stack.env")
     ports = Ports.from_environment(shared)
-    show_addresses(Plan(var=var, ports=ports, host=shared.get("EVALSITE_HOST", "127.0.0.1")))
+    host, has_head = shared.get("EVALSITE_HOST", "127.0.0.1"), shared.get("EVALSITE_HEAD") == "1"
+    show_addresses(Plan(var=var, ports=ports, host=host, head=has_head))
 
 
 def write_compose(options: argparse.Namespace) -> int:

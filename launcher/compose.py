@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 from arena.acl import ADMIN, ROLES, SERVERS
-from arena.credentials import gpu_key, node_secret
+from arena.credentials import gpu_key, head_key, node_secret, pass_key
 from launcher.addresses import Ports
 from launcher.brokers import user_lines
 from launcher.folders import SECRETS, read_variables, write_private, write_variables
@@ -53,11 +53,13 @@ def derived_variables(plan: Plan, made: dict[str, str]) -> dict[str, str]:
             if role == ADMIN or ROLES[role].rights_at(server) is not None:
                 name = f"{server.upper()}_URL_{role.upper()}"
                 variables[name] = plan.role_url(server, role, made)
-    variables["GPU_KEY"] = gpu_key(made["EVALSITE_SECRET_KEY"])
+    secret_key = made["EVALSITE_SECRET_KEY"]
+    variables["GPU_KEY"] = gpu_key(secret_key)
+    variables |= {"HEAD_KEY": head_key(secret_key), "PASS_KEY": pass_key(secret_key)}
     for name in plan.node_names:
         prefix = name.upper().replace("-", "_")
         for server in SERVERS:
             url = plan.node_url(server, name, made, generation=1)
             variables[f"{prefix}_{server.upper()}_URL"] = url
-        variables[f"{prefix}_KEY"] = node_secret(made["EVALSITE_SECRET_KEY"], "reports", name, 1)
+        variables[f"{prefix}_KEY"] = node_secret(secret_key, "reports", name, 1)
     return variables

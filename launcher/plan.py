@@ -14,7 +14,15 @@ from arena.acl import (
     role_rules,
     role_user,
 )
-from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
+from arena.credentials import (
+    gpu_key,
+    head_key,
+    node_secret,
+    node_user,
+    pass_key,
+    with_login,
+    without_login,
+)
 from arena.parameters import parse_number
 from launcher import programs
 from launcher.addresses import Ports, redis_url, site_address
@@ -22,6 +30,7 @@ from launcher.brokers import server_command
 from launcher.errors import SetupError
 from launcher.programs import (
     GPU_VARIABLES,
+    HEAD_VARIABLES,
     INFERENCE_VARIABLES,
     NODE_VARIABLES,
     ONE_THREAD,
@@ -50,6 +59,7 @@ class Plan:
     recorders: int = 1
     web: bool = True
     flower: bool = True
+    head: bool = False
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
     settings: Mapping[str, str] = field(default_factory=dict)
     # Servers that are given and let us make our users.
@@ -68,8 +78,8 @@ class Plan:
     @property
     def listening(self) -> list[str]:
         """Return the names of the ports that this stack opens."""
-        extras = [name for name, wanted in (("web", self.web), ("flower", self.flower)) if wanted]
-        return [*self.own_servers, *extras]
+        wanted = {"web": self.web, "flower": self.flower, "head": self.head}
+        return [*self.own_servers, *(name for name, is_wanted in wanted.items() if is_wanted)]
 
     def has_users(self, server: Server) -> bool:
         """Return whether each program and node logs in to this server as a user of its own."""
@@ -131,7 +141,12 @@ class Plan:
         site = self._site
         pages = {"Board": f"{site}/", "Admin": f"{site}/admin/", "API": f"{site}/api/docs/"}
         monitor = {"Flower": f"http://127.0.0.1:{self.ports.flower}/"}
-        return (pages if self.web else {}) | (monitor if self.flower else {})
+        dashboard = {"Head": f"{site_address(self.host, self.ports.head)}/dashboard"}
+        return {
+            **(pages if self.web else {}),
+            **(monitor if self.flower else {}),
+            **(dashboard if self.head else {}),
+        }
 
     def shared_variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """Return what settings.py and a second terminal must know of this stack."""
@@ -144,6 +159,7 @@ class Plan:
             "EVALSITE_SLOTS": str(self.slots),
             "EVALSITE_GPUS": str(self.gpus),
             "EVALSITE_RECORDERS": str(self.recorders),
+            "EVALSITE_HEAD": str(int(self.head)),
         }
         return {**self.settings, **self.ports.environment(), **urls, **shape}
 
@@ -195,6 +211,8 @@ class Plan:
             self._make_node(number, name, secrets, generations.get(name, 1))
             for number, name in enumerate(self.node_names, 1)
         ]
+        if self.head:
+            chosen.append(self._make_head(secrets))
         if self.flower:
             login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
             own = {**server, **self._role_urls("flower", secrets), "FLOWER_BASIC_AUTH": login}
@@ -228,6 +246,14 @@ class Plan:
         own |= self._role_urls("gpu", secrets)
         own["EVALSITE_NODE_KEY"] = gpu_key(self._key(secrets))
         return programs.gpu_worker(number, shards=self._shards, environment=own)
+
+    def _make_head(self, secrets: Mapping[str, str]) -> Program:
+        own = self._pick_settings(*HEAD_VARIABLES) | self._files | ONE_THREAD
+        own |= self._role_urls("head", secrets)
+        own["EVALSITE_NODE_KEY"] = head_key(self._key(secrets))
+        # Never the secret key itself: the head checks passes and can make nothing else.
+        own["EVALSITE_PASS_KEY"] = pass_key(self._key(secrets))
+        return programs.head(self.host, self.ports.head, environment=own)
 
     @property
     def _shards(self) -> int:

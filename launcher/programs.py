@@ -57,6 +57,16 @@ GPU_VARIABLES = (
     "EVALSITE_SLICE_MS",
     "EVALSITE_THREADS",
 )
+# Those of discovery have the names that users of SkyPilot know.
+HEAD_VARIABLES = (
+    *INFERENCE_VARIABLES,
+    "CHECKPOINT_BUCKET",
+    "EVALSITE_HEAD_ADDRESS",
+    "EVALSITE_PLUGINS",
+    "GAME_SERVER_PREFIX",
+    "SKYPILOT_API_SERVER_ENDPOINT",
+    "SKYPILOT_API_SERVER_SERVICE_ACCOUNT_TOKEN",
+)
 # What a task is about and what came of it; tokens are in neither (arena.messages.described).
 FLOWER_COLUMNS = "name,args,result,state,received,runtime,worker"
 QUIET_CELERY = ("--without-gossip", "--without-mingle")
@@ -140,6 +150,12 @@ def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> P
     if port.isdecimal() and int(port):
         own["EVALSITE_METRICS_PORT"] = str(int(port) + number - 1)  # each opens one of its own
     return Program(name, command, {**environment, **own}, stop_wait_s=10)
+
+
+def head(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
+    """Return the evaluation head: it knows the game servers and answers for agents."""
+    command = (PYTHON, "-m", "gameservers", "eval_head", "--host", host, "--port", str(port))
+    return Program("head", command, environment)
 
 
 def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:

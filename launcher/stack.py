@@ -32,7 +32,7 @@ from launcher.folders import (
     write_variables,
 )
 from launcher.plan import URL_VARIABLES, Plan
-from launcher.programs import PYTHON
+from launcher.programs import HEAD_VARIABLES, PYTHON
 from launcher.salvage import describe_set_aside
 from launcher.supervision import (
     UP_STATES,
@@ -44,7 +44,12 @@ from launcher.supervision import (
 
 PROGRAMS_LIMIT_S = 11.0
 UNENFORCED = "rights are not enforced, every node may do everything there"
-OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
+OWN_VARIABLES = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "FAST_REDIS_URL",
+    *(name for name in HEAD_VARIABLES if not name.startswith("EVALSITE_")),
+)
 # Said anew for each stack, and what the client of another server goes by.
 NOT_OURS = ("EVALSITE_VAR", "EVALSITE_URL", "EVALSITE_TOKEN", "EVALSITE_PASSWORD")
 
@@ -99,6 +104,7 @@ class Shape(TypedDict, total=False):
     recorders: int
     web: bool
     flower: bool
+    head: bool
     settings: Mapping[str, str]
 
 

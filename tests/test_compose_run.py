@@ -29,7 +29,7 @@ PROJECT = "evalsite-test"
 # podman-compose waits for a `prepare` that has ended with podman's own rules, which know only
 # containers that run: each step is started by its name.
 SERVERS = ("broker", "fast", "postgres")
-REST = ("recorder", "control", "beat", "web", "node-1", "node-2", "gpu", "flower")
+REST = ("recorder", "control", "beat", "web", "node-1", "node-2", "gpu", "head", "flower")
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "var", "node_modules", "__pycache__", ".*_cache", "test-artifacts"
 )
@@ -108,6 +108,7 @@ def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compose
         ("CONTAINERS_CONF", str(tmp_path / "containers.conf")),
         ("EVALSITE_PORT", str(ports.web)),
         ("EVALSITE_FLOWER_PORT", str(ports.flower)),
+        ("EVALSITE_HEAD_PORT", str(ports.head)),
         ("TORCH_INDEX", os.environ.get("TORCH_INDEX", index)),
     ):
         monkeypatch.setenv(name, value)

@@ -27,6 +27,7 @@ PLAN = Plan(
     nodes=2,
     slots=1,
     gpus=1,
+    head=True,
     settings={"EVALSITE_CAPABILITIES": "cpu,torch"},
 )
 
@@ -37,7 +38,7 @@ def words_of(service: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("service", "program"),
-    [(name, name) for name in ("recorder", "control", "beat", "web", "flower")]
+    [(name, name) for name in ("recorder", "control", "beat", "web", "flower", "head")]
     + [("node-1", "node-1"), ("node-2", "node-2"), ("gpu", "gpu-1")],
 )
 def test_a_container_runs_the_command_of_the_supervisor(service: str, program: str) -> None:
