@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-COMMANDS = {"eval_head": "gameservers.head.command"}
+COMMANDS = {"eval_head": "gameservers.head.command", "game_server": "gameservers.reference"}
 
 
 def main() -> int:

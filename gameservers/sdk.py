@@ -496,10 +496,10 @@ async def run(
     notice_s: float = NOTICE_S,
 ) -> None:
     """Serve until `stop`, then stop in good order. Raises ServerError."""
-    sockets, listener = Sockets(server), None
+    sockets, listener, head = Sockets(server), None, read_head(dial) if dial else ""
     if listen:
         listener = await start_listener(sockets, listen)
-    calling = asyncio.create_task(sockets.dial(read_head(dial), token)) if dial else None
+    calling = asyncio.create_task(sockets.dial(head, token)) if head else None
     await stop.wait()
     if listener:
         listener.close(close_connections=False)
@@ -530,7 +530,9 @@ async def start_listener(sockets: Sockets, listen: str) -> Listener:
             origins=[None], process_request=answer_health,
         )  # fmt: skip
     except OSError as error:
-        raise ServerError(f"cannot listen at {listen}: {error.strerror or error}") from error
+        # The text of asyncio repeats the address.
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise ServerError(f"cannot listen at {listen}: {why}") from error
     port = listener.sockets[0].getsockname()[1]
     say(f"{server.name} serves {server.game} at ws://{host}:{port} with {server.slots} slots")
     return listener
