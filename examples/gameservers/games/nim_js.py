@@ -3,9 +3,8 @@
 For game servers that run by themselves instead: served=SERVER and no command.
 """
 
-from arena.games.served import ServedGame
-
 from arena.games.base import CHILD, GameSpec
+from arena.games.served import ServedGame
 
 GAME = ServedGame(
     GameSpec(
