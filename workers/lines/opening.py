@@ -51,7 +51,7 @@ class Lines:
 
     def _open_server(self, game: ServedGame, server: ServerLink) -> GameLine:
         def dial() -> Transport:
-            return SocketTransport(server.address)
+            return SocketTransport(server.address, server.token)
 
         key = ("server", game.spec.id, server.name, server.address)
         return self._find(key, game, dial, server=server.name, token=server.token)

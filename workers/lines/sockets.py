@@ -16,12 +16,17 @@ _TOO_BIG = 1009
 class SocketTransport:
     """Frames over a WebSocket: a text message, and a binary one behind it."""
 
-    def __init__(self, address: str) -> None:
-        """Dial the server. Raises LineClosedError saying why nobody answers."""
+    def __init__(self, address: str, token: str = "") -> None:
+        """Dial the server. Raises LineClosedError saying why nobody answers.
+
+        token: its pass, for the head where that stands between.
+        """
         self._address = address.partition("?")[0]
         try:
             self._socket: ClientConnection = connect(
                 address,
+                # Not in the address, which logs and errors show.
+                additional_headers={"Authorization": f"Bearer {token}"} if token else None,
                 open_timeout=DIAL_S,
                 close_timeout=1,
                 max_size=MAX_FRAME,
