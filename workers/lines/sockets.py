@@ -1,6 +1,6 @@
 """A game server at the other end of a line, over a WebSocket."""
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI, PayloadTooBig
 from websockets.sync.client import ClientConnection, connect
@@ -22,18 +22,21 @@ class SocketTransport:
         token: its pass, for the head where that stands between.
         """
         self._address = address.partition("?")[0]
+        self._closing = ExitStack()
         try:
-            self._socket: ClientConnection = connect(
-                address,
-                # Not in the address, which logs and errors show.
-                additional_headers={"Authorization": f"Bearer {token}"} if token else None,
-                open_timeout=DIAL_S,
-                close_timeout=1,
-                max_size=MAX_FRAME,
-                compression=None,
-                # Only who is silent is asked: each ping of a thousand idle lines would cost.
-                ping_interval=None,
-                proxy=None,
+            self._socket: ClientConnection = self._closing.enter_context(
+                connect(
+                    address,
+                    # Not in the address, which logs and errors show.
+                    additional_headers={"Authorization": f"Bearer {token}"} if token else None,
+                    open_timeout=DIAL_S,
+                    close_timeout=1,
+                    max_size=MAX_FRAME,
+                    compression=None,
+                    # Only who is silent is asked: each ping of a thousand idle lines would cost.
+                    ping_interval=None,
+                    proxy=None,
+                )
             )
         except (OSError, InvalidHandshake, InvalidURI, TimeoutError, EOFError) as error:
             raise LineClosedError(f"{self._address} does not answer: {error}") from error
@@ -62,7 +65,7 @@ class SocketTransport:
     def close(self) -> None:
         """Close the connection."""
         with suppress(OSError, ConnectionClosed):
-            self._socket.close()
+            self._closing.close()
 
     def _receive(self, limit_s: float) -> str | bytes:
         try:

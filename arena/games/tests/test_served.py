@@ -1,0 +1,219 @@
+"""A game that is played elsewhere declares who plays it, and shows what its server says."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.errors import (
+    IllegalActionError,
+    MessageError,
+    ParameterError,
+    ServerFaultError,
+    UnsupportedGameError,
+)
+from arena.games.base import CHILD, OVER, SERVER, Game
+from arena.games.catalog import connect_four, dice_walk
+from arena.games.line_messages import Act, PlayerHello, StateMessage, encode_frame, read_frame
+from arena.games.served import (
+    Position,
+    ServedGame,
+    can_replay,
+    read_position,
+    serve_rules,
+)
+from arena.parameters import Value
+
+SPEC = replace(connect_four.GAME.spec, id="far_four", served=SERVER, engine="")
+SEEN = np.zeros(SPEC.observation_shape, np.float32)
+FIRST = Position(0, [0, 3], SEEN, ())
+END = Position(OVER, [], None, [1.0, -1.0])
+
+
+class Script:
+    """A line that says the positions of a script, one after the other."""
+
+    def __init__(self, *positions: Position) -> None:
+        self.positions = list(positions)
+        self.said: list[object] = []
+
+    def start(
+        self,
+        game_seed: int,
+        *,
+        opening_plies: int,
+        parameters: Mapping[str, Value],
+        actions: Sequence[int],
+    ) -> int:
+        self.said.append(("start", game_seed, opening_plies, dict(parameters), list(actions)))
+        return 7
+
+    def act(self, episode: int, step: int, action: int) -> None:
+        self.said.append(("act", episode, step, action))
+
+    def wait(self, episode: int, step: int) -> Position:
+        self.said.append(("wait", episode, step))
+        return self.positions.pop(0)
+
+    def end(self, episode: int) -> None:
+        self.said.append(("end", episode))
+
+    def flush(self) -> None:
+        self.said.append("flush")
+
+
+def test_an_action_is_sent_without_waiting_and_the_next_look_waits_once() -> None:
+    line = Script(FIRST, END)
+    state = ServedGame(SPEC).start_on(line, 5, opening_plies=4)
+    assert state.to_move() == 0
+    assert list(state.legal_actions()) == [0, 3]
+    assert np.flatnonzero(state.legal_mask()).tolist() == [0, 3]
+    assert list(state.returns()) == [0.0, 0.0]
+    state.apply(3)
+    assert line.said == [("start", 5, 4, {}, []), ("wait", 7, 0), ("act", 7, 0, 3)]
+    assert state.to_move() == OVER
+    assert list(state.returns()) == [1.0, -1.0]
+    assert line.said[3:] == [("wait", 7, 1)]
+    state.leave()
+    assert line.said[4:] == []
+
+
+def test_an_illegal_action_is_refused_and_changes_nothing() -> None:
+    line = Script(FIRST)
+    state = ServedGame(SPEC).start_on(line, 5, opening_plies=4)
+    for action in (1, True, "3"):
+        with pytest.raises(IllegalActionError, match=r"is not in \[0, 3\]"):
+            state.apply(action)  # type: ignore[arg-type]
+    assert state.actions == []
+    state.leave()
+    assert line.said[-1] == ("end", 7)
+
+
+def test_an_observation_is_new_each_time_and_of_the_seat_to_move_alone() -> None:
+    state = ServedGame(SPEC).start_on(Script(FIRST), 5, opening_plies=4)
+    state.observation(0).fill(9)
+    assert not state.observation(0).any()
+    with pytest.raises(UnsupportedGameError, match="not seat 1"):
+        state.observation(1)
+
+
+def test_it_is_told_in_the_words_of_its_server_where_it_has_some() -> None:
+    plain, told = FIRST, FIRST._replace(text="Nobody has moved.", names=["left", "middle"])
+    states = [ServedGame(SPEC).start_on(Script(p), 5, opening_plies=4) for p in (plain, told)]
+    assert [state.describe() for state in states] == [
+        "Connect Four after 0 moves.",
+        "Nobody has moved.",
+    ]
+    assert [state.action_name(3) for state in states] == ["action 3", "middle"]
+    assert states[1].action_name(1) == "action 1"
+
+
+@pytest.mark.parametrize(
+    ("served", "command"), [("", ()), ("cloud", ()), (SERVER, ("x",)), (CHILD, ())]
+)
+def test_who_plays_it_must_be_said(served: str, command: tuple[str, ...]) -> None:
+    with pytest.raises(UnsupportedGameError, match="far_four: served must be"):
+        ServedGame(replace(SPEC, served=served), command=command)
+
+
+def test_a_game_without_rules_here_starts_only_at_its_server() -> None:
+    game = ServedGame(SPEC)
+    assert not can_replay(game)
+    with pytest.raises(UnsupportedGameError, match="far_four is played elsewhere"):
+        game.start(1, opening_plies=4)
+
+
+def test_rules_that_are_here_show_what_was_played() -> None:
+    game = serve_rules(connect_four.GAME, id="far_four", title="Far", capability="cpu")
+    assert can_replay(game)
+    assert game.spec.served == SERVER
+    assert game.picture == connect_four.GAME.picture
+    ours, theirs = (g.start(3, opening_plies=4) for g in (game, connect_four.GAME))
+    assert list(ours.opening) == list(theirs.opening)
+
+
+def test_parameters_go_to_the_server_and_to_the_rules() -> None:
+    game: Game = serve_rules(dice_walk.GAME, id="far_walk", title="Far")
+    name = dice_walk.GAME.spec.parameters[0].name
+    lower = type(dice_walk.GAME.spec.parameters[0].default)(dice_walk.GAME.parameters[name])
+    other = game.configured({name: lower})
+    assert other.parameters == game.parameters
+    line = Script(FIRST)
+    assert isinstance(other, ServedGame)
+    other.start_on(line, 5, opening_plies=0)
+    assert line.said == [("start", 5, 0, dict(game.parameters), [])]
+    with pytest.raises(ParameterError):
+        game.configured({"nonsense": 1})
+    with pytest.raises(ParameterError):
+        ServedGame(SPEC).configured({"nonsense": 1})
+    assert ServedGame(SPEC).configured({}).rules is None
+
+
+def message(**changed: Any) -> StateMessage:
+    plain = {"episode": 1, "step": 0, "seat": 0, "legal": [0], "observation": SEEN.tolist()}
+    return StateMessage(**(plain | changed))
+
+
+def test_observations_come_as_lists_or_as_raw_bytes() -> None:
+    seen = np.arange(SEEN.size, dtype=np.float32).reshape(SEEN.shape)
+    listed = read_position(message(observation=seen.tolist()), b"", SPEC, step=0)
+    flat = read_position(message(observation=seen.ravel().tolist()), b"", SPEC, step=0)
+    raw = b"\0\0\0\0" + seen.astype("<f4").tobytes()
+    packed = read_position(message(observation=None, at=4), raw, SPEC, step=0)
+    for position in (listed, flat, packed):
+        assert position.observation is not None
+        np.testing.assert_array_equal(position.observation, seen)
+        assert position.observation.dtype == np.float32
+
+
+def test_an_end_has_its_returns() -> None:
+    end = read_position(message(seat=OVER, returns=[1.0, -1.0], text="won"), b"", SPEC, step=0)
+    assert end == END._replace(legal=(), text="won")
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"step": 3}, "after 3 actions, 0 were played"),
+        ({"seat": 2}, "seat 2 is to move"),
+        ({"legal": []}, "legal actions must be"),
+        ({"legal": [7]}, "in 0..6"),
+        ({"legal": [1, 0]}, "ascending"),
+        ({"names": ["a", "b"]}, "2 names for 1 legal"),
+        ({"observation": [1.0]}, "no observation"),
+        ({"observation": {}}, "no observation"),
+        ({"observation": [float("nan")] * SEEN.size}, "finite"),
+        ({"at": 1}, "no observation"),
+        ({"seat": OVER}, "returns must be 2"),
+        ({"seat": OVER, "returns": [float("nan"), 0.0]}, "returns must be 2"),
+    ],
+)
+def test_what_is_no_state_of_the_game_is_named(changed: dict[str, Any], says: str) -> None:
+    with pytest.raises(ServerFaultError, match=says):
+        read_position(message(**changed), b"", SPEC, step=0)
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_bytes_of_any_kind_are_a_frame_or_refused(text: bytes | str) -> None:
+    with suppress(MessageError):
+        assert isinstance(read_frame(text), list)
+
+
+def test_deep_brackets_are_refused() -> None:
+    with pytest.raises(MessageError):
+        read_frame(
+            b'[{"kind":"state","episode":1,"step":0,"seat":0,"observation":' + b"[" * 100_000
+        )
+
+
+def test_what_has_its_default_is_not_sent() -> None:
+    frame = encode_frame([PlayerHello(1, "far_four"), Act(1, 0, 3)])
+    assert frame == (
+        b'[{"kind":"hello","protocol":1,"game":"far_four"},'
+        b'{"kind":"act","episode":1,"step":0,"action":3}]'
+    )

@@ -1,0 +1,82 @@
+"""A child process at the other end of a line: what it says, and how it may end."""
+
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from arena.games.line_messages import MAX_FRAME
+from workers.lines.pipes import ChildPipes
+from workers.lines.transport import FrameError, LineClosedError, LineSilentError
+
+ECHO = """
+    import sys
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+"""
+
+
+def child(tmp_path: Path, code: str, *, limit_s: float = 5.0) -> ChildPipes:
+    (tmp_path / "child.py").write_text(textwrap.dedent(code))
+    return ChildPipes([sys.executable, "child.py"], folder=tmp_path, limit_s=limit_s)
+
+
+def test_texts_and_bytes_come_back_as_they_were_sent(tmp_path: Path) -> None:
+    pipes = child(tmp_path, ECHO)
+    for text in (b"[1]", b"[2]"):
+        pipes.send(text)
+    assert [pipes.receive(5), pipes.receive(5)] == [b"[1]", b"[2]"]
+    pipes.send(b"abc")
+    assert pipes.receive_bytes(4, 5) == b"abc\n"
+    pipes.close()
+
+
+def test_large_frames_cross_while_the_child_writes(tmp_path: Path) -> None:
+    pipes = child(tmp_path, ECHO)
+    # Twice what both pipes hold: who only wrote would wait for ever.
+    frames = [bytes([65 + n]) * 100_000 for n in range(8)]
+    for frame in frames:
+        pipes.send(frame)
+    assert [pipes.receive(5) for _ in frames] == frames
+    pipes.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("raise SystemExit(3)", "has exited with 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended by signal 9"),
+        ("import os, time; os.close(0); os.close(1); time.sleep(60)", "has closed its end"),
+    ],
+)
+def test_a_child_that_is_gone_closes_the_line(tmp_path: Path, code: str, says: str) -> None:
+    pipes = child(tmp_path, code)
+    with pytest.raises(LineClosedError, match=says):
+        pipes.receive(5)
+    with pytest.raises(LineClosedError, match=says):
+        pipes.send(b"x" * 1_000_000)
+    pipes.close()
+
+
+def test_a_child_that_says_nothing_is_silent(tmp_path: Path) -> None:
+    pipes = child(tmp_path, "import time; time.sleep(60)", limit_s=0.05)
+    with pytest.raises(LineSilentError, match=r"has said nothing for 0\.05 s"):
+        pipes.receive(0.05)
+    with pytest.raises(LineSilentError, match=r"has not read for 0\.05 s"):
+        pipes.send(b"x" * 1_000_000)
+    pipes.close()
+
+
+def test_a_line_without_an_end_is_no_frame(tmp_path: Path) -> None:
+    code = f"import sys; sys.stdout.write('x' * {MAX_FRAME + 2**20}); sys.stdout.flush()"
+    pipes = child(tmp_path, code)
+    with pytest.raises(FrameError, match=f"over {MAX_FRAME} bytes"):
+        pipes.receive(5)
+    pipes.close()
+
+
+def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LineClosedError, match=r"'no-such-program' cannot be started"):
+        ChildPipes(["no-such-program"], folder=tmp_path, limit_s=1)

@@ -1,0 +1,91 @@
+"""A WebSocket at the other end of a line, served by a thread of the test."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+import pytest
+from websockets.sync.server import ServerConnection, serve
+
+from arena.games.line_messages import MAX_FRAME
+from workers.lines.sockets import SocketTransport
+from workers.lines.transport import FrameError, LineClosedError, LineSilentError
+
+
+@contextmanager
+def serving(handle: Callable[[ServerConnection], object]) -> Iterator[str]:
+    with serve(handle, "127.0.0.1", 0, max_size=None, compression=None) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def echo(connection: ServerConnection) -> None:
+    for message in connection:
+        connection.send(message)
+        connection.send(b"raw")
+
+
+def test_a_text_comes_back_and_bytes_behind_it() -> None:
+    with serving(echo) as address:
+        transport = SocketTransport(address)
+        transport.send(b"[1]")
+        assert transport.receive(5) == "[1]"
+        assert transport.receive_bytes(3, 5) == b"raw"
+        transport.close()
+
+
+def test_bytes_in_the_place_of_a_text_are_no_frame() -> None:
+    with (
+        serving(lambda connection: connection.send(b"raw")) as address,
+        pytest.raises(FrameError, match="3 bytes where a text was due"),
+    ):
+        SocketTransport(address).receive(5)
+
+
+def test_other_bytes_than_announced_are_no_frame() -> None:
+    with (
+        serving(lambda connection: connection.send(b"raw")) as address,
+        pytest.raises(FrameError, match="4 bytes were announced, 3 came"),
+    ):
+        SocketTransport(address).receive_bytes(4, 5)
+
+
+def test_a_message_that_is_too_large_is_no_frame() -> None:
+    with (
+        serving(lambda connection: connection.send("x" * (10 << 20))) as address,
+        pytest.raises(FrameError, match=f"over {MAX_FRAME} bytes"),
+    ):
+        SocketTransport(address).receive(5)
+
+
+def test_a_server_that_closes_is_gone() -> None:
+    with serving(lambda connection: connection.close(1001, "bye")) as address:
+        transport = SocketTransport(address)
+        with pytest.raises(LineClosedError, match="has closed the line"):
+            transport.receive(5)
+        with pytest.raises(LineClosedError, match="has closed the line"):
+            transport.send(b"[]")
+
+
+def test_a_silent_server_that_answers_pings_is_silent() -> None:
+    done = Event()
+    with serving(lambda connection: done.wait(20)) as address:
+        with pytest.raises(LineSilentError, match=r"has said nothing for 0\.1 s"):
+            SocketTransport(address).receive(0.1)
+        done.set()
+
+
+def test_nobody_at_an_address_is_named_without_its_pass() -> None:
+    with serving(echo) as address:
+        pass
+    with pytest.raises(LineClosedError, match=f"^{address} does not answer") as caught:
+        SocketTransport(f"{address}?token=secret")
+    assert "secret" not in str(caught.value)
+
+
+def test_what_is_no_address_is_refused() -> None:
+    with pytest.raises(LineClosedError, match="http://x does not answer"):
+        SocketTransport("http://x")
