@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from websockets.sync.server import ServerConnection, serve
@@ -13,7 +14,7 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 
 
 @contextmanager
-def serving(handle: Callable[[ServerConnection], object]) -> Iterator[str]:
+def serving(handle: Callable[[ServerConnection], Any]) -> Iterator[str]:
     with serve(handle, "127.0.0.1", 0, max_size=None, compression=None) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
