@@ -67,7 +67,42 @@ class MessageError(ArenaError):
 
 
 class InvalidOutputError(ArenaError):
-    """A network answered what is no distribution over actions: the fault of its agent."""
+    """Who decides answered what is no answer at all: the fault of its agent.
+
+    A network what is no distribution over actions, a program what is no message of its protocol.
+    """
+
+
+class AgentDiedError(ArenaError):
+    """The program of an agent ended, or its line broke, while it had to decide."""
+
+    def __init__(self, detail: str, *, is_own_doing: bool = True) -> None:
+        """is_own_doing: False when somebody else may have ended it, such as a full machine."""
+        self.is_own_doing = is_own_doing
+        super().__init__(detail)
+
+
+class UnusableProgramError(ArenaError):
+    """The program of an agent cannot be used on this machine: no fault of the agent."""
+
+
+class ProgramListError(ArenaError):
+    """The list of a node's programs has an entry that is none."""
+
+    def __init__(self, entry: str, rule: str) -> None:
+        """Keep the entry and what is wanted."""
+        self.entry, self.rule = entry, rule
+        super().__init__(f"EVALSITE_PROGRAMS: {entry!r:.80}: {rule}")
+
+
+class NeedsError(ArenaError):
+    """A match would need more of a node than can be written down."""
+
+    def __init__(self, needs: str, limit: int) -> None:
+        """Keep what it needs and how many characters that may have."""
+        super().__init__(
+            f"a match would need {needs}: at most {limit} characters, enter fewer programs in it"
+        )
 
 
 class CheckpointFileError(ArenaError):

@@ -114,6 +114,8 @@ class Reason(StrEnum):
     SERVER_LOST = "server_lost"
     # A game server answered what is no message, no state or no returns of its game.
     SERVER_FAULT = "server_fault"
+    # The program of an agent cannot be used on the node.
+    PROGRAM_LOST = "program_lost"
     # The actions that an attempt was to go on from are none of its game.
     UNFIT = "unfit"
     # Where its network runs, the plug-in is missing that builds it.

@@ -9,9 +9,13 @@ import re
 from collections.abc import Collection
 from importlib.util import find_spec
 
+from arena.errors import NeedsError
+
 CPU, TORCH, GPU, SERVER = "cpu", "torch", "gpu", "server"
 SERVICES = (GPU, SERVER)
 """What answers players from elsewhere; no node and no game can take these names."""
+PROGRAM = "program."
+"""Before the names of programs that decide for agents (arena.programs)."""
 MAX_LENGTH = 64
 """Of needs as text: a capability, torch and all services."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.=-]{0,39}")
@@ -23,6 +27,8 @@ def refuse_capability(name: str) -> str:
         return "up to 40 letters, digits and _ . = - per name, a letter first"
     if name.lower() in SERVICES:
         return f"no service ({', '.join(SERVICES)}): those are no part of a play node"
+    if name.startswith(PROGRAM):
+        return "no program: a play node has those that its EVALSITE_PROGRAMS lists"
     return ""
 
 
@@ -44,14 +50,26 @@ class Needs(str):
 
     @classmethod
     def of_match(
-        cls, capability: str, *, has_local: bool, asks_gpu: bool, asks_server: bool = False
+        cls,
+        capability: str,
+        *,
+        has_local: bool,
+        asks_gpu: bool,
+        asks_server: bool = False,
+        programs: Collection[str] = (),
     ) -> "Needs":
-        """Return what a match needs: of its game, and of where its agents' networks run."""
+        """Return what a match needs: of its game, and of where its agents' networks run.
+
+        programs: the capabilities of those that decide in it. Raises NeedsError for too many.
+        """
         # What has torch plays, so `cpu` need not be said beside it.
         own = [] if has_local and capability == CPU else [capability]
         more = [TORCH] if has_local and capability != TORCH else []
         asked = [name for name, asks in ((GPU, asks_gpu), (SERVER, asks_server)) if asks]
-        return cls("+".join([*own, *more, *asked]))
+        needs = cls("+".join([*own, *more, *sorted(set(programs)), *asked]))
+        if len(needs) > MAX_LENGTH:
+            raise NeedsError(needs, MAX_LENGTH)
+        return needs
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -67,6 +85,12 @@ class Needs(str):
     def is_networked(self) -> bool:
         """True when some network decides in it."""
         return bool({TORCH, GPU}.intersection(self.split("+")))
+
+    @property
+    def programs(self) -> list[str]:
+        """The programs that its node must list, by name."""
+        of_programs = sorted(name for name in self.capabilities if name.startswith(PROGRAM))
+        return [name.removeprefix(PROGRAM) for name in of_programs]
 
     @property
     def node(self) -> str:

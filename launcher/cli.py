@@ -6,10 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from arena.errors import ProgramListError
 from arena.machine import LabelError, read_machine_labels
 from arena.messages import MAX_RECORDERS
 from arena.needs import refuse_capability
 from arena.parameters import HIGHEST_KEY, parse_number
+from arena.programs import VARIABLE as PROGRAM_LIST
+from arena.programs import read_programs
 from launcher import compose, foreground, toolbox, tools
 from launcher.addresses import Ports
 from launcher.errors import SetupError
@@ -143,6 +146,10 @@ def start_here(options: argparse.Namespace) -> int:
         read_machine_labels(os.environ)
     except LabelError as error:
         raise SetupError(f"{error.variable}: {error}") from error
+    try:
+        read_programs(os.environ.get(PROGRAM_LIST, ""))
+    except ProgramListError as error:
+        raise SetupError(str(error)) from error
     own = {CAPABILITIES: options.capabilities} if options.capabilities else {}
     plan = Plan(
         var=var,

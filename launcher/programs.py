@@ -7,6 +7,7 @@ from pathlib import Path
 
 from arena.messages import gpu_queue, play_queue, recorder_name, reports_queue
 from arena.needs import list_installed
+from arena.programs import VARIABLE as PROGRAM_LIST
 
 PYTHON = sys.executable
 # Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.
@@ -25,6 +26,7 @@ NODE_VARIABLES = (
     "EVALSITE_PLAYER_MB",
     "EVALSITE_PLUGINS",
     "EVALSITE_PRICE",
+    PROGRAM_LIST,
     "EVALSITE_REPORT_S",
     "EVALSITE_SERVER_S",
 )

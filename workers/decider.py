@@ -12,10 +12,12 @@ import numpy as np
 from arena.fault_injection import inject_into_action
 from arena.move_notes import note_time, note_value, note_values
 from arena.policies.base import Policy, read_last_values
+from arena.policies.line_policy import LinePolicy
 from arena.policies.network_policy import Decisions, InferenceRequest, NetworkPolicy
 from workers.current_call import CallMemory, Phase
 from workers.failures import (
     Failure,
+    failure_of_line,
     failure_of_network,
     failure_of_policy,
     failure_of_question,
@@ -84,8 +86,12 @@ class Decider:
         """Return how a match ends whose agent raised this."""
         if isinstance(error, QuestionError):
             return failure_of_question(error.cause)
-        is_network = isinstance(self._setup.agents[match.agent].policy, NetworkPolicy)
-        return failure_of_network(error) if is_network else failure_of_policy(error)
+        match self._setup.agents[match.agent].policy:
+            case NetworkPolicy():
+                return failure_of_network(error)
+            case LinePolicy():
+                return failure_of_line(error)
+        return failure_of_policy(error)
 
     def _decide(self, match: MatchInPlay) -> Decision:
         policy = self._setup.agents[match.agent].policy

@@ -1,5 +1,6 @@
 """How a match ends whose agent or game failed: by whose fault, told in one line."""
 
+import signal
 from pathlib import Path
 from reprlib import Repr
 from traceback import extract_tb, format_exception_only
@@ -7,7 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.errors import InvalidOutputError, ServerFaultError, ServerLostError
+from arena.errors import (
+    AgentDiedError,
+    IllegalActionError,
+    InvalidOutputError,
+    ServerFaultError,
+    ServerLostError,
+    UnusableProgramError,
+)
 from arena.messages import MAX_DETAIL, Ending, Reason
 from inference.errors import (
     InferenceError,
@@ -17,6 +25,11 @@ from inference.errors import (
     UnavailableError,
 )
 
+# What a process does itself; any other signal may have come from elsewhere, as the SIGKILL of a
+# machine that is out of memory, or the SIGABRT of a library that got none.
+OWN_SIGNALS = frozenset(
+    (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP)
+)
 _SHOWN_BITS = 256
 
 
@@ -77,6 +90,24 @@ def failure_of_network(error: Exception) -> Failure:
             return Failure(Ending.FORFEIT, Reason.CRASH, detail)
         case InferenceError():
             return Failure(Ending.FAILED, Reason.ERROR, detail)
+        case _:
+            return failure_of_policy(error)
+
+
+def failure_of_line(error: Exception) -> Failure:
+    """Return by whose fault a program has not decided; one that cannot be used here is nobody's."""
+    detail = one_line(str(error))
+    match error:
+        case UnusableProgramError():
+            return Failure(Ending.INTERRUPTED, Reason.PROGRAM_LOST, detail)
+        case AgentDiedError(is_own_doing=is_own_doing):
+            # Else as by a machine that is out of memory: proof only if another attempt ends so.
+            ending = Ending.FORFEIT if is_own_doing else Ending.FAILED
+            return Failure(ending, Reason.CRASH, one_line(f"twice over one decision: {error}"))
+        case InvalidOutputError():
+            return Failure(Ending.FORFEIT, Reason.INVALID, detail)
+        case IllegalActionError():
+            return Failure(Ending.FORFEIT, Reason.ILLEGAL, detail)
         case _:
             return failure_of_policy(error)
 

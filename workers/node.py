@@ -24,6 +24,7 @@ from arena.messages import (
     Ending,
     MatchOrder,
 )
+from arena.programs import name_capability
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
 from workers.notices.watcher import NoticeWatcher, choose_cloud
@@ -105,7 +106,7 @@ class Node:
             node=self._own.node,
             incarnation=self._incarnation,
             slots=self._own.slots,
-            capabilities=list(self._own.capabilities),
+            capabilities=[*self._own.capabilities, *self._list_programs()],
             versions=self._versions,
             orders=list(self._orders),
             key=self._own.key,
@@ -114,6 +115,17 @@ class Node:
             load=measure_load(),
             plugins=self._plugins,
         )
+
+    def _list_programs(self) -> list[str]:
+        """Return what it has of the programs that its operator lists: looked for each time.
+
+        One that was taken away is no reason to be sent its matches and to give them back.
+        """
+        programs = self._own.programs.values()
+        present = [program.name for program in programs if program.is_there]
+        if lacking := sorted(self._own.programs.keys() - present):
+            log.warning("no match is played here of programs not found: %s", ", ".join(lacking))
+        return [name_capability(name) for name in present]
 
     def play_order(self, order: MatchOrder) -> dict[str, int]:
         """Play an order; report what becomes of its matches and return how many ended how."""

@@ -10,6 +10,7 @@ from arena.games.served import Line, ServedGame
 from arena.messages import AgentOrder, ServerLink
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
+from arena.policies.line_policy import AgentLine, LinePolicy
 from arena.policies.network_policy import Network, NetworkPolicy
 from workers.current_call import MAX_SEATS
 from workers.errors import OrderError
@@ -23,6 +24,11 @@ LOCAL, GPU = "local", "gpu"
 def refuse_network(order: AgentOrder, spec: GameSpec) -> Network:
     """Refuse an agent that needs a network. Raises OrderError."""
     raise OrderError(f"{order.policy}: this player asks no networks for {spec.id}")
+
+
+def refuse_agent_line(policy: LinePolicy) -> AgentLine:
+    """Refuse an agent whose decisions come over a line. Raises OrderError."""
+    raise OrderError(f"program {policy.program!r}: this player opens no lines")
 
 
 def refuse_recorder(prepare: Prepare, game: Game) -> Recorder:
@@ -42,6 +48,7 @@ class Catalogs:
     game: Callable[[str], Game] = games.get
     policy: Callable[[str], PolicyKind] = policies.get
     network: Callable[[AgentOrder, GameSpec], Network] = refuse_network
+    agent_line: Callable[[LinePolicy], AgentLine] = refuse_agent_line
     recorder: Callable[[Prepare, Game], Recorder] = refuse_recorder
     lines: Callable[[ServedGame, Sequence[ServerLink]], Sequence[Line]] = refuse_lines
     game_version: Callable[[str], str] = games.version
@@ -92,6 +99,12 @@ class Setup:
             opening_plies=plies,
             actions=assignment.actions,
         )
+
+    def end_programs(self) -> None:
+        """End the programs of its agents."""
+        for agent in self.agents:
+            if isinstance(agent.policy, LinePolicy):
+                agent.policy.line.close()
 
 
 def build_setup(prepare: Prepare, catalogs: Catalogs) -> Setup:
@@ -173,6 +186,9 @@ def _build_agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
         )
     if isinstance(policy, NetworkPolicy):
         policy.attach(catalogs.network(order, game.spec))
+    elif isinstance(policy, LinePolicy):
+        policy.attach(catalogs.agent_line(policy))
+        policy.prepare()
     return Agent(
         policy,
         kind.is_batched,

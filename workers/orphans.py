@@ -39,12 +39,15 @@ def end_orphans(
     players: the pids of those that live; with_children: also what descends from them, as when
     their order is over.
     """
-    ended: set[int] = set()
+    ended, left_behind = set[int](), set[int]()
     until = clock() + LIMIT_S
     # Again, as long as there are any: one may fork while the others are being ended.
     while orphans := _find_orphans(players, with_children=with_children):
         for orphan in orphans:
             with suppress(psutil.Error, ChildProcessError):
+                # A program that decides for an agent runs below its player until its order is over.
+                if orphan.ppid() not in players:
+                    left_behind.add(orphan.pid)
                 orphan.kill()
                 # Only a child of ours can be waited for; the others become our children when
                 # theirs is.
@@ -54,8 +57,8 @@ def end_orphans(
             log.error("%d processes of agents do not end, such as %d", len(orphans), orphans[0].pid)
             break
         time.sleep(_PAUSE_S)
-    if ended:
-        log.warning("%d processes that agents had left behind were ended", len(ended))
+    if left_behind:
+        log.warning("%d processes that agents had left behind were ended", len(left_behind))
     return len(ended)
 
 

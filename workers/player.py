@@ -20,12 +20,13 @@ from arena.errors import ArenaError
 from arena.games.base import Game, GameSpec
 from arena.games.served import Line, ServedGame
 from arena.messages import AgentOrder, ServerLink
+from arena.policies.line_policy import AgentLine, LinePolicy
 from arena.policies.network_policy import Network
 from workers.current_call import CallMemory, Phase
 from workers.errors import ChannelError, OrderError
 from workers.failures import describe_error, one_line
 from workers.message_buffer import MessageBuffer
-from workers.order_setup import Catalogs, build_setup
+from workers.order_setup import Catalogs, Setup, build_setup
 from workers.recorder import Recorder
 from workers.runner import MatchRunner
 from workers.wire import (
@@ -59,6 +60,7 @@ class Player:
         self._clock = clock
         self._buffer = MessageBuffer(channel, clock=clock)
         self._runner: MatchRunner | None = None
+        self._setup: Setup | None = None
 
     def play_until_closed(self) -> None:
         """Play until the parent is gone."""
@@ -94,6 +96,8 @@ class Player:
 
     def _prepare_order(self, prepare: Prepare) -> None:
         self._runner = None
+        if self._setup is not None:
+            self._setup.end_programs()
         # Shown as a call: building runs the code of plug-ins, which may hang or die.
         self._call_memory.show_call(0, 0, Phase.SETUP)
         answer: Prepared | Refused
@@ -104,6 +108,7 @@ class Player:
         except Exception as error:  # whatever the code of a plug-in raises refuses the order
             answer = Refused(prepare.serial, describe_error(error))
         else:
+            self._setup = setup
             self._runner = MatchRunner(setup, self._call_memory, self._buffer, clock=self._clock)
             answer = Prepared(prepare.serial, setup.is_batched)
         self._call_memory.clear_call()
@@ -163,7 +168,15 @@ def catalogs_of(channel: Channel, call_memory: CallMemory) -> Catalogs:
     def open_lines(game: ServedGame, servers: Sequence[ServerLink]) -> Sequence[Line]:
         return make_lines()(game, servers)
 
-    return Catalogs(network=open_network, recorder=open_recorder, lines=open_lines)
+    def open_agent_line(policy: LinePolicy) -> AgentLine:
+        # Only for an order of such agents.
+        from workers.programs.opening import open_line  # noqa: PLC0415
+
+        return open_line(policy, os.environ)
+
+    return Catalogs(
+        network=open_network, agent_line=open_agent_line, recorder=open_recorder, lines=open_lines
+    )
 
 
 def main(arguments: list[str], catalogs: Callable[[Channel, CallMemory], Catalogs]) -> None:

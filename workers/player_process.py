@@ -15,6 +15,7 @@ import psutil
 from workers.current_call import SIZE, CallMemory, CurrentCall, Phase
 from workers.doorbells import TokenBucket
 from workers.errors import ChannelError
+from workers.failures import OWN_SIGNALS
 from workers.progress import MatchProgress
 from workers.settings import PLAYER_MB
 from workers.watchdog import Activity, CallTimer, Usage
@@ -25,11 +26,6 @@ log = logging.getLogger(__name__)
 KILL_LIMIT_S = 5.0
 EXIT_LIMIT_S = 0.2
 
-# What a process does itself; any other signal may have come from elsewhere, as the SIGKILL of a
-# machine that is out of memory, or the SIGABRT of a library that got none.
-_OWN_SIGNALS = frozenset(
-    (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP)
-)
 # The players of all pools of this process.
 living_players: set[int] = set()
 
@@ -38,8 +34,9 @@ living_players: set[int] = set()
 _INHERITED = (
     "CUDA_VISIBLE_DEVICES", "EVALSITE_CACHE", "EVALSITE_CACHE_MB", "EVALSITE_DEADLINE_MS",
     "EVALSITE_DETERMINISTIC", "EVALSITE_INFERENCE_URL", "EVALSITE_MAX_BATCH_SIZE",
-    "EVALSITE_NODE", "EVALSITE_PLUGINS", "EVALSITE_QUEUE_LIMIT", "EVALSITE_RETRY_AFTER_MS",
-    "EVALSITE_SERVER_S", "EVALSITE_SHARDS", "EVALSITE_SITE_URL", "HOME", "LANG", "LC_ALL",
+    "EVALSITE_NODE", "EVALSITE_PLUGINS", "EVALSITE_PROGRAMS", "EVALSITE_QUEUE_LIMIT",
+    "EVALSITE_RETRY_AFTER_MS", "EVALSITE_SERVER_S", "EVALSITE_SHARDS", "EVALSITE_SITE_URL",
+    "HOME", "LANG", "LC_ALL",
     "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV",
 )  # fmt: skip
 # One thread per player, as the slots share the cores; and the same hash order in every player.
@@ -146,7 +143,7 @@ class PlayerProcess:
         try:
             # One that closed its channel is about to exit: its own exit code tells more.
             code = self._subprocess.wait(EXIT_LIMIT_S if self.is_broken else 0)
-            self.is_own_doing = code >= 0 or -code in _OWN_SIGNALS
+            self.is_own_doing = code >= 0 or -code in OWN_SIGNALS
             self.fate = (
                 f"died by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
             )

@@ -11,7 +11,13 @@ from workers.wire import Assignment, EndedMatch
 MAX_ACTIONS_TEXT = 100_000
 
 # What a player may miss; whether its node stops is for the parent to say.
-_LOST = (Reason.GPU_LOST, Reason.SITE_LOST, Reason.SERVER_LOST, Reason.UNFIT)
+_LOST = (
+    Reason.GPU_LOST,
+    Reason.PROGRAM_LOST,
+    Reason.SERVER_LOST,
+    Reason.SITE_LOST,
+    Reason.UNFIT,
+)
 
 
 class MatchProgress:

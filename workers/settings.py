@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
+from arena.errors import ProgramListError
 from arena.machine import CLASS, SPOT, LabelError, read_machine_labels
 from arena.needs import CPU, list_installed, refuse_capability
 from arena.parameters import parse_number
+from arena.programs import VARIABLE as PROGRAMS
+from arena.programs import Program, read_programs
 from workers.errors import SettingsError
 from workers.notices.base import ADDRESS
 from workers.notices.watcher import CHOICES, OFF
@@ -44,6 +47,8 @@ class Settings:
     n_shards: int = 1
     # How long a player may wait for an answer: longer than any answer may take.
     wait_s: float = WAIT_AT_LEAST_S
+    # What may decide for agents here.
+    programs: Mapping[str, Program] = field(default_factory=dict)
     # Memory of one player in MiB, without what is mapped from files.
     player_mb: int = PLAYER_MB
     # Whose notices stop the node, and where they are asked for.
@@ -74,6 +79,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         n_shards=_whole_number(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
         notices=_notices(environ),
         notices_url=_notices_url(environ),
+        programs=_programs(environ),
         player_mb=_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
         wait_s=max(
             WAIT_AT_LEAST_S,
@@ -121,6 +127,13 @@ def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
         if refusal := refuse_capability(name):
             raise SettingsError(variable, name, refusal)
     return tuple(dict.fromkeys(map(str.strip, names)))
+
+
+def _programs(environ: Mapping[str, str]) -> dict[str, Program]:
+    try:
+        return read_programs(environ.get(PROGRAMS, ""))
+    except ProgramListError as error:
+        raise SettingsError(PROGRAMS, f"{error.entry:.80}", error.rule) from None
 
 
 def _labels(environ: Mapping[str, str]) -> dict[str, str]:

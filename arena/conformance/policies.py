@@ -5,12 +5,14 @@ from math import isfinite
 from random import Random
 
 from arena.conformance.base import expect_error, require
+from arena.conformance.lines import FirstMove
 from arena.conformance.networks import Linear
 from arena.conformance.playthroughs import choose_action, require_same, show_state
 from arena.errors import ParameterError, UnsupportedGameError
 from arena.fault_injection import Fault, FaultKind, inject_into_state
 from arena.games.base import OVER, Game
 from arena.policies.base import Policy, PolicyKind, Row, read_last_values
+from arena.policies.line_policy import LinePolicy
 from arena.policies.network_policy import NetworkPolicy
 
 GAME_SEED = 11
@@ -147,10 +149,12 @@ def build_supported(kind: PolicyKind, game: Game) -> Iterator[Policy]:
 
 
 def build(kind: PolicyKind, game: Game) -> Policy:
-    """Return the policy; one that needs a network gets a small recurrent one."""
+    """Return the policy; one that needs a network or a line gets a small one."""
     policy = kind.build(game, {})
     if isinstance(policy, NetworkPolicy):
         policy.attach(Linear(game, size=4))
+    elif isinstance(policy, LinePolicy):
+        policy.attach(FirstMove())
     return policy
 
 

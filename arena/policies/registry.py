@@ -1,5 +1,6 @@
 """Which policy kinds there are, by id."""
 
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from arena import catalogs
@@ -27,6 +28,16 @@ def version(name: str) -> str:
     Raises UnknownNameError, CatalogError.
     """
     return catalogs.plugin_hash(FAMILY, name) or str(getattr(get(name), "version", 1))
+
+
+def list_programs(name: str, parameters: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the programs that an agent of this kind asks. Raises UnknownNameError, CatalogError.
+
+    Most kinds ask none, and say nothing of it.
+    """
+    list_own: Callable[[Mapping[str, object]], tuple[str, ...]] | None
+    list_own = getattr(get(name), "list_programs", None)
+    return list_own(parameters) if list_own is not None else ()
 
 
 def get(name: str) -> PolicyKind:

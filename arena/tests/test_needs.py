@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from arena import needs
-from arena.errors import UnsupportedGameError
+from arena.errors import NeedsError, UnsupportedGameError
 from arena.games import registry as games
 from arena.needs import MAX_LENGTH, SERVICES, Needs, plays_matches, refuse_capability
 
@@ -52,6 +52,24 @@ def test_who_answers_for_networks_plays_nothing_and_all_others_play() -> None:
     assert plays_matches(["cpu", "spot"])
     assert plays_matches(["mujoco"])
     assert not plays_matches(["gpu"])
+
+
+def test_programs_are_needed_beside_the_rest_and_none_is_said_to_be_there() -> None:
+    programs = ["program.fish", "program.b", "program.fish"]
+    needed = Needs.of_match("cpu", has_local=False, asks_gpu=True, programs=programs)
+    assert needed == "cpu+program.b+program.fish+gpu"
+    assert needed.programs == ["b", "fish"]
+    assert needed.are_met_by(["cpu", "program.fish", "program.b"])
+    assert not needed.are_met_by(["cpu", "program.fish"])
+    assert not Needs("cpu").programs
+    assert "EVALSITE_PROGRAMS" in refuse_capability("program.fish")
+
+
+def test_more_programs_than_can_be_written_down_are_refused() -> None:
+    programs = [f"program.{letter * 16}" for letter in "abc"]
+    with pytest.raises(NeedsError, match="at most 64 characters, enter fewer programs"):
+        Needs.of_match("cpu", has_local=False, asks_gpu=False, programs=programs)
+    assert Needs.of_match("cpu", has_local=False, asks_gpu=True, programs=programs[:2])
 
 
 @pytest.mark.parametrize("name", ["mujoco", "GPU=8", "py3.12", "a_b-c", "a" * 40])

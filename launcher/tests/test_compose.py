@@ -68,6 +68,7 @@ def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
         "REDIS_URL",
         "EVALSITE_CAPABILITIES",
         "EVALSITE_CLASS",
+        "EVALSITE_PROGRAMS",
         "EVALSITE_INFERENCE_URL",
         "EVALSITE_LABELS",
         "EVALSITE_NODE",
@@ -83,7 +84,7 @@ def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
     prefix = node.upper().replace("-", "_")
     of_operator = {
         *("EVALSITE_SLOTS", "EVALSITE_CAPABILITIES", "EVALSITE_LABELS", "EVALSITE_CLASS"),
-        *("EVALSITE_PRICE", "EVALSITE_NOTICES", "EVALSITE_NOTICE_S"),
+        *("EVALSITE_PRICE", "EVALSITE_NOTICES", "EVALSITE_NOTICE_S", "EVALSITE_PROGRAMS"),
     }
     used = asked_of(own) - of_operator
     assert used == {f"{prefix}_BROKER_URL", f"{prefix}_FAST_URL", f"{prefix}_KEY"}

@@ -25,7 +25,7 @@ from matches.models import Agent, Checkpoint, Leaderboard, Tournament
 from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
-from matches.store.match_needs import needs_of_match
+from matches.store.match_needs import needs_of_match, read_programs_of
 
 _HASH = re.compile("[0-9a-f]{6,64}")
 _SHOWN_STEPS = 20
@@ -91,7 +91,8 @@ def check_generation(generation: Generation) -> tuple[list[Agent], Needs]:
         # Started for real, so that every check is made, and then undone.
         transaction.set_rollback(True)
     places = {agent.placement for agent in agents if agent.checkpoint_id}
-    return agents, needs_of_match(agents[0].game, places)
+    programs = {p for own in read_programs_of([agent.pk for agent in agents]).values() for p in own}
+    return agents, needs_of_match(agents[0].game, places, programs)
 
 
 def estimate_bytes(generation: Generation, *, game: str) -> int:

@@ -27,7 +27,7 @@ from matches.models.match import join_numbers
 from matches.ratings.entrants import entrants_of
 from matches.store.bulk import among, insert_rows, split_batches
 from matches.store.failures import Failures
-from matches.store.match_needs import needs_of_match
+from matches.store.match_needs import needs_of_match, read_programs_of
 
 log = logging.getLogger(__name__)
 
@@ -338,11 +338,16 @@ def _insert_matches(
     ids = sorted({agent for lineup in lineups for agent in lineup})
     networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
     placements = dict(networked.values_list("pk", "placement"))
+    programs = read_programs_of(ids)
     rows = [
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
             join_numbers(lineup),
-            needs_of_match(game, {placements[a] for a in lineup if a in placements}),
+            needs_of_match(
+                game,
+                {placements[a] for a in lineup if a in placements},
+                {program for a in lineup for program in programs.get(a, ())},
+            ),
             *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
             *(0, ""),
         )

@@ -15,6 +15,7 @@ from celery.worker import state
 
 from arena import catalogs
 from arena.messages import AgentOrder, Alive, Ending, Report, Results, to_wire
+from arena.programs import read_programs
 from workers import celery, node, tasks
 from workers.errors import PublishError
 from workers.node import Node
@@ -90,6 +91,14 @@ def test_a_node_names_the_order_that_it_has_in_hand() -> None:
     assert ended == {"done": 3}
     this_node.close()
     assert [ORDER] in [alive.orders for alive in published if isinstance(alive, Alive)]
+
+
+def test_a_node_reports_the_programs_that_it_finds(caplog: pytest.LogCaptureFixture) -> None:
+    programs = read_programs("cat=cat -u; gone=/no/such/program; far=http://127.0.0.1:1")
+    own = replace(OWN, programs=programs)
+    said = Node(own, incarnation="first", publish=lambda *_: None).sign_of_life()
+    assert said.capabilities == ["cpu", "program.cat", "program.far"]
+    assert "programs not found: gone" in caplog.text
 
 
 def test_what_is_known_of_the_pace_is_kept_per_game_and_bounded() -> None:

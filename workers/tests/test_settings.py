@@ -87,6 +87,8 @@ def test_a_node_offers_torch_where_it_is_installed(
         (URL | {"EVALSITE_NODE": "a\nb"}, "EVALSITE_NODE", "a\nb"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,,gpu"}, "EVALSITE_CAPABILITIES", ""),
         (URL | {"EVALSITE_LABELS": "zone=a,price=cheap"}, "EVALSITE_LABELS", "price=cheap"),
+        (URL | {"EVALSITE_CAPABILITIES": "program.a"}, "EVALSITE_CAPABILITIES", "program.a"),
+        (URL | {"EVALSITE_PROGRAMS": "a=b;a=c"}, "EVALSITE_PROGRAMS", "a"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,gpu"}, "EVALSITE_CAPABILITIES", "gpu"),
         (URL | {"EVALSITE_CAPABILITIES": "cpu,a b"}, "EVALSITE_CAPABILITIES", "a b"),
     ],

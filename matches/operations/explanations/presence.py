@@ -88,6 +88,9 @@ def read_presence(*, now: datetime) -> Presence:
 
 def _describe_start(needs: Needs) -> str:
     """Return how a node is started that can play these."""
+    if programs := needs.programs:
+        listed = "; ".join(f"{name}=..." for name in programs)
+        return f'where it is installed: EVALSITE_PROGRAMS="{listed}" ./run up'
     if own := needs.capabilities - {CPU, TORCH}:
         named = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
         return f"where it is installed: ./run up --capabilities {named}"

@@ -1,0 +1,80 @@
+"""The line to an agent that answers by HTTP: each message is posted, the answer is its body.
+
+The address is of the operator's list; nothing is followed anywhere else.
+"""
+
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+from arena.errors import AgentDiedError, InvalidOutputError
+from workers.failures import one_line
+from workers.programs.child import MAX_LINE
+
+CONNECT_S = 5.0
+_AWAY = (
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+
+
+class HttpLine:
+    """The line to an address; its connection is kept from one decision to the next."""
+
+    def __init__(self, address: str) -> None:
+        """address: http:// or https://, as the list has it."""
+        parts = urlsplit(address)
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._host, self._port = parts.hostname or "", parts.port
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._shown = f"{parts.scheme}://{self._host}" + (f":{self._port}" if self._port else "")
+        self._connection: HTTPConnection | None = None
+        self._unsent = ""
+
+    def open(self) -> None:
+        """Forget the connection; the next message opens one."""
+        self.close()
+
+    def send(self, text: str) -> None:
+        """Keep a message until its answer is waited for."""
+        self._unsent = text
+
+    def receive(self, *, within_s: float | None = None) -> str:
+        """Return the answer to the message. It is a death when the address does not answer."""
+        try:
+            connection = self._connection = self._connection or self._connect()
+            if connection.sock is not None:
+                connection.sock.settimeout(within_s)
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", self._path, body=self._unsent.encode(), headers=headers)
+            answer = connection.getresponse()
+            body = answer.read(MAX_LINE + 1)
+        except (OSError, HTTPException) as error:
+            self.close()
+            why = one_line(str(error) or type(error).__name__, 200)
+            # Its machine may be gone, or the way to it.
+            raise AgentDiedError(f"{self._shown}: {why}", is_own_doing=False) from error
+        if len(body) > MAX_LINE:
+            raise InvalidOutputError(f"an answer of more than {MAX_LINE} bytes")
+        if answer.status != HTTPStatus.OK:
+            told = one_line(body[:200].decode(errors="replace"))
+            raise AgentDiedError(
+                f"{self._shown} answers {answer.status}: {told}",
+                is_own_doing=answer.status not in _AWAY,
+            )
+        try:
+            return body.decode()
+        except UnicodeDecodeError:
+            raise InvalidOutputError(f"an answer that is no UTF-8: {body[:60]!r}") from None
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> HTTPConnection:
+        connection = self._kind(self._host, self._port, timeout=CONNECT_S)
+        connection.connect()
+        return connection

@@ -1,0 +1,1 @@
+"""Tests of the lines to agents that live elsewhere."""

@@ -1,0 +1,97 @@
+"""The line to an address: a real server in a thread that answers as it is told."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from arena.errors import AgentDiedError, InvalidOutputError
+from workers.programs.child import MAX_LINE
+from workers.programs.http_line import HttpLine
+
+
+class Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    status, body = 200, b""
+    asked: list[str] = []
+
+    def do_POST(self) -> None:
+        cls = type(self)
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        cls.asked.append(f"{self.path} {self.client_address[1]} {text}")
+        body = cls.body or text.upper().encode()
+        self.send_response(cls.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    Answers.status, Answers.body, Answers.asked = 200, b"", []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def line_to(server: ThreadingHTTPServer) -> HttpLine:
+    line = HttpLine(f"http://127.0.0.1:{server.server_port}/decide?as=me")
+    line.open()
+    return line
+
+
+def test_each_message_is_posted_over_one_connection(server: ThreadingHTTPServer) -> None:
+    line = line_to(server)
+    for text in ("one", "two"):
+        line.send(text)
+        assert line.receive(within_s=5) == text.upper()
+    line.close()
+    (first, second) = (asked.split() for asked in Answers.asked)
+    assert first[:2] == second[:2]
+    assert first[0] == "/decide?as=me"
+
+
+@pytest.mark.parametrize(
+    ("status", "is_own"), [(500, True), (302, True), (404, True), (503, False)]
+)
+def test_another_status_is_a_death_and_nothing_is_followed(
+    server: ThreadingHTTPServer, status: int, is_own: bool
+) -> None:
+    Answers.status, Answers.body = status, b"out of\norder"
+    line = line_to(server)
+    line.send("one")
+    with pytest.raises(AgentDiedError, match=f"answers {status}: out of order") as died:
+        line.receive()
+    assert died.value.is_own_doing is is_own
+    assert len(Answers.asked) == 1
+    line.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "why"), [(b"x" * (MAX_LINE + 1), "more than"), (b"\xff", "no UTF-8")]
+)
+def test_an_answer_that_is_none_is_refused(
+    server: ThreadingHTTPServer, body: bytes, why: str
+) -> None:
+    Answers.body = body
+    line = line_to(server)
+    line.send("one")
+    with pytest.raises(InvalidOutputError, match=why):
+        line.receive()
+    line.close()
+
+
+def test_an_address_that_does_not_answer_may_be_somebody_elses_doing() -> None:
+    line = HttpLine("https://127.0.0.1:1")
+    line.send("one")
+    with pytest.raises(AgentDiedError, match=r"https://127.0.0.1:1: .*refused") as died:
+        line.receive()
+    assert died.value.is_own_doing is False
