@@ -89,12 +89,9 @@ class Lockstep:
                 self._decide_together(agent, block)
             else:
                 self._decider.advance_each(block, self._flush_if_due)
-        if self._setup.lines:
+        for line in self._setup.lines:
             # While the servers play the moves of this group the other one is stepped.
-            for line in self._setup.lines:
-                line.flush()
-        else:
-            self._stepper.look_at_states(group)
+            line.flush()
 
     def _group_by_agent(
         self, group: int

@@ -70,12 +70,10 @@ class MatchRunner:
                 self._waiting.clear()
                 self._lockstep.add_matches([match for match in begun if match is not None])
             self._lockstep.step_group()
-        else:
-            if stepper.in_play:
-                self._decider.advance_match(stepper.in_play[0])
-            elif self._waiting:
-                stepper.begin_match(self._waiting.popleft())
-            stepper.look_at_states()
+        elif stepper.in_play:
+            self._decider.advance_match(stepper.in_play[0])
+        elif self._waiting:
+            stepper.begin_match(self._waiting.popleft())
         stepper.drop_finished()
 
     def report_stored(self) -> None:

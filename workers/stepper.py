@@ -70,7 +70,9 @@ class MatchStepper:
         self._teams = setup.spec.teams
         self._max_steps = setup.spec.max_steps
         self.in_play: list[MatchInPlay] = []
-        # Begun or moved, and their game not asked yet who is next.
+        # Of a game that is played elsewhere each look at a state may be a round trip: a block moves
+        # first, and is looked at then. These have begun or moved and were not looked at yet.
+        self._looks_later = bool(setup.lines)
         self._moved: list[MatchInPlay] = []
         self.n_held_back = 0
         self._n_over = 0
@@ -104,10 +106,7 @@ class MatchStepper:
         return [match.index for match in released]
 
     def begin_match(self, assignment: Assignment) -> MatchInPlay | None:
-        """Start a match, or go on with one; return it if it can be played.
-
-        Who is to move is asked by `look_at_states`.
-        """
+        """Start a match, or go on with one; return it if it can be played."""
         self._show_call(assignment.index, 0, GAME)
         began = self._add_share()
         try:
@@ -123,7 +122,7 @@ class MatchStepper:
             return None
         match.began = began
         self.in_play.append(match)
-        self._moved.append(match)
+        self._note_moved(match)
         return match
 
     def _build_match(self, assignment: Assignment) -> MatchInPlay:
@@ -189,16 +188,19 @@ class MatchStepper:
             recorder.add_step(match, match.turn, action, **record._asdict())
         match.n_steps += 1
         self._buffer.acted.extend((match.index, action, note))
-        self._moved.append(match)
+        self._note_moved(match)
 
-    def look_at_states(self, group: int | None = None) -> None:
-        """Find out who is next in the matches of a group that moved or began; None: in all.
+    def _note_moved(self, match: MatchInPlay) -> None:
+        if self._looks_later:
+            self._moved.append(match)
+        else:
+            self._find_next_seat(match)
 
-        Not as each moves: of a game that is played elsewhere each look would be a round trip.
-        """
+    def look_at_states(self, group: int) -> None:
+        """Find out who is next in the matches of a group that have moved or begun elsewhere."""
         moved, self._moved = self._moved, []
         for match in moved:
-            if group is not None and match.group != group:
+            if match.group != group:
                 self._moved.append(match)
             elif not match.is_over:
                 self._show_call(match.index, max(match.turn, 0), GAME)

@@ -244,11 +244,9 @@ def test_what_has_not_begun_is_given_back_first(stage: Stage, agents: Sequence[A
 def test_every_call_is_on_the_beacon(stage: Stage) -> None:
     stage.play(stage.runner(), items(1))
     seen = stage.call_memory.calls
-    # The game is called to begin, and to tell who is next; to move, and again who is next.
-    assert seen[:2] == [(0, 0, Phase.GAME)] * 2
-    assert seen[2:5] == [(0, 0, Phase.POLICY), (0, 0, Phase.GAME), (0, 0, Phase.GAME)]
-    assert seen[5:8] == [(0, 1, Phase.POLICY), (0, 1, Phase.GAME), (0, 1, Phase.GAME)]
-    assert len(seen) == 2 + 3 * 6
+    assert seen[:3] == [(0, 0, Phase.GAME), (0, 0, Phase.POLICY), (0, 0, Phase.GAME)]
+    assert seen[3:5] == [(0, 1, Phase.POLICY), (0, 1, Phase.GAME)]
+    assert len(seen) == 1 + 2 * 6
 
 
 def test_the_time_of_a_match_is_its_share_of_the_players_time(stage: Stage) -> None:
