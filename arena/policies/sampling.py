@@ -66,6 +66,10 @@ def log_prob(
 
 def row_uniforms(rows: Sequence[Row]) -> NDArray[np.float64]:
     """Return a float64 in [0, 1) per row, by the row's own seed."""
+    return seed_uniforms(np.array([row.seed() for row in rows], np.uint64))
+
+
+def seed_uniforms(seeds: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return a float64 in [0, 1) per seed of a decision, each below 2 to the SEED_BITS."""
     # The upper bits of the seed, as many as a float64 holds.
-    seeds = np.array([row.seed() for row in rows], np.uint64)
     return (seeds >> np.uint64(SEED_BITS - _FLOAT_BITS)) / 2.0**_FLOAT_BITS
