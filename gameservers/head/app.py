@@ -2,75 +2,155 @@
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route, WebSocketRoute
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 
+from gameservers.head import bucket as folders
 from gameservers.head import looking, reporting
 from gameservers.head.access import AccessError, find_pass, require_pass
+from gameservers.head.blocks import EvaluateError
+from gameservers.head.bucket import Bucket
 from gameservers.head.discovering import EVERY_S, Discovering, Find
+from gameservers.head.evaluating import Evaluating, answer_error
+from gameservers.head.history import History
+from gameservers.head.live import Viewers
 from gameservers.head.loops import Duty, run_duties
+from gameservers.head.networks import Networks, Ring
 from gameservers.head.reporting import Reporter, make_publisher
 from gameservers.head.servers import ServerBoard
 from gameservers.head.serving import ServingLines
 from gameservers.head.settings import HeadSettings
+from gameservers.head.stats import Stats
+from inference.client import InferenceError
+from inference.publisher import PublishError
 
 DISCOVER = "discover"
+POINT_S = 2.0
+STATIC = Path(__file__).parent / "static"
+# Nothing of others is loaded, and no script stands in the page.
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
 
 
 class Head:
     """The parts of one head and what its addresses answer."""
 
-    def __init__(self, own: HeadSettings, find: Find) -> None:
-        """find: names the servers that listen somewhere."""
-        self._own = own
+    def __init__(self, own: HeadSettings, find: Find, *, bucket: Bucket | None = None) -> None:
+        """find: names the servers that listen somewhere; bucket: checkpoints to ask by name."""
+        self._own, self._bucket = own, bucket
         self.board = ServerBoard()
+        self.stats = Stats(self.board, clock=time.time)
+        self._viewers = Viewers()
         self.lines = ServingLines(self.board, play_address=own.play_address, pass_key=own.pass_key)
         self._discovering = Discovering(self.board, find)
-        self._reporter: Reporter | None = None
-        if own.has_broker:
-            publisher = make_publisher(own.inference.redis_url)
-            self._reporter = Reporter(publisher.publish_report, key=own.node_key)
+        publisher = make_publisher(own.inference.redis_url) if own.has_broker else None
+        self._reporter = Reporter(publisher.publish_report, key=own.node_key) if publisher else None
+        self._networks = Networks(
+            own.inference,
+            ring=quiet(publisher.publish_doorbell) if publisher else None,
+            note=self.stats.note_batch,
+        )
+        self._evaluating = Evaluating(
+            self._networks, pass_key=own.pass_key, bucket=bucket.players if bucket else {}
+        )
+        self._history = History(own.inference.fast_url) if own.has_fast_store else None
 
     def make_app(self) -> Starlette:
         """Return the application that uvicorn runs."""
         return Starlette(
             routes=[
+                Route("/", go_to_dashboard),
+                Route("/dashboard", show_dashboard),
                 Route("/health", self.show_health),
+                Route("/stats", self.show_stats),
                 Route("/discovered", self.show_discovered),
                 Route("/discover", self.discover, methods=["POST"]),
+                Route("/evaluate", self.evaluate, methods=["POST"]),
+                WebSocketRoute("/ws", self._viewers.watch),
                 WebSocketRoute("/serve", self.lines.serve),
                 WebSocketRoute("/serve/{channel}", self.lines.serve_channel),
                 WebSocketRoute("/play/{server}", self.lines.play),
+                Mount("/static", StaticFiles(directory=STATIC)),
             ],
             lifespan=self._live,
-            exception_handlers={AccessError: answer_refusal},
+            exception_handlers={
+                AccessError: answer_refusal,
+                EvaluateError: answer_error,
+                InferenceError: answer_error,
+            },
         )
 
     async def show_health(self, _: Request) -> JSONResponse:
         """Say that the head answers, and whether it is heard."""
-        trouble = self._reporter.trouble if self._reporter else "REDIS_URL is not set"
         n_healthy = len(self.board.list_healthy())
-        return JSONResponse({"status": "ok", "servers": n_healthy, "unreported": trouble})
+        return JSONResponse({"status": "ok", "servers": n_healthy, "unreported": self._trouble})
+
+    async def show_stats(self, _: Request) -> JSONResponse:
+        """Return counts, latencies and the last 300 points of the plots."""
+        points = [msgspec.to_builtins(point) for point in self.stats.points]
+        return JSONResponse({**self.stats.as_row(), "history": points})
 
     async def show_discovered(self, _: Request) -> JSONResponse:
         """List every server that is known, with its state, why and since when."""
-        now = time.time()
-        return JSONResponse({"servers": [known.as_row(now=now) for known in self.board.list_all()]})
+        return JSONResponse(self._list_servers())
 
     async def discover(self, request: Request) -> JSONResponse:
         """Look for servers now; answer with what is known then."""
         key, now = self._own.pass_key, time.time()
         require_pass(request, find_pass(request), DISCOVER, key=key, now=now)
         await self._discovering.find()
+        await self._push_view()
         return await self.show_discovered(request)
+
+    async def evaluate(self, request: Request) -> Response:
+        """Decide rows for an agent."""
+        began = time.monotonic()
+        try:
+            answer = await self._evaluating.evaluate(request)
+        except (AccessError, EvaluateError, InferenceError):
+            self.stats.n_refused += 1
+            raise
+        self.stats.note_latency(time.monotonic() - began)
+        return answer
+
+    @property
+    def _trouble(self) -> str:
+        """Say why servers are reported to nobody; empty where they are."""
+        return self._reporter.trouble if self._reporter else "REDIS_URL is not set"
+
+    def _list_servers(self) -> dict[str, Any]:
+        now = time.time()
+        return {"servers": [known.as_row(now=now) for known in self.board.list_all()]}
 
     async def _report(self) -> None:
         if self._reporter:
             await self._reporter.report(self.board.list_healthy())
+
+    async def _take_point(self) -> None:
+        self.stats.take_point()
+        if self._history:
+            await self._history.keep(list(self.stats.points))
+        await self._push_view()
+
+    async def _push_view(self) -> None:
+        view = {**self.stats.as_row(), **self._list_servers(), "unreported": self._trouble}
+        points = [msgspec.to_builtins(point) for point in self.stats.points]
+        checkpoints = sorted(self._bucket.players) if self._bucket else []
+        problems = dict(self._bucket.problems) if self._bucket else {}
+        bucket = {"checkpoints": checkpoints, "problems": problems}
+        await self._viewers.show({**view, "history": points, **bucket})
 
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
@@ -78,9 +158,37 @@ class Head:
             (self._discovering.find, EVERY_S),
             (self._discovering.look, looking.EVERY_S),
             (self._report, reporting.EVERY_S),
+            (self._take_point, POINT_S),
         ]
+        if (folder := self._bucket) is not None:
+            duties.append((lambda: folder.look(self._networks), folders.EVERY_S))
+        if self._history:
+            self.stats.restore(await self._history.read())
         async with run_duties(duties):
             yield
+        self._networks.close()
+        if self._history:
+            await self._history.close()
+
+
+def quiet(ring: Ring) -> Ring:
+    """Return a doorbell that may fail to ring: whoever waits rings again."""
+
+    def ring_quietly(shard: int, lease: str) -> None:
+        with suppress(PublishError):
+            ring(shard, lease)
+
+    return ring_quietly
+
+
+async def go_to_dashboard(_: Request) -> Response:
+    """Lead a browser to the page."""
+    return RedirectResponse("/dashboard")
+
+
+async def show_dashboard(_: Request) -> Response:
+    """Return the page; what it shows comes over /ws."""
+    return FileResponse(STATIC / "dashboard.html", headers=PAGE_HEADERS)
 
 
 async def answer_refusal(_: Request, error: Exception) -> JSONResponse:

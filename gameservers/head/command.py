@@ -13,6 +13,7 @@ from arena.games.line_messages import MAX_FRAME
 from arena.parameters import parse_number
 from gameservers.errors import GameServerError
 from gameservers.head.app import Head
+from gameservers.head.bucket import BUCKET, open_bucket
 from gameservers.head.servers import FoundServer
 from gameservers.head.settings import read_settings
 
@@ -46,10 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     try:
         own = read_settings(os.environ, host=options.host, port=options.port)
+        text = os.environ.get(BUCKET, "")
+        bucket = open_bucket(text, own.inference.cache) if text else None
     except GameServerError as error:
         sys.stderr.write(f"eval_head: {error}\n")
         return BAD_INPUT
-    app = Head(own, find_nothing).make_app()
+    app = Head(own, find_nothing, bucket=bucket).make_app()
     uvicorn.run(app, host=own.host, port=own.port, **uvicorn_options())
     return 0
 

@@ -13,6 +13,8 @@ from arena.games.line_messages import PROTOCOL, ServerHello
 SHOWN_S = 3_600.0
 MAX_SERVERS = 1_000
 DIALLED_IN = "dialled in"
+# Of the load that a server tells of.
+PLAYING, EPISODES = "playing", "episodes"
 
 
 def dialled_key(name: str) -> str:
@@ -54,6 +56,11 @@ class KnownServer:
     latency_ms: float | None = None
     incarnation: str = field(default_factory=lambda: uuid4().hex)
 
+    @property
+    def n_playing(self) -> float:
+        """Episodes that it plays now, as it says."""
+        return self.hello.load.get(PLAYING, 0.0) if self.hello else 0.0
+
     def become(self, state: State, reason: str, *, now: float) -> None:
         """Take another state, or another reason for it."""
         if state != self.state:
@@ -78,8 +85,8 @@ class KnownServer:
             "slots": hello.slots if hello else None,
             "cpu": load.get("cpu"),
             "memory": load.get("memory"),
-            "playing": load.get("playing"),
-            "episodes": load.get("episodes"),
+            "playing": load.get(PLAYING),
+            "episodes": load.get(EPISODES),
             "latency_ms": None if self.latency_ms is None else round(self.latency_ms, 2),
         }
 
@@ -89,6 +96,8 @@ class ServerBoard:
 
     def __init__(self) -> None:
         self._servers: dict[str, KnownServer] = {}
+        # Ended since the start of the head, on all servers.
+        self.n_episodes = 0.0
 
     def note_found(self, found: Iterable[FoundServer], *, now: float) -> None:
         """Take what discovery found; what it finds no more is gone."""
@@ -130,6 +139,7 @@ class ServerBoard:
         if refusal := self._refuse_hello(known, hello):
             known.become(State.UNREACHABLE, refusal, now=now)
             return
+        self._count_episodes(known, hello)
         known.hello, known.name = hello, hello.name
         known.become(State.HEALTHY, "", now=now)
 
@@ -152,6 +162,12 @@ class ServerBoard:
             for known in self.list_all()
             if known.source != DIALLED_IN and known.state != State.GONE
         ]
+
+    def _count_episodes(self, known: KnownServer, hello: ServerHello) -> None:
+        ended = hello.load.get(EPISODES, 0.0)
+        before = known.hello.load.get(EPISODES, 0.0) if known.hello else ended
+        # Fewer than before: it has started again, and counts from nothing.
+        self.n_episodes += ended - before if ended >= before else ended
 
     def _refuse_hello(self, known: KnownServer, hello: ServerHello) -> str:
         if not is_node_name(hello.name):

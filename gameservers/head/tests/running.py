@@ -16,6 +16,7 @@ from websockets.asyncio.server import serve as listen
 from websockets.sync.client import ClientConnection, connect
 
 from gameservers.head.app import Head
+from gameservers.head.bucket import Bucket
 from gameservers.head.command import find_nothing, uvicorn_options
 from gameservers.head.servers import FoundServer
 from gameservers.head.settings import HeadSettings
@@ -93,7 +94,10 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 
 @contextmanager
 def running_head(
-    own: HeadSettings | None = None, *, found: Sequence[FoundServer] = ()
+    own: HeadSettings | None = None,
+    *,
+    found: Sequence[FoundServer] = (),
+    bucket: Bucket | None = None,
 ) -> Iterator[Running]:
     """Run a head on a free port; `found` is what discovery finds."""
     port = free_port()
@@ -102,7 +106,7 @@ def running_head(
     async def find() -> Sequence[FoundServer]:
         return found or await find_nothing()
 
-    head = Head(own, find)
+    head = Head(own, find, bucket=bucket)
     server = uvicorn.Server(uvicorn.Config(head.make_app(), port=port, **uvicorn_options()))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
