@@ -19,26 +19,38 @@ from arena.games.line_messages import (
     read_frame,
 )
 from gameservers.discovery.merging import Answer, Place
-from gameservers.discovery.sightings import shorten
+from gameservers.discovery.sightings import LookError, shorten
 
 LIMIT_S: Final = 2.5
 
 
 async def probe_server(place: Place) -> Answer:
     """Return what a server says of itself; the refusal says what to look at."""
+    try:
+        hello = await greet_server(place)
+    except LookError as error:
+        return Answer(str(error))
+    return Answer(game=hello.game, slots=hello.slots)
+
+
+async def greet_server(place: Place) -> ServerHello:
+    """Return the hello of a server. Raises LookError, which says what to look at."""
     address = place.address
     try:
         async with asyncio.timeout(LIMIT_S):
             frame = await _exchange_hellos(place)
-    except TimeoutError:
-        return Answer(f"{address} has not answered within {LIMIT_S:g} s: is the port open?")
+    except TimeoutError as error:
+        late = f"has not answered within {LIMIT_S:g} s: is the port open?"
+        raise LookError(f"{address} {late}") from error
     except InvalidStatus as error:
         status = error.response.status_code
-        return Answer(f"{address} answers HTTP {status} to a WebSocket: it is no game server")
+        no_server = f"answers HTTP {status} to a WebSocket: it is no game server"
+        raise LookError(f"{address} {no_server}") from error
     except OSError as error:
-        return Answer(f"{address} cannot be reached: {error.strerror or shorten(error)}")
+        reason = error.strerror or shorten(error)
+        raise LookError(f"{address} cannot be reached: {reason}") from error
     except WebSocketException as error:
-        return Answer(f"{address} is no game server: {shorten(error)}")
+        raise LookError(f"{address} is no game server: {shorten(error)}") from error
     return _read_hello(place, frame)
 
 
@@ -58,17 +70,17 @@ async def _exchange_hellos(place: Place) -> str | bytes:
         connection.transport.abort()
 
 
-def _read_hello(place: Place, frame: str | bytes) -> Answer:
+def _read_hello(place: Place, frame: str | bytes) -> ServerHello:
     try:
         first = next(iter(read_frame(frame)), None)
     except MessageError as error:
-        return Answer(f"{place.address} is no game server: {shorten(error)}")
+        raise LookError(f"{place.address} is no game server: {shorten(error)}") from error
     if isinstance(first, ServerHello):
-        return Answer(game=first.game, slots=first.slots)
+        return first
     if isinstance(first, ErrorMessage):
         reason = shorten(f"{first.reason}: {first.detail}")
-        return Answer(f"{place.address} refuses to say who it is: {reason}")
-    return Answer(f"{place.address} is no game server: it says no hello")
+        raise LookError(f"{place.address} refuses to say who it is: {reason}")
+    raise LookError(f"{place.address} is no game server: it says no hello")
 
 
 class _NoRedirect(connect):

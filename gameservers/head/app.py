@@ -13,12 +13,13 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
+from gameservers.discovery.registry import Registry
 from gameservers.head import bucket as folders
 from gameservers.head import looking, reporting
 from gameservers.head.access import AccessError, find_pass, require_pass
 from gameservers.head.blocks import EvaluateError
 from gameservers.head.bucket import Bucket
-from gameservers.head.discovering import EVERY_S, Discovering, Find
+from gameservers.head.discovering import Discovering
 from gameservers.head.evaluating import Evaluating, answer_error
 from gameservers.head.history import History
 from gameservers.head.live import Viewers
@@ -47,14 +48,16 @@ PAGE_HEADERS = {
 class Head:
     """The parts of one head and what its addresses answer."""
 
-    def __init__(self, own: HeadSettings, find: Find, *, bucket: Bucket | None = None) -> None:
-        """find: names the servers that listen somewhere; bucket: checkpoints to ask by name."""
+    def __init__(
+        self, own: HeadSettings, registry: Registry, *, bucket: Bucket | None = None
+    ) -> None:
+        """registry: finds servers and tries none; bucket: checkpoints to ask by name."""
         self._own, self._bucket = own, bucket
         self.board = ServerBoard()
         self.stats = Stats(self.board, clock=time.time)
         self._viewers = Viewers()
         self.lines = ServingLines(self.board, play_address=own.play_address, pass_key=own.pass_key)
-        self._discovering = Discovering(self.board, find)
+        self._discovering = Discovering(self.board, registry)
         publisher = make_publisher(own.inference.redis_url) if own.has_broker else None
         self._reporter = Reporter(publisher.publish_report, key=own.node_key) if publisher else None
         self._networks = Networks(
@@ -132,7 +135,8 @@ class Head:
 
     def _list_servers(self) -> dict[str, Any]:
         now = time.time()
-        return {"servers": [known.as_row(now=now) for known in self.board.list_all()]}
+        servers = [known.as_row(now=now) for known in self.board.list_all()]
+        return {"discovered": servers, "sources": self._discovering.list_sources()}
 
     async def _report(self) -> None:
         if self._reporter:
@@ -155,7 +159,7 @@ class Head:
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncIterator[None]:
         duties: list[Duty] = [
-            (self._discovering.find, EVERY_S),
+            (self._discovering.find, self._discovering.interval_s),
             (self._discovering.look, looking.EVERY_S),
             (self._report, reporting.EVERY_S),
             (self._take_point, POINT_S),

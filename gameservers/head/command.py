@@ -9,12 +9,13 @@ from typing import Any
 
 import uvicorn
 
+from arena.addresses import AddressError
 from arena.games.line_messages import MAX_FRAME
 from arena.parameters import parse_number
+from gameservers.discovery.settings import build_registry
 from gameservers.errors import GameServerError
 from gameservers.head.app import Head
 from gameservers.head.bucket import BUCKET, open_bucket
-from gameservers.head.servers import FoundServer
 from gameservers.head.settings import read_settings
 
 BAD_INPUT = 2
@@ -47,12 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     try:
         own = read_settings(os.environ, host=options.host, port=options.port)
+        registry = build_registry({**os.environ, "EVALSITE_HOST": options.host}, probe=None)
         text = os.environ.get(BUCKET, "")
         bucket = open_bucket(text, own.inference.cache) if text else None
-    except GameServerError as error:
+    except (GameServerError, AddressError) as error:
         sys.stderr.write(f"eval_head: {error}\n")
         return BAD_INPUT
-    app = Head(own, find_nothing, bucket=bucket).make_app()
+    app = Head(own, registry, bucket=bucket).make_app()
     uvicorn.run(app, host=own.host, port=own.port, **uvicorn_options())
     return 0
 
@@ -69,8 +71,3 @@ def uvicorn_options() -> dict[str, Any]:
         "proxy_headers": False,
         "timeout_graceful_shutdown": STOP_S,
     }
-
-
-async def find_nothing() -> Sequence[FoundServer]:
-    """Return no server: only those that dial in are known."""
-    return []

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from arena.credentials import NAME_RULE, is_node_name
 from arena.games.line_messages import PROTOCOL, ServerHello
+from gameservers.discovery.merging import Place
 
 # What is gone is shown for so long.
 SHOWN_S = 3_600.0
@@ -33,11 +34,20 @@ class State(StrEnum):
 
 
 class FoundServer(NamedTuple):
-    """An address where a source of discovery says that a game server listens."""
+    """A server that sources of discovery name; without a place it is not dialled by us."""
 
     name: str
     address: str
     source: str
+    place: Place | None
+    # What the sources know of one that is not dialled.
+    state: State = State.FOUND
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others."""
+        return self.address or f"name:{self.name}"
 
 
 @dataclass
@@ -51,6 +61,7 @@ class KnownServer:
     since: float
     state: State = State.FOUND
     reason: str = ""
+    place: Place | None = None
     hello: ServerHello | None = None
     seen_at: float = 0.0
     latency_ms: float | None = None
@@ -101,18 +112,24 @@ class ServerBoard:
 
     def note_found(self, found: Iterable[FoundServer], *, now: float) -> None:
         """Take what discovery found; what it finds no more is gone."""
-        addresses = set()
+        keys = set()
         for one in found:
-            addresses.add(one.address)
-            known = self._servers.get(one.address)
-            if known is None and len(self._servers) < MAX_SERVERS:
-                self._servers[one.address] = KnownServer(one.address, *one, since=now)
-            elif known is not None and known.state == State.GONE:
+            keys.add(one.key)
+            known = self._servers.get(one.key)
+            if known is None:
+                if len(self._servers) >= MAX_SERVERS:
+                    continue
+                known = KnownServer(one.key, one.name, one.address, one.source, since=now)
+                self._servers[one.key] = known
+            known.place, known.source = one.place, one.source
+            if one.place is None:
+                known.become(one.state, one.reason, now=now)
+            elif known.state == State.GONE:
                 known.become(State.FOUND, "", now=now)
         for known in self.list_all():
-            is_listed = known.source == DIALLED_IN or known.key in addresses
+            is_listed = known.source == DIALLED_IN or known.key in keys
             if not is_listed and known.state != State.GONE:
-                known.become(State.GONE, f"{known.source} names it no more", now=now)
+                known.become(State.GONE, f"no longer named by {known.source}", now=now)
             if known.state == State.GONE and now - known.since > SHOWN_S:
                 del self._servers[known.key]
 
@@ -156,12 +173,8 @@ class ServerBoard:
         return [known for known in self.list_all() if known.state == State.HEALTHY]
 
     def list_listening(self) -> list[KnownServer]:
-        """Return those that are looked at: they have an address of their own."""
-        return [
-            known
-            for known in self.list_all()
-            if known.source != DIALLED_IN and known.state != State.GONE
-        ]
+        """Return those that are looked at: they have an address that may be dialled."""
+        return [known for known in self.list_all() if known.place and known.state != State.GONE]
 
     def _count_episodes(self, known: KnownServer, hello: ServerHello) -> None:
         ended = hello.load.get(EPISODES, 0.0)

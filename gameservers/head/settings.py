@@ -5,19 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arena.acl import HEAD_NODE
-from gameservers.errors import GameServerError
+from gameservers.errors import GameServerError, SettingsError
 from inference import settings as inference_settings
 from inference.errors import InferenceError
 
 _KEY = re.compile("[0-9a-f]{64}")
 _WS_SCHEMES = ("ws://", "wss://")
-
-
-class SettingsError(GameServerError):
-    """An environment variable has a value that the head cannot use."""
-
-    def __init__(self, name: str, value: str, wanted: str) -> None:
-        super().__init__(f"{name} is {value!r:.200}: must be {wanted}")
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import uvicorn
 from websockets.asyncio.server import serve as listen
 from websockets.sync.client import ClientConnection, connect
 
+from gameservers.discovery.settings import build_registry
 from gameservers.head.app import Head
 from gameservers.head.bucket import Bucket
-from gameservers.head.command import find_nothing, uvicorn_options
-from gameservers.head.servers import FoundServer
+from gameservers.head.command import uvicorn_options
 from gameservers.head.settings import HeadSettings
 
 PASS_KEY = "5" * 64
@@ -74,7 +74,7 @@ class Running:
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """Return what the head knows of servers, by name."""
-        servers = json.loads(self.call("/discovered")[1])["servers"]
+        servers = json.loads(self.call("/discovered")[1])["discovered"]
         return {row["name"]: row for row in servers}
 
     def dial_in(self, name: str = "sim-1", **changes: Any) -> ClientConnection:
@@ -96,17 +96,15 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 def running_head(
     own: HeadSettings | None = None,
     *,
-    found: Sequence[FoundServer] = (),
+    found: Sequence[str] = (),
     bucket: Bucket | None = None,
 ) -> Iterator[Running]:
-    """Run a head on a free port; `found` is what discovery finds."""
+    """Run a head on a free port; found: addresses of servers."""
     port = free_port()
     own = own or HeadSettings(port=port, play_address=f"ws://127.0.0.1:{port}", pass_key=PASS_KEY)
 
-    async def find() -> Sequence[FoundServer]:
-        return found or await find_nothing()
-
-    head = Head(own, find, bucket=bucket)
+    listed = {"EVALSITE_GAME_SERVERS": ",".join(found)}
+    head = Head(own, build_registry(listed, probe=None), bucket=bucket)
     server = uvicorn.Server(uvicorn.Config(head.make_app(), port=port, **uvicorn_options()))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -1,7 +1,11 @@
+from ipaddress import ip_address
+
 import msgspec
 import pytest
 
+from arena.addresses import read_address
 from arena.games.line_messages import ServerHello
+from gameservers.discovery.merging import Place
 from gameservers.head.servers import (
     DIALLED_IN,
     MAX_SERVERS,
@@ -13,8 +17,13 @@ from gameservers.head.servers import (
 )
 from gameservers.head.tests.running import hello
 
-FIRST = FoundServer("game-1", "ws://10.0.0.1:8081", "dns")
-SECOND = FoundServer("game-2", "ws://10.0.0.2:8081", "dns")
+
+def made_found(name: str, ip: str) -> FoundServer:
+    address = read_address(f"{ip}:8081")
+    return FoundServer(name, address.url(), "dns", Place(address, ip_address(ip)))
+
+
+FIRST, SECOND = made_found("game-1", "10.0.0.1"), made_found("game-2", "10.0.0.2")
 
 
 def made_hello(**changes: object) -> ServerHello:
@@ -37,7 +46,7 @@ def test_a_server_is_found_then_healthy_then_gone_with_times() -> None:
     assert board.list_healthy() == [known]
     board.note_found([], now=20)
     row = known.as_row(now=25)
-    assert (row["state"], row["reason"], row["since_s"]) == ("gone", "dns names it no more", 5)
+    assert (row["state"], row["reason"], row["since_s"]) == ("gone", "no longer named by dns", 5)
     assert (row["cpu"], row["episodes"], row["seen_s"]) == (0.5, 40, 13)
     board.note_found([], now=21 + SHOWN_S)
     assert board.list_all() == []
@@ -92,3 +101,16 @@ def test_no_more_servers_are_known_than_can_be_looked_at() -> None:
     assert len(board.list_all()) == MAX_SERVERS
     refused = board.note_dialled_in(made_hello(), "ws://head/play/sim-1", now=4)
     assert "no more" in refused.reason
+
+
+def test_what_may_not_be_dialled_is_shown_with_the_reason() -> None:
+    board = ServerBoard()
+    refused = FoundServer("game-1", "10.0.0.9:1", "list", None, State.UNREACHABLE, "is outside")
+    nameless = FoundServer("game-9", "", "skypilot", None, State.FOUND, "is starting")
+    board.note_found([refused, nameless], now=1)
+    rows = [known.as_row(now=1) for known in board.list_all()]
+    assert [(row["state"], row["reason"]) for row in rows] == [
+        ("unreachable", "is outside"),
+        ("found", "is starting"),
+    ]
+    assert board.list_listening() == []
