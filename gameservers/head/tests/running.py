@@ -98,9 +98,10 @@ def running_head(
     *,
     found: Sequence[str] = (),
     bucket: Bucket | None = None,
+    port: int = 0,
 ) -> Iterator[Running]:
     """Run a head on a free port; found: addresses of servers."""
-    port = free_port()
+    port = port or free_port()
     own = own or HeadSettings(port=port, play_address=f"ws://127.0.0.1:{port}", pass_key=PASS_KEY)
 
     listed = {"EVALSITE_GAME_SERVERS": ",".join(found)}
