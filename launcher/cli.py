@@ -18,6 +18,7 @@ from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
+from launcher.nodes.commands import add_nodes_command
 from launcher.plan import Plan
 from launcher.programs import CAPABILITIES, ONE_THREAD, PYTHON
 from launcher.stack import NOT_OURS, child_environment, own_settings, stop_stack
@@ -108,6 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
     compose_env.set_defaults(run=write_compose)
     _add_tools(commands)
+    add_nodes_command(commands)
     for name, text in PASSED_ON_HELP.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
@@ -229,7 +231,7 @@ PASSED_ON = {
     "bench": pass_on("-m", "benchmarks"),
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
-OWN = ("up", "stop", "status", "check", "compose-env", "tools")
+OWN = ("up", "stop", "status", "check", "compose-env", "tools", "nodes")
 # What we do not know ourselves is a command of `evalsite`, called against the stack here.
 ask_server = pass_on("-m", "evalsite_client", without=NOT_OURS)
 

@@ -74,3 +74,16 @@ def test_without_users_at_a_server_a_node_gets_the_address_that_was_given(
     printed = run("add", "node-7")
     assert printed["REDIS_URL"] == "redis://:shared@hosted/0"
     assert "EVALSITE_INFERENCE_URL" not in printed
+
+
+def test_several_nodes_are_added_one_after_the_other_or_none_of_them() -> None:
+    out = StringIO()
+    call_command("node", "add", "a-1", "a-2", stdout=out)
+    blocks = out.getvalue().strip().split("\n\n")
+    assert [line for block in blocks for line in block.splitlines() if "_NODE=" in line] == [
+        "EVALSITE_NODE=a-1",
+        "EVALSITE_NODE=a-2",
+    ]
+    with pytest.raises(CommandError, match="'b 2' is no name of a node"):
+        call_command("node", "add", "b-1", "b 2", stdout=out)
+    assert set(NodeKey.objects.values_list("name", flat=True)) == {"a-1", "a-2"}

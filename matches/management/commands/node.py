@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from matches.errors import MatchError
 from matches.models import NodeKey
@@ -17,7 +18,8 @@ class Command(BaseCommand):
 
     help = (
         "Say who may be a play node: `add NAME` prints its environment (again, if it is admitted "
-        "already), `replace NAME` gives it new secrets, `revoke NAME` shuts it out, `list` shows."
+        "already; of several names one after the other), `replace NAME` gives it new secrets, "
+        "`revoke NAME` shuts it out, `list` shows."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -30,12 +32,19 @@ class Command(BaseCommand):
             ("replace", "give a node new secrets; the old ones are refused"),
             ("revoke", "shut a node out"),
         ):
-            acts.add_parser(act, help=text).add_argument("name", help="of the node")
+            n_names = "+" if act == "add" else 1
+            acts.add_parser(act, help=text).add_argument(
+                "names", nargs=n_names, metavar="name", help="of the node"
+            )
 
     def handle(self, *_args: Any, act: str, **options: Any) -> None:
         """Do one act."""
         try:
-            self._do_act(act, options.get("name", ""))
+            # Of several names all or none.
+            with transaction.atomic():
+                for number, name in enumerate(options.get("names", [""])):
+                    self.stdout.write("\n" if number else "", ending="")
+                    self._do_act(act, name)
         except MatchError as error:
             raise CommandError(str(error), returncode=2) from error
 
