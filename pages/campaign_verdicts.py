@@ -36,7 +36,8 @@ def read_names(campaigns: Sequence[Campaign]) -> dict[int, dict[int, str]]:
     """Return the names that the lines of campaigns need, by tournament and position: one query."""
     # Only the entrants that a line names: a campaign may have thousands.
     places = {campaign.tournament_id: _list_positions(campaign) for campaign in campaigns}
-    named = Q(pk=None)
+    # Nothing but these conditions joined: one more, and SQLite reads all agents there are.
+    named = Q()
     for tournament, positions in places.items():
         named |= Q(tournament=tournament, position__in=positions)
     names: dict[int, dict[int, str]] = {tournament: {} for tournament in places}

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
@@ -280,6 +282,19 @@ def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
     page = _text(client, "/")
     assert re.search(r"Most likely so far: level:\d+ \([\d.]+ %\); \d+ of at most 400", page)
     assert "results judged" in page
+
+
+def test_names_of_a_list_are_found_without_reading_all_agents() -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("reads the plan of SQLite")
+    campaigns = [_running(), Campaign(tournament_id=0, question="beats", parameters={"a": 1})]
+    with CaptureQueriesContext(connection) as queries:
+        campaign_verdicts.read_names(campaigns)
+    (query,) = queries
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+        steps = [step for *_, step in cursor.fetchall()]
+    assert not [step for step in steps if step.startswith("SCAN")], steps
 
 
 def test_open_alarms_stand_on_the_board_and_on_the_page_of_the_agent(client: Client) -> None:
