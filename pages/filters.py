@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 
 from matches.models import Entrant, Leaderboard, Rating, Tournament
-from matches.ratings import standings
+from matches.ratings import snapshots, standings
 from matches.ratings.standings import TOP, Field, Row
 from matches.store.catalog import is_scored_game, policy_title
 from pages.lists.address import Chip
@@ -149,7 +149,10 @@ def find_rows(board: Leaderboard, view: View, *, start: int) -> tuple[list[Row],
 
     Reads the field once, whatever was played.
     """
-    field, order = standings.load_field(board.pk), view.order
+    order = view.order
+    # To read what all agents had an hour ago takes long: an order by trend alone needs it.
+    is_by_trend = order.field == "trend"
+    field = standings.load_field(board.pk, None if is_by_trend else ())
     ratings = standings.rank_ratings(board.pk).select_related(None)
     columns = ("agent_id", "mu", order.column, "n_matches")
     ranked = list(ratings.values_list(*columns))
@@ -165,6 +168,8 @@ def find_rows(board: Leaderboard, view: View, *, start: int) -> tuple[list[Row],
     ordered = sorted(rows, key=lambda row: order.key(row, field), reverse=view.is_descending)
     ordered.sort(key=lambda row: row.agent not in played)
     page = [row.agent for row in ordered[start : start + TOP]]
+    if not is_by_trend:
+        field = field._replace(mu_before=snapshots.read_mu_before(board, page))
     whole = {row.agent: row for row in standings.read_rated(ratings.filter(agent__in=page))}
     return [standings.format_row(whole[pk], ranks[pk], field) for pk in page], len(rows)
 

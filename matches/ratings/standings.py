@@ -4,7 +4,7 @@ Every number is rounded here, once, so that a page, a push and a reload can neve
 change too small to be seen is no change.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from math import ceil, floor, log10
 from statistics import median
@@ -198,8 +198,11 @@ def find_rank(rating: Rating) -> int:
     return played.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
 
-def load_field(board_id: int) -> Field:
-    """Return what the rows of a board are compared with; bounded, whatever was played."""
+def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
+    """Return what rows of a board are compared with; bounded, whatever was played.
+
+    agents: whose rows these are, None for all of the board.
+    """
     columns = ("agent_id", "mu", "sd", "agent__checkpoint__run")
     top = list(rank_played(board_id).values_list(*columns)[:TOP])
     agents, mu, sd, runs = zip(*top, strict=True) if top else ((), (), (), ())
@@ -209,7 +212,7 @@ def load_field(board_id: int) -> Field:
     return Field(
         dict(zip(agents, chances.of_all, strict=True)),
         dict(zip(agents, chances.of_run, strict=True)),
-        snapshots.read_mu_before(board),
+        snapshots.read_mu_before(board, agents),
         read_ladder(board),
     )
 
@@ -232,7 +235,7 @@ def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
         n_played = start + len(page) if page or not start else played.count()
         first = max(0, start - n_played)
         page += read_rated(list_unplayed(board_id)[first : first + TOP - len(page)])
-    among = load_field(board_id)
+    among = load_field(board_id, [rating.agent for rating in page])
     return [format_row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
 

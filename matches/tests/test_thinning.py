@@ -73,8 +73,8 @@ def test_a_call_looks_at_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_trend_is_that_of_an_hour_before_all_the_same() -> None:
     board = board_with(5 * 60)
-    before = dict(snapshots.read_mu_before(board))
+    before = dict(snapshots.read_mu_before(board, None))
     assert before == {1: 60.0}
     thinned(board)
     snapshots._read_mu.cache_clear()
-    assert dict(snapshots.read_mu_before(board)) == before
+    assert dict(snapshots.read_mu_before(board, None)) == before

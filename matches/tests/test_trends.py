@@ -69,4 +69,15 @@ def test_without_a_rating_or_snapshot_there_is_no_trend(board: Leaderboard) -> N
     RatingSnapshot.objects.all().delete()
     assert _trends(board) == {""}
     board.rated_at = None
-    assert snapshots.read_mu_before(board) == snapshots.NOTHING
+    assert snapshots.read_mu_before(board, None) == snapshots.NOTHING
+
+
+def test_for_the_rows_of_a_page_no_other_agent_is_unpacked(
+    board: Leaderboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = dict(snapshots.read_mu_before(board, None))
+    monkeypatch.setattr(snapshot_tables, "unpack_rows", None)
+    agents = list(whole)[:2]
+    assert snapshots.read_mu_before(board, agents) == {agent: whole[agent] for agent in agents}
+    assert _trends(board) == {"+4.00"}
+    assert snapshots.read_mu_before(board, ()) == snapshots.NOTHING

@@ -91,6 +91,10 @@ def test_who_has_no_trend_comes_last(board: Leaderboard) -> None:
     assert RatingSnapshot.objects.exists()
     names = _names(board, View(sort="trend"))
     assert (names[0], names[-1]) == ("greedy", "selfplay@0")
+    whole = standings.load_rows(board.pk)
+    by_name = sorted(whole, key=lambda row: row["name"])
+    for sort, rows in (("rating", whole), ("name", by_name)):
+        assert filters.find_rows(board, View(sort=sort), start=0)[0] == rows, "with trends"
 
 
 def test_a_view_is_its_address(board: Leaderboard, client: Client) -> None:
