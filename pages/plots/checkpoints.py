@@ -1,12 +1,15 @@
 """The checkpoints of training runs on a leaderboard: which are listed, and which have settled."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from matches.models import Rating
+from django.db.models import Count, QuerySet
+
+from matches.models import Agent, Leaderboard, Rating
 from matches.ratings import standings
 from matches.ratings.standings import Row
+from matches.store.bulk import among
 from pages.plots import settling
 from pages.plots.charts import MIN_POINTS, thin_out
 
@@ -35,17 +38,36 @@ class Listed(NamedTuple):
     is_settled: bool
 
 
-def read_checkpoints(board_id: int) -> dict[str, list[Checkpoint]]:
-    """Return all checkpoints of a board by run, in the order of their steps: one query."""
-    trained = Rating.objects.filter(leaderboard=board_id, **{f"{_STEP}__isnull": False})
+def count_checkpoints(board_id: int) -> dict[str, int]:
+    """Return how many checkpoints of each run are on a board: one query."""
+    counted = _find_trained(board_id).values_list(_RUN).annotate(n=Count("pk"))
+    return dict(counted.order_by())
+
+
+def list_trained(board_id: int, agents: Collection[int]) -> set[int]:
+    """Return those of the agents whose weights have a step: one query."""
+    trained = _find_trained(board_id).filter(agent__in=among(agents))
+    return set(trained.values_list("agent_id", flat=True))
+
+
+def read_checkpoints(board_id: int, runs: Collection[str]) -> dict[str, list[Checkpoint]]:
+    """Return the checkpoints of these runs on a board, in the order of their steps: one query."""
+    # From the runs, each found by its index: from the ratings all of the board would be read.
+    game = Leaderboard.objects.filter(pk=board_id).values("game")
+    agents = Agent.objects.filter(checkpoint__game__in=game, checkpoint__run__in=list(runs))
+    trained = _find_trained(board_id).filter(agent__in=agents)
     columns = (_RUN, "agent_id", _STEP, "mu", "sd", "n_matches")
-    runs: dict[str, list[Checkpoint]] = defaultdict(list)
-    for run, *values in trained.order_by().values_list(*columns):
-        runs[run].append(Checkpoint(*values))
+    found: dict[str, list[Checkpoint]] = defaultdict(list)
+    for run, *values in trained.values_list(*columns):
+        found[run].append(Checkpoint(*values))
     # Sorted here: no index has this order.
     return {
-        run: sorted(of_run, key=lambda one: (one.step, one.agent)) for run, of_run in runs.items()
+        run: sorted(of_run, key=lambda one: (one.step, one.agent)) for run, of_run in found.items()
     }
+
+
+def _find_trained(board_id: int) -> QuerySet[Rating]:
+    return Rating.objects.filter(leaderboard=board_id, **{f"{_STEP}__isnull": False}).order_by()
 
 
 def list_runs(

@@ -4,14 +4,22 @@ The numbers are the board's own, rounded where the board rounds them. board.js m
 here from the rows that are pushed anyway, on a scale that it fits in the same way.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matches.ratings import standings
 from matches.ratings.standings import Row
 from pages.plots.charts import BOTTOM, LABEL_GAP, MAX_DOTS, TOP, Scale, Tick, spread_labels
-from pages.plots.checkpoints import Listed, choose_drawn, list_runs, read_checkpoints
+from pages.plots.checkpoints import (
+    Checkpoint,
+    Listed,
+    choose_drawn,
+    count_checkpoints,
+    list_runs,
+    list_trained,
+    read_checkpoints,
+)
 from pages.plots.steps import Steps
 
 HEIGHT = 300
@@ -39,6 +47,11 @@ class Point(NamedTuple):
         row = self.row
         return f"{row['name']}, step {self.step:,}: {row['mu']}, {row['low']} to {row['high']}"
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return what its template shows."""
+        return {**self._asdict(), "agent": self.row["agent"], "title": self.title}
+
 
 class Segment(NamedTuple):
     """The line between neighbours."""
@@ -56,6 +69,16 @@ class Series(NamedTuple):
     number: int
     points: list[Point]
     segments: list[Segment]
+
+    @property
+    def point_fields(self) -> list[dict[str, Any]]:
+        """Return what is shown of each point."""
+        return [point.fields for point in self.points]
+
+    @property
+    def segment_fields(self) -> list[dict[str, Any]]:
+        """Return the ends of each line."""
+        return [line._asdict() for line in self.segments]
 
 
 class Line(NamedTuple):
@@ -95,6 +118,11 @@ class Plot(NamedTuple):
         return [point for series in self.series for point in series.points]
 
     @property
+    def listed_fields(self) -> list[dict[str, Any]]:
+        """Return the lines of the table."""
+        return [{**one.row, "run": one.run, "step": one.step} for one in self.listed]
+
+    @property
     def is_early(self) -> bool:
         """Return True where words stand instead of a drawing."""
         return not self.series
@@ -105,19 +133,17 @@ class Plot(NamedTuple):
         return len(self.points) > MAX_DOTS
 
 
-def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
+def draw_plots(board_id: int, shown: Sequence[Row] = ()) -> list[Plot]:
     """Return a plot per training run that has two checkpoints or more on the board.
 
-    Two queries, whatever was played. shown: the rows on the page; those without a step become lines
-    to compare with.
+    Four queries, whatever was played. shown: the rows on the page; those without a step become
+    lines to compare with.
     """
-    checkpoints = read_checkpoints(board_id)
-    trained = {one.agent for of_run in checkpoints.values() for one in of_run}
-    others = [row for row in shown if row["agent"] not in trained][:MAX_LINES]
-    largest = sorted(checkpoints, key=lambda run: (-len(checkpoints[run]), run))[:MAX_PLOTS]
-    chosen = {run: checkpoints[run] for run in largest if len(checkpoints[run]) >= FEWEST}
+    chosen = _read_largest(board_id, MAX_PLOTS)
     if not chosen:
         return []
+    trained = list_trained(board_id, [row["agent"] for row in shown])
+    others = [row for row in shown if row["agent"] not in trained][:MAX_LINES]
     listed = list_runs(board_id, chosen)
     drawn = {run: choose_drawn({run: listed[run]}) for run in chosen}
     # One axis for all plots, so that runs can be compared by their heights.
@@ -127,7 +153,7 @@ def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
             lines=_draw_lines(others, scale),
             ratings=marks,
             listed=listed[run],
-            n_all=len(checkpoints[run]),
+            n_all=len(chosen[run]),
         )
         for run in chosen
     ]
@@ -139,8 +165,7 @@ def draw_runs(board_id: int, runs: Collection[str]) -> Plot | None:
     Two queries, whatever was played.
     """
     chosen = sorted(runs)[:MAX_RUNS]
-    checkpoints = read_checkpoints(board_id)
-    checkpoints = {run: checkpoints[run] for run in chosen if run in checkpoints}
+    checkpoints = read_checkpoints(board_id, chosen)
     if max(map(len, checkpoints.values()), default=0) < FEWEST:
         return None
     listed = list_runs(board_id, checkpoints)
@@ -159,11 +184,9 @@ def draw_runs(board_id: int, runs: Collection[str]) -> Plot | None:
 def draw_scores(board_id: int) -> Plot | None:
     """Return mean scores against training steps, of a game of one seat; None with no run of two.
 
-    Two queries, whatever was played. The runs with most checkpoints, each in a colour.
+    Four queries, whatever was played. The runs with most checkpoints, each in a colour.
     """
-    checkpoints = read_checkpoints(board_id)
-    largest = sorted(checkpoints, key=lambda run: (-len(checkpoints[run]), run))[:MAX_RUNS]
-    chosen = {run: checkpoints[run] for run in largest if len(checkpoints[run]) >= FEWEST}
+    chosen = _read_largest(board_id, MAX_RUNS)
     if not chosen:
         return None
     scored = list_runs(board_id, chosen, in_scores=True)
@@ -178,6 +201,14 @@ def draw_scores(board_id: int) -> Plot | None:
         listed=_list_all(listed),
         n_all=sum(map(len, chosen.values())),
     )
+
+
+def _read_largest(board_id: int, n_most: int) -> dict[str, list[Checkpoint]]:
+    """Return the checkpoints of the runs that have most of them, the largest run first."""
+    counts = count_checkpoints(board_id)
+    largest = sorted(counts, key=lambda run: (-counts[run], run))[:n_most]
+    checkpoints = read_checkpoints(board_id, [run for run in largest if counts[run] >= FEWEST])
+    return {run: checkpoints[run] for run in largest if run in checkpoints}
 
 
 def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:

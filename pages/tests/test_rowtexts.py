@@ -16,7 +16,7 @@ BOARD = "a-board"
 
 
 def _slow(rows: list[Row]) -> str:
-    context = {"record": {"label": RECORD}, "board": {"name": BOARD}}
+    context = {"label": RECORD, "board": {"name": BOARD}}
     texts = (render_to_string(rowtexts.TEMPLATE, {"row": row, **context}) for row in rows)
     return "".join(texts)
 

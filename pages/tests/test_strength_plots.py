@@ -193,13 +193,40 @@ def test_two_checkpoints_are_told_and_not_drawn(
     assert "plot=strength-plot-1" not in page
 
 
-def test_it_takes_two_queries_however_many_points(board: Leaderboard) -> None:
+def test_it_takes_four_queries_however_many_points(board: Leaderboard) -> None:
     trained(board, range(150))
     with CaptureQueriesContext(
         connection,
     ) as queries:
         strength.draw_plots(board.pk)
-    assert len(queries) == 2
+    assert len(queries) == 4
+
+
+def test_of_many_runs_only_those_that_are_drawn_are_read(
+    board: Leaderboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        trained(board, range(3 + number), run=f"run-{number}")
+    read: list[str] = []
+
+    def note(board_id: int, runs: list[str]) -> dict[str, list[checkpoints.Checkpoint]]:
+        read.extend(runs)
+        return checkpoints.read_checkpoints(board_id, runs)
+
+    monkeypatch.setattr(strength, "read_checkpoints", note)
+    plots = strength.draw_plots(board.pk, standings.load_rows(board.pk))
+    assert read == [plot.run for plot in plots] == ["run-5", "run-4", "run-3"]
+    # Those of runs that are not drawn have a step, too: no lines to compare with.
+    assert [line.row["name"] for line in plots[0].lines] == ["greedy", "random"]
+
+
+def test_checkpoints_of_another_game_are_not_those_of_a_run_here(board: Leaderboard) -> None:
+    trained(board, (1, 2, 3))
+    elsewhere = open_leaderboard("elsewhere", game="chess")
+    trained(elsewhere, (1, 2, 3, 4), run="other")
+    (plot,) = strength.draw_plots(board.pk)
+    assert (plot.run, plot.n_all) == ("selfplay", 3)
+    assert set(checkpoints.read_checkpoints(board.pk, ["selfplay", "other"])) == {"selfplay"}
 
 
 def test_the_page_draws_it_and_tells_it_as_a_table(
