@@ -14,6 +14,7 @@ django_application = get_asgi_application()
 # Consumers import models, which exist only now that Django is set up.
 from evalsite.bodies import BoundedBodies
 from live.routing import ReadersOnly, websocket_urlpatterns
+from matches.api.document import make_schema
 
 application = ProtocolTypeRouter(
     {
@@ -25,6 +26,7 @@ application = ProtocolTypeRouter(
 
 # Now rather than in the first request: every page, form and list of the API is imported.
 reverse("admin:index")
+make_schema()
 # What was imported stays. Going through it took every full collection 0.2 s, in some request.
 gc.collect()
 gc.freeze()
