@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
+from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
 from arena.pairing.base import Field, Meeting
@@ -18,6 +19,7 @@ from matches.store.formats import format_count
 from pages import round_tables
 from pages.contenders import Contender
 from pages.round_tables import Ranked, StageTables
+from pages.seating import PAIR
 
 PAIRINGS = KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
 # Of a knockout of more agents only the last rounds are drawn.
@@ -158,7 +160,7 @@ def _rank_by_reach(
 def _rank_swiss(
     tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
 ) -> InRounds:
-    least, n_seats = _count_least_blocks(tournament, len(agents))
+    least, n_seats = _count_least_blocks(tournament, len(agents), meetings)
     is_closed = all(meeting.points is not None for meeting in meetings)
     is_decided = is_closed and len(meetings) >= least
     table = round_tables.rank_by_points(agents, meetings, has_byes=True)
@@ -170,7 +172,7 @@ def _rank_groups(
 ) -> InRounds:
     given = _read_parameters(tournament)
     rules = GroupRules(*(int(given[field.name]) for field in fields(GroupRules)))
-    least, n_seats = _count_least_blocks(tournament, len(agents))
+    least, n_seats = _count_least_blocks(tournament, len(agents), meetings)
     split = split_stages(Field(len(agents), n_seats), meetings, rules)
     (final,) = split[-1].groups
     table = round_tables.rank_by_stage(agents, split, _read_mu(tournament, agents))
@@ -183,9 +185,14 @@ def _read_parameters(tournament: Tournament) -> Mapping[str, Value]:
     return read_parameters(tournament.pairing, pairing.parameters, tournament.pairing_parameters)
 
 
-def _count_least_blocks(tournament: Tournament, n_agents: int) -> tuple[int, int]:
+def _count_least_blocks(
+    tournament: Tournament, n_agents: int, meetings: Sequence[Meeting]
+) -> tuple[int, int]:
     """Return the fewest blocks to its end, and the seats of a match."""
-    n_seats = games.get(tournament.leaderboard.game).spec.n_seats
+    try:
+        n_seats = games.get(tournament.leaderboard.game).spec.n_seats
+    except ArenaError:  # its file is gone: what was played is shown all the same
+        n_seats = len(meetings[0].lineup) if meetings else PAIR
     pairing = pairings.get_adaptive(tournament.pairing).configured(tournament.pairing_parameters)
     return pairing.least_blocks(Field(n_agents, n_seats)), n_seats
 

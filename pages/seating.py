@@ -9,10 +9,11 @@ from arena.games import registry as games
 from arena.messages import Reason
 from arena.ratings.base import Constants
 from arena.ratings.live import update_ranked
-from arena.teams import NO_TEAMS, are_mates, team_size
+from arena.teams import are_mates, team_size
 from matches.models import Attempt, Match, Outcome, Rating
 from matches.models.match import parse_numbers
 from matches.ratings.score_counting import read_score
+from matches.store.catalog import game_teams
 from matches.store.formats import format_count
 
 PAIR = 2
@@ -71,10 +72,7 @@ def list_seats(match: Match, *, game: str) -> list[dict[str, Any]]:
     outcome = getattr(match, "outcome", None)
     is_void = match.state == Match.State.VOID
     ranks = parse_numbers(outcome.ranks) if outcome else []
-    try:
-        teams = games.get(game).spec.teams
-    except ArenaError:
-        teams = NO_TEAMS  # the file of the game is gone or broken: its matches are still shown
+    teams = game_teams(game)
     team_of = dict(enumerate(teams))
     # Seats are taken from the prefetched rows: ordering them in the database would ask it again.
     rows = sorted(match.seat_rows.all(), key=lambda row: (team_of.get(row.seat, 0), row.seat))

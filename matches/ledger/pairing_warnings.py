@@ -11,6 +11,7 @@ from matches.plans import TournamentPlan
 from matches.ratings import entrants
 from matches.ratings.evidence import gather_all_evidence
 from matches.ratings.fitting import fit_ratings, load_sides
+from matches.store.catalog import game_problem
 from matches.store.fast_store import get_or_make
 
 MOST_AGENTS = 200
@@ -21,7 +22,7 @@ EVERY_S = 60.0
 def warn_of_pairing(tournament: Tournament) -> str | None:
     """Return the warning of its pairing while it runs: made once a minute for all who look."""
     is_over = tournament.state in Tournament.OVER
-    if tournament.pairing not in pairings.adaptive_names() or is_over:
+    if not _is_paired_by_results(tournament) or is_over:
         return None
 
     def find_warning() -> str | None:
@@ -43,8 +44,7 @@ def is_campaign_over(tournament: Tournament) -> bool:
 
 def warn_of_budget(tournament: Tournament) -> str | None:
     """Return a warning when its matches are too few for its pairing, or were when it is done."""
-    is_adaptive = tournament.pairing in pairings.adaptive_names()
-    if not is_adaptive or tournament.state == Tournament.State.CANCELLED:
+    if not _is_paired_by_results(tournament) or tournament.state == Tournament.State.CANCELLED:
         return None
     if is_campaign_over(tournament):
         return None
@@ -64,6 +64,12 @@ def warn_of_budget(tournament: Tournament) -> str | None:
         return None
     budget = f"its budget of {tournament.n_matches:,} matches"
     return f"it was stopped by {budget} before {pairing.goal}: extend it"
+
+
+def _is_paired_by_results(tournament: Tournament) -> bool:
+    """Say whether its results choose who meets next: nobody does where the game's file is gone."""
+    is_adaptive = tournament.pairing in pairings.adaptive_names()
+    return is_adaptive and not game_problem(tournament.leaderboard.game)
 
 
 def warn_of_plan(plan: TournamentPlan, *, leaderboard: Leaderboard, n_agents: int) -> str | None:

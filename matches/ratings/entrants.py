@@ -12,6 +12,7 @@ from matches.models import Campaign, Leaderboard, Match, Tournament
 from matches.models.match import parse_numbers
 from matches.ratings.evidence import Evidence, find_boards
 from matches.ratings.fitting import fit_ratings, load_sides
+from matches.store.catalog import game_teams
 
 _OPEN = frozenset(state.value for state in Match.OPEN)
 
@@ -76,7 +77,7 @@ def load_meetings(tournament: Tournament, agents: Sequence[int]) -> list[Meeting
     A match that is void or cancelled gives nobody points, unless it was played again.
     """
     index = {agent: position for position, agent in enumerate(agents)}
-    teams = games.get(tournament.leaderboard.game).spec.teams
+    teams = game_teams(tournament.leaderboard.game)
     rows = Match.objects.filter(tournament=tournament).order_by("sequence")
     blocks: dict[int, dict[int, _Played]] = {}
     for block, rotation, *played in rows.values_list(

@@ -8,6 +8,7 @@ from arena.errors import ArenaError, UnknownNameError
 from arena.games import registry as games
 from arena.games.reference import Reference, describe_game
 from arena.policies import registry as policies
+from arena.teams import NO_TEAMS, Teams
 from matches.models import IMPORTED
 
 
@@ -25,6 +26,14 @@ def is_scored_game(game: str) -> bool:
         return games.get(game).spec.is_scored
     except ArenaError:
         return False
+
+
+def game_teams(game: str) -> Teams:
+    """Return the teams of a game; none where its file is gone: its results are still shown."""
+    try:
+        return games.get(game).spec.teams
+    except ArenaError:
+        return NO_TEAMS
 
 
 def policy_title(policy: str) -> str:

@@ -14,7 +14,7 @@ from matches.board import broadcast
 from matches.errors import BadInputError
 from matches.ledger import recording
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
-from matches.models import Leaderboard, Match, Tournament
+from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.operations import explain
 from matches.plans import TournamentPlan
 from matches.ratings import rater
@@ -163,6 +163,25 @@ def test_every_page_and_every_list_still_answers(gone: Tournament, client: Clien
     shown = client.get("/leaderboards/lost/").content.decode()
     assert "Nothing is played or rated here" in shown
     broadcast.push_due(now=later(30))
+
+
+@pytest.mark.parametrize("pairing", ["knockout", "swiss", "groups"])
+def test_rounds_of_a_game_that_is_gone_are_still_shown(
+    pairing: str,
+    folder: PluginFolder,
+    broker: Redis,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("third", "fourth")
+    others = [Agent.objects.create(name=name, game="nim", policy="random") for name in names]
+    rounds = factories.planned(64, agents=[*AGENTS, *others], game="nim", pairing=pairing)
+    boards.play_some(rounds, 4, factories.first_wins)
+    moved_away(folder, monkeypatch)
+    folder.restart()
+    page = client.get(f"/tournaments/{rounds.pk}/")
+    assert page.status_code == 200
+    assert page.context["rounds"].table
 
 
 def test_every_row_of_the_admin_still_opens(gone: Tournament, admin_client: Client) -> None:
