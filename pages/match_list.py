@@ -14,7 +14,7 @@ from matches.models.choices import game_choices
 from matches.store.match_query import COUNTED, MAX_AGENTS, OPEN, RESULTS, MatchQuery
 from matches.store.match_search import find_matches
 from pages.downloads.files import Column, Line, Table
-from pages.lists.address import BadAddressError, Chip, ListAddress, find_agents
+from pages.lists.address import TEXT, BadAddressError, Chip, Field, ListAddress, find_agents
 from pages.lists.showing import show_list
 from pages.seating import list_seats
 
@@ -160,10 +160,18 @@ def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
     form = address.describe_form(choices, often=OFTEN)
     return {
         **form,
-        "first_agent": named[0] if named else "",
-        "second_agent": named[1] if len(named) > 1 else "",
+        "fields": [*_offer_agents(named), *form["fields"][1:]],
         "chips": [*_chips_of_agents(address, agents), *form["chips"]],
     }
+
+
+def _offer_agents(named: Sequence[str]) -> list[Field]:
+    """Return the two fields of agents: a match is looked for by both."""
+    first, second = [*named, "", ""][:2]
+    return [
+        Field("agent", "Agent, name or number", TEXT, first),
+        Field("agent", "Against or with", TEXT, second, "anybody"),
+    ]
 
 
 def _chips_of_agents(address: ListAddress, agents: Sequence[Agent]) -> list[Chip]:

@@ -13,6 +13,14 @@ from matches.models import Agent, Leaderboard, Tournament
 from pages.paging import HIGHEST
 
 MAX_TEXT = 120
+TEXT, NUMBER, DAY = "search", "number", "date"
+_FORMS = {"tournament": NUMBER, "seat": NUMBER, "from": DAY, "to": DAY}
+# What the form says of a filter where its chip is shorter.
+_FORM_LABELS = {
+    "q": "Part of the name",
+    "agent": "Agent, name or number",
+    "tournament": "Tournament, number",
+}
 BAD_REQUEST = 400
 
 
@@ -27,6 +35,16 @@ class Choice(NamedTuple):
     label: str
     chosen: str
     options: Sequence[tuple[str, str]]
+
+
+class Field(NamedTuple):
+    """A field of the form for what is typed; form: what HTML calls its kind."""
+
+    name: str
+    label: str
+    form: str
+    typed: str
+    placeholder: str = "any"
 
 
 class Chip(NamedTuple):
@@ -157,13 +175,19 @@ class ListAddress:
         self, choices: Mapping[str, Choice], *, often: Sequence[str]
     ) -> dict[str, Any]:
         """Return what the form of a list shows. often: the filters that are not folded away."""
+        folded = [name for name in self._names if name not in often]
         return {
-            "typed": self.typed,
-            "choices": choices,
+            "fields": [choices.get(name) or self.offer_text(name) for name in often],
+            "more_fields": [choices.get(name) or self.offer_text(name) for name in folded],
             "chips": self.list_chips(choices),
-            "is_open": any(self.read_text(name) for name in self._names if name not in often),
+            "is_open": any(self.read_text(name) for name in folded),
             "is_first": self.is_first,
         }
+
+    def offer_text(self, name: str) -> Field:
+        """Return the field of a filter that is typed."""
+        label = _FORM_LABELS.get(name, self.label(name))
+        return Field(name, label, _FORMS.get(name, TEXT), self.read_text(name))
 
     def label(self, name: str) -> str:
         """Return what a filter is called."""

@@ -19,7 +19,7 @@ from pages.lists.address import ListAddress
 from pages.lists.showing import cut_by_key, filter_days, show_list, walk_by_key
 
 NAMES = ("q", "game", "kind", "run", "state", "leaderboard", "tournament", "from", "to")
-OFTEN = ("q", "game", "kind", "run", "state")
+OFTEN = ("q", "run", "game", "kind", "state")
 LABELS = {"q": "Name has", "from": "Registered from", "to": "Registered until"}
 PLAYING, RETIRED, QUARANTINED = STATES = ("playing", "retired", "in quarantine")
 SHOWN_STATES = {PLAYING: "can play", RETIRED: RETIRED, QUARANTINED: QUARANTINED}

@@ -45,11 +45,7 @@ def show_boards(request: HttpRequest) -> HttpResponseBase:
         "game": address.offer("game", games),
         "state": address.offer("state", [*STATES.items()], without="all that are listed"),
     }
-    form = {
-        "typed": address.typed,
-        "chips": address.list_chips(choices),
-        "choices": choices.values(),
-    }
+    form = address.describe_form(choices, often=NAMES)
     return show_list(
         request,
         "pages/boards.html",
