@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
 from matches.ledger import pairing_warnings, reuse
 from matches.ledger.evaluation import SKILL_GAME
 from matches.models import Attempt, Leaderboard, Rating, Tournament, Uncounted
 from matches.store import selectors
+from matches.store.match_search import filter_failures
 
 N_CAUSES = 3
+_ENDINGS = Attempt.Ending
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,14 @@ class Report:
 def build_report(tournament: Tournament, *, now: datetime) -> Report:
     """Return the report of a tournament as it stands."""
     ratings = selectors.list_ratings_of_entrants(tournament)
+    reasons = _count_reasons(tournament)
     return Report(
         tournament=tournament,
         void_reasons=selectors.count_void_reasons(tournament),
-        forfeit_reasons=selectors.count_attempt_reasons(tournament, Attempt.Ending.FORFEIT),
-        failed_attempts=selectors.count_attempt_reasons(tournament, Attempt.Ending.FAILED),
-        interrupted_attempts=selectors.count_attempt_reasons(tournament, Attempt.Ending.INTERRUPTED)
-        | selectors.count_attempt_reasons(tournament, Attempt.Ending.EXPIRED),
-        failure_details=selectors.count_failure_details(tournament, N_CAUSES),
+        forfeit_reasons=reasons[_ENDINGS.FORFEIT],
+        failed_attempts=reasons[_ENDINGS.FAILED],
+        interrupted_attempts=reasons[_ENDINGS.INTERRUPTED] | reasons[_ENDINGS.EXPIRED],
+        failure_details=_count_details(tournament),
         differing=reuse.list_differing_matches(tournament, N_CAUSES),
         is_rated=_is_rated(tournament),
         play_s=selectors.compute_elapsed_s(tournament, now=now),
@@ -62,6 +64,22 @@ def build_report(tournament: Tournament, *, now: datetime) -> Report:
         warning=pairing_warnings.warn_of_budget(tournament),
         ratings=ratings,
     )
+
+
+def _count_reasons(tournament: Tournament) -> dict[str, dict[str, int]]:
+    """Return how many attempts ended so, by ending and then by reason: one query."""
+    counted = filter_failures(tournament).values_list("ending", "reason").annotate(n=Count("pk"))
+    reasons: dict[str, dict[str, int]] = {ending: {} for ending in Attempt.NOT_DONE}
+    for ending, reason, n in counted.order_by("ending", "reason"):
+        reasons[ending][reason] = n
+    return reasons
+
+
+def _count_details(tournament: Tournament) -> dict[str, int]:
+    """Return what the attempts that failed said, and how many did, the most frequent first."""
+    failed = filter_failures(tournament).filter(ending=_ENDINGS.FAILED).exclude(detail="")
+    counted = failed.values_list("detail").annotate(n=Count("pk"))
+    return dict(counted.order_by("-n", "detail")[:N_CAUSES])
 
 
 def _is_rated(tournament: Tournament) -> bool:

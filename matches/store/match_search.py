@@ -37,6 +37,10 @@ N_LOOKED = 2_000
 MAX_LOOKS = 8
 # Two busy agents may have met seldom: so many matches of one of them are read by index alone.
 N_SCANNED = 50_000
+# Of a tournament with more matches its failed attempts are found by their own index.
+MANY_MATCHES = 20_000
+HIGHEST = 2**62
+"""Above every key."""
 # Attempts are numbered in the order in which they were stored: nearly that in which they ended.
 DISORDER = timedelta(minutes=5)
 
@@ -116,6 +120,11 @@ def find_matches(query: MatchQuery, *, before: int | None = None, limit: int) ->
             return MatchPage([], None, None)
         query = replace(query, state=Match.State.DONE)
     source = _choose_source(query)
+    if before is None and query.state == Match.State.DONE and _has_open_matches(source):
+        # The newest of a leaderboard may be open by the thousand: none of them is looked at.
+        before = pass_open(query, source.key, HIGHEST)
+        if before is None:
+            return MatchPage([], None, None)
     page = _look(query, source, before, limit)
     for _ in range(1, MAX_LOOKS):
         if page.matches or page.before is None or query.state != Match.State.DONE:
@@ -129,6 +138,11 @@ def find_matches(query: MatchQuery, *, before: int | None = None, limit: int) ->
         page = _look(query, source, start, limit)
         page = page._replace(n_looked=n_looked + (page.n_looked or 0))
     return page
+
+
+def _has_open_matches(source: Source) -> bool:
+    """Say whether matches that are not over may lie among the rows, in planned order."""
+    return source.key == "sequence" and "state" not in source.answers
 
 
 def _look(query: MatchQuery, source: Source, before: int | None, limit: int) -> MatchPage:
@@ -242,6 +256,15 @@ def _from_failures(ending: str, tournament: int | None) -> Source:
         times = Tournament.objects.filter(pk=tournament).values_list("started_at", "finished_at")
         attempts = _filter_ended(attempts, *times.first() or (None, None))
     return Source(attempts, "pk", "match_id")
+
+
+def filter_failures(tournament: Tournament) -> QuerySet[Attempt]:
+    """Return the attempts at matches of a tournament that are not done: few, by an index."""
+    attempts = Attempt.objects.filter(match__tournament=tournament).order_by()
+    if tournament.n_matches <= MANY_MATCHES:
+        return attempts.filter(ending__in=Attempt.NOT_DONE)
+    # Not until it ended: of what was under way then, some is reported later.
+    return _filter_ended(attempts.filter(Attempt.is_not_done()), tournament.started_at, None)
 
 
 def _from_attempts(query: MatchQuery) -> Source:

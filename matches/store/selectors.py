@@ -11,7 +11,6 @@ from arena.games import registry as games
 from arena.needs import GPU, SERVER, SERVICES, Needs, plays_matches
 from matches.models import (
     Agent,
-    Attempt,
     Checkpoint,
     ImportBatch,
     Leaderboard,
@@ -70,23 +69,14 @@ def read_progress(tournament: Tournament) -> Progress:
 
 def count_void_reasons(tournament: Tournament) -> dict[str, int]:
     """Return how many matches are VOID, by reason; those that are played again are not."""
+    # By the index of closed matches, which has them by state.
     void = Match.objects.filter(
-        tournament=tournament, state=Match.State.VOID, replacement__isnull=True
+        Match.is_closed(),
+        tournament=tournament,
+        state=Match.State.VOID,
+        replacement__isnull=True,
     )
     return dict(void.values_list("void_reason").annotate(n=Count("pk")).order_by("void_reason"))
-
-
-def count_attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str, int]:
-    """Return how many attempts ended so, by reason."""
-    ended = Attempt.objects.filter(match__tournament=tournament, ending=ending.value)
-    return dict(ended.values_list("reason").annotate(n=Count("pk")).order_by("reason"))
-
-
-def count_failure_details(tournament: Tournament, limit: int) -> dict[str, int]:
-    """Return what the attempts that failed said, and how many did, the most frequent first."""
-    failed = Attempt.objects.filter(match__tournament=tournament, ending=Attempt.Ending.FAILED)
-    counted = failed.exclude(detail="").values_list("detail").annotate(n=Count("pk"))
-    return dict(counted.order_by("-n", "detail")[:limit])
 
 
 def list_watched_tournaments(*, now: datetime) -> Sequence[Tournament]:

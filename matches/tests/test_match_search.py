@@ -18,7 +18,7 @@ from matches.ratings import rater
 from matches.store import match_search
 from matches.store.auditing import Actor
 from matches.store.match_query import OPEN, RESULTS, MatchQuery
-from matches.store.match_search import find_matches
+from matches.store.match_search import MatchPage, Source, find_matches
 from matches.store.pair_search import find_pair_matches
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -368,3 +368,25 @@ def _steps(query: MatchQuery) -> int:
     finally:
         connection.connection.set_progress_handler(None, 0)
     return counted
+
+
+def test_open_matches_before_the_newest_finished_one_are_not_looked_at(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = factories.planned(4, board="nobody")
+    query = MatchQuery(leaderboard=nobody.leaderboard_id, result="won")
+    assert find_matches(query, limit=50) == MatchPage([], None, None)
+    tournament = factories.planned(40)
+    boards.play_some(tournament, 6, factories.first_wins)
+    monkeypatch.setattr(match_search, "N_LOOKED", 8)
+    looks: list[int | None] = []
+    look = match_search._look
+
+    def note(query: MatchQuery, source: Source, before: int | None, limit: int) -> MatchPage:
+        looks.append(before)
+        return look(query, source, before, limit)
+
+    monkeypatch.setattr(match_search, "_look", note)
+    page = find_matches(MatchQuery(leaderboard=tournament.leaderboard_id, result="won"), limit=50)
+    assert len(page.matches) == 6
+    assert looks == [7], "from the newest finished match on"

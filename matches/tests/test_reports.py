@@ -6,9 +6,10 @@ from redis import Redis
 
 from matches.api.evaluations import EntrantRatingSerializer
 from matches.api.ratings import format_ratings, rank_rating
-from matches.models import Rating
-from matches.store import selectors
-from matches.tests import boards
+from matches.models import Attempt, Rating
+from matches.store import match_search, selectors
+from matches.tests import boards, factories
+from matches.tests.factories import later
 
 pytestmark = pytest.mark.django_db
 
@@ -32,3 +33,28 @@ def test_a_report_ranks_those_who_take_part_alone(broker: Redis, client: Client)
     assert [row["rank"] for row in reported] == list(range(1, Rating.objects.count()))
     mus = [row["mu"] for row in reported]
     assert mus == sorted(mus, reverse=True)
+
+
+def test_failures_of_a_large_tournament_are_counted_as_those_of_a_small_one(
+    broker: Redis, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tournament = boards.played_board(n_matches=84)
+    elsewhere = factories.planned(12, board="other")
+    endings = ("forfeit", "failed", "interrupted", "expired", "failed", "done")
+    for number, ending in enumerate(endings, 2):
+        for played in (tournament, elsewhere):
+            Attempt.objects.create(
+                match=played.matches.earliest("sequence"),
+                number=number,
+                ending=ending,
+                reason=f"reason-{ending}",
+                detail="why" if ending == "failed" else "",
+                ended_at=later(5),
+            )
+    address = f"/api/v1/tournaments/{tournament.pk}/report/"
+    small = client.get(address).json()
+    assert small["failed_attempts"] == {"reason-failed": 2}
+    assert small["interrupted_attempts"] == {"reason-interrupted": 1, "reason-expired": 1}
+    assert small["failure_details"] == {"why": 2}
+    monkeypatch.setattr(match_search, "MANY_MATCHES", 0)
+    assert client.get(address).json() == small
