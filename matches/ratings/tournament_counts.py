@@ -28,6 +28,7 @@ MOST_READ = 1_000
 N_LEFT = MOST_READ // 2
 # Of one pass, 50 ms each: the duties of a second wait for it.
 CHUNK, N_TOURNAMENTS = 10_000, 5
+ROWS_AT_ONCE = 1_000
 _OPEN = frozenset(state.value for state in Match.OPEN)
 _COLUMNS = ("lineup", "outcome__ranks", "sequence", "block", "game_seed", "outcome__returns")
 _AGENT_COUNTERS = ("n_wins", "n_draws", "n_losses")
@@ -125,7 +126,9 @@ def _count_more(tournament: Tournament) -> int:
         return 0
     planned = Match.objects.filter(tournament=tournament, sequence__gt=stored.up_to_sequence)
     rows = planned.order_by("sequence").values_list(*_COLUMNS, "state")[:CHUNK]
-    closed = list(takewhile(lambda row: row[-1] not in _OPEN, rows))
+    # Read no further than to the first open match: thousands may be planned behind it.
+    some = rows.iterator(chunk_size=ROWS_AT_ONCE)
+    closed = list(takewhile(lambda row: row[-1] not in _OPEN, some))
     done = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
     if not closed:
         return 0

@@ -1,6 +1,5 @@
 """The document of the schema: what the framework would answer, and made once."""
 
-import importlib
 import json
 from typing import Any
 
@@ -9,7 +8,6 @@ from django.test import Client, RequestFactory
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularAPIView
 
-from evalsite import asgi
 from matches.api import document
 
 ADDRESS = "/api/schema/"
@@ -50,9 +48,3 @@ def test_it_is_made_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> Non
     assert json.dumps(documents[0])
     assert client.get(f"{ADDRESS}?version=2").status_code == 200
     assert len(made) == 2
-
-
-def test_the_web_process_makes_it_as_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gc.freeze", lambda: None)
-    importlib.reload(asgi)
-    assert document._schema["paths"]
