@@ -44,7 +44,7 @@ def count_checkpoints(board_id: int) -> dict[str, int]:
     return dict(counted.order_by())
 
 
-def list_trained(board_id: int, agents: Collection[int]) -> set[int]:
+def list_trained(board_id: int, agents: Sequence[int]) -> set[int]:
     """Return those of the agents whose weights have a step: one query."""
     trained = _find_trained(board_id).filter(agent__in=among(agents))
     return set(trained.values_list("agent_id", flat=True))
