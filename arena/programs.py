@@ -7,6 +7,7 @@ An agent names an entry of this list, never a path: what a user sends is not sta
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from shutil import which
 from urllib.parse import urlsplit
@@ -58,6 +59,15 @@ def read_programs(text: str) -> dict[str, Program]:
     if len(programs) > MAX_PROGRAMS:
         raise ProgramListError(f"{len(programs)} entries", f"at most {MAX_PROGRAMS} are taken")
     return programs
+
+
+def format_programs(programs: Mapping[str, Program]) -> str:
+    """Return the list as text that reads back the same, without spaces around its separators.
+
+    In the files of supervisord a `;` behind a space would begin a comment.
+    """
+    targets = {one.name: one.address or shlex.join(one.command) for one in programs.values()}
+    return ";".join(f"{name}={target}" for name, target in targets.items())
 
 
 def _read_entry(entry: str) -> Program:

@@ -12,7 +12,7 @@ from arena.messages import MAX_RECORDERS
 from arena.needs import refuse_capability
 from arena.parameters import HIGHEST_KEY, parse_number
 from arena.programs import VARIABLE as PROGRAM_LIST
-from arena.programs import read_programs
+from arena.programs import format_programs, read_programs
 from launcher import compose, foreground, toolbox, tools
 from launcher.addresses import Ports
 from launcher.errors import SetupError
@@ -149,10 +149,11 @@ def start_here(options: argparse.Namespace) -> int:
     except LabelError as error:
         raise SetupError(f"{error.variable}: {error}") from error
     try:
-        read_programs(os.environ.get(PROGRAM_LIST, ""))
+        programs = read_programs(os.environ.get(PROGRAM_LIST, ""))
     except ProgramListError as error:
         raise SetupError(str(error)) from error
     own = {CAPABILITIES: options.capabilities} if options.capabilities else {}
+    own |= {PROGRAM_LIST: format_programs(programs)} if programs else {}
     plan = Plan(
         var=var,
         ports=Ports.from_environment(os.environ),

@@ -45,8 +45,10 @@ def end_orphans(
     while orphans := _find_orphans(players, with_children=with_children):
         for orphan in orphans:
             with suppress(psutil.Error, ChildProcessError):
-                # A program that decides for an agent runs below its player until its order is over.
-                if orphan.ppid() not in players:
+                # A program that decides for an agent runs below its player until its order is over,
+                # or has just been killed with it.
+                is_dead = orphan.status() == psutil.STATUS_ZOMBIE
+                if not is_dead and orphan.ppid() not in players:
                     left_behind.add(orphan.pid)
                 orphan.kill()
                 # Only a child of ours can be waited for; the others become our children when

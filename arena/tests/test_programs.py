@@ -8,6 +8,7 @@ from arena.errors import ProgramListError
 from arena.programs import (
     MAX_PROGRAMS,
     Program,
+    format_programs,
     is_program_name,
     name_capability,
     read_programs,
@@ -24,6 +25,8 @@ def test_a_list_has_commands_and_addresses() -> None:
         "far": Program("far", address="https://host:90/decide?a=b"),
     }
     assert read_programs(" ") == {}
+    assert " ;" not in format_programs(read_programs(text))
+    assert read_programs(format_programs(read_programs(text))) == read_programs(text)
 
 
 @pytest.mark.parametrize(
