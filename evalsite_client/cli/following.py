@@ -16,8 +16,8 @@ NODE_WAIT_S: Final = 30.0
 LINE_EVERY_S: Final = 5.0
 """A terminal sees each change; a file or pipe one line in so many seconds."""
 RATING_WAIT_S: Final = 60.0
-GPU: Final = "gpu"
-"""The capability of those that answer for networks; all others play."""
+SERVICES: Final = frozenset(("gpu", "server"))
+"""Capabilities of those that answer for networks or serve games; all others play."""
 
 
 class NoNodeError(InputError):
@@ -55,7 +55,9 @@ def find_play_nodes(client: Client) -> Sequence[Worker]:
     return [
         worker
         for worker in client.workers.list()
-        if worker.is_alive and worker.quarantined_at is None and GPU not in worker.capabilities
+        if worker.is_alive
+        and worker.quarantined_at is None
+        and SERVICES.isdisjoint(worker.capabilities)
     ]
 
 

@@ -243,3 +243,13 @@ def test_the_pace_is_that_of_the_last_half_minute() -> None:
 )
 def test_durations_are_written_as_people_do(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
+
+
+def test_who_answers_for_networks_or_serves_games_is_no_play_node() -> None:
+    sample = SCHEMA.sample({"$ref": "#/components/schemas/Worker"})
+    kinds = {"node-1": ["cpu"], "gpu-1": ["gpu"], "sim-1": ["server"]}
+    alive = {**sample, "is_alive": True, "quarantined_at": None}
+    rows = [{**alive, "node": name, "capabilities": has} for name, has in kinds.items()]
+    page = {"next": None, "previous": None, "results": rows}
+    client, _ = fakes.client(lambda _: answer(page))
+    assert [worker.node for worker in following.find_play_nodes(client)] == ["node-1"]
