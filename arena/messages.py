@@ -230,6 +230,8 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     returns: Annotated[list[float], Few] = []
     # Name of the game server that played it; empty where the player did.
     server: Text = ""
+    # Of an interrupted attempt: its time since its last action, which the next one plays again.
+    lost_ms: Milliseconds = 0.0
 
 
 class BegunRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -69,15 +69,16 @@ def read_recorders(name: str, *, engine: str) -> int:
     return n_recorders
 
 
-def read_real(name: str, default: float, *, highest: float) -> float:
-    """Return a variable that is a number from 0 to `highest`."""
+def read_real(name: str, default: float, *, highest: float, lowest: float = 0) -> float:
+    """Return a variable that is a number from `lowest` to `highest`."""
     raw = os.environ.get(name, str(default))
     try:
         value = float(raw)
     except ValueError:
         value = -1.0
-    if not (isfinite(value) and 0 <= value <= highest):
-        raise ImproperlyConfigured(f"{name} is {raw!r}; a number from 0 to {highest:g} is needed")
+    if not (isfinite(value) and lowest <= value <= highest):
+        needed = f"a number from {lowest:g} to {highest:g} is needed"
+        raise ImproperlyConfigured(f"{name} is {raw!r}; {needed}")
     return value
 
 

@@ -155,6 +155,11 @@ WORKER_PRICES = {
     "cpu": read_real("EVALSITE_PRICE_CPU", 0.0, highest=1e6),
     "gpu": read_real("EVALSITE_PRICE_GPU", 0.0, highest=1e6),
 }
+# What an hour of a play node costs on demand: what spot nodes save is told against it.
+ON_DEMAND_PRICE = read_real("EVALSITE_PRICE_ON_DEMAND", 0.0, highest=1e6)
+# How soon what waits should be played, and the most nodes that are wished for it.
+BACKLOG_WITHIN_S = read_real("EVALSITE_BACKLOG_S", 600.0, lowest=1, highest=1e7)
+MAX_DESIRED_NODES = read_number("EVALSITE_MAX_NODES", 20, highest=100_000)
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",

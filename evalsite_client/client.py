@@ -20,6 +20,7 @@ from evalsite_client.api.matches import Matches
 from evalsite_client.api.outcomes import Outcomes
 from evalsite_client.api.schedules import Schedules
 from evalsite_client.api.seasons import Seasons
+from evalsite_client.api.system import Systems
 from evalsite_client.api.tokens import Tokens
 from evalsite_client.api.watches import Watches
 from evalsite_client.api.workers import Workers
@@ -87,6 +88,7 @@ class Client:
         self.outcomes = Outcomes(transport)
         self.schedules = Schedules(transport)
         self.seasons = Seasons(transport)
+        self.system = Systems(transport)
         self.tokens = Tokens(transport)
         self.tournaments = Tournaments(transport)
         self.trajectories = Trajectories(transport)

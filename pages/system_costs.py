@@ -1,15 +1,25 @@
 """What the system cost: core-hours, GPU-seconds and money by day, board and agent."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Case, F, FloatField, Q, Sum, Value, When
+from django.db.models import (
+    Case,
+    Count,
+    DurationField,
+    F,
+    FloatField,
+    Q,
+    Sum,
+    Value,
+    When,
+)
 from django.urls import reverse
 
 from matches.ledger.costs import price_seconds_played
-from matches.models import DayCost, Leaderboard, Rating
+from matches.models import DayCost, Leaderboard, NodeRun, Rating
 from matches.models.choices import Placement
 
 N_DAYS, N_COUNTED_DAYS = 14, 30
@@ -63,6 +73,7 @@ def describe_costs(*, now: datetime) -> Costs:
             _list_agents(costly),
             counted="Matches there, ever",
         ),
+        _make_class_table(since),
     ]
     return Costs(_sum_up(list(days.values())), tables)
 
@@ -120,6 +131,37 @@ def _list_agents(boards: Mapping[int, _Cost]) -> list[dict[str, Any]]:
     ]
 
 
+def _make_class_table(since: date) -> dict[str, Any]:
+    """Return the node-hours by class: those with an order are the tournaments'."""
+    lived = Sum(F("heard_at") - F("began_at"), output_field=DurationField())
+    recent = NodeRun.objects.filter(heard_at__date__gte=since).order_by()
+    hours = F("busy_s") * F("price") / HOUR_S
+    summed = recent.values("machine_class").annotate(
+        n=Count("pk"), lived=lived, busy=Sum("busy_s"), money=Sum(hours, output_field=FloatField())
+    )
+    rows = []
+    for row in sorted(summed, key=lambda row: str(row["machine_class"])):
+        lived_s, busy_s = row["lived"].total_seconds(), float(row["busy"])
+        spent = "" if row["money"] is None else f"{row['money']:,.2f}"
+        seconds = (lived_s, busy_s, max(0.0, lived_s - busy_s))
+        cells = [row["machine_class"] or "no class", f"{row['n']:,}", *map(format_hours, seconds)]
+        rows.append({"tone": "", "href": "", "cells": [*cells, spent]})
+    return {
+        "name": "cost-classes",
+        "caption": f"Play nodes by class, those of the last {N_COUNTED_DAYS} days",
+        "columns": [
+            "Class",
+            "Starts",
+            "Node-hours",
+            "With an order",
+            "Idle",
+            "Money, with an order",
+        ],
+        "rows": rows,
+        "empty": "No play node has said that it lives.",
+    }
+
+
 def _choose(whens: Sequence[When]) -> Case:
     return Case(*whens, default=Value(0.0), output_field=FloatField())
 
@@ -136,13 +178,14 @@ _GPU_WEIGHT = Case(
 
 
 def _make_row(name: str, href: str, cost: _Cost) -> dict[str, Any]:
-    cells = [name, f"{cost.n_matches:,}", _format_hours(cost.core_s), f"{cost.gpu_s:,.1f}"]
+    cells = [name, f"{cost.n_matches:,}", format_hours(cost.core_s), f"{cost.gpu_s:,.1f}"]
     if _has_prices():
         cells.append(f"{price_seconds_played(cost.core_s, cost.gpu_s):,.2f}")
     return {"tone": "", "href": href, "cells": cells}
 
 
-def _format_hours(seconds: float) -> str:
+def format_hours(seconds: float) -> str:
+    """Return seconds as hours, with the digits that matter."""
     hours = seconds / HOUR_S
     if 0 < hours < LEAST:
         return f"< {LEAST}"

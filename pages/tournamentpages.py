@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from matches.ledger import pairing_warnings
+from matches.ledger.node_costs import report_nodes
 from matches.models import Tournament
 from matches.operations import explain
 from matches.ratings import standings
@@ -22,6 +23,7 @@ from pages import (
     tournament_ends,
     tournament_results,
 )
+from pages.node_costs import describe_nodes
 from pages.paging import cut_page, read_number
 from pages.seating import list_seats, name_record
 
@@ -55,6 +57,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         # The part of the page that moves while a campaign runs.
         "campaign_html": campaignpages.render_campaign(campaign, now=now) if campaign else "",
         "warning": _warn(tournament),
+        "nodes": describe_nodes(report_nodes(tournament)),
         "matches": [
             {"match": match, "seats": list_seats(match, game=board.game)} for match in page
         ],

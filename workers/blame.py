@@ -44,7 +44,7 @@ def charge_matches(
     """Add a call's seconds to its matches; return the one that has used the most, if any."""
     matches = matches_in_call(player, call)
     for match in matches:
-        match.spent_s[_payer_of(match, call)] += seconds / len(matches)
+        match.charge(_payer_of(match, call), seconds / len(matches))
     return max(matches, key=lambda match: sum(match.spent_s), default=None)
 
 

@@ -27,8 +27,10 @@ class MatchProgress:
         "actions",
         "index",
         "is_suspect",
+        "kept_s",
         "lost_at",
         "n_carried",
+        "n_charged",
         "n_losses",
         "n_reported",
         "notes",
@@ -50,6 +52,8 @@ class MatchProgress:
         self.n_carried = self.n_reported = len(actions)
         # Per seat, and last the game: what its calls have used, for the limit per match.
         self.spent_s = [0.0] * (len(row.seats) + 1)
+        # Of that, what its actions of then took; and how many it had when it was charged last.
+        self.kept_s, self.n_charged = 0.0, len(actions)
         self.n_losses = 0
         self.lost_at = -1
         self.is_suspect = False
@@ -64,6 +68,18 @@ class MatchProgress:
         has_moved = len(self.actions) > self.lost_at
         self.n_losses = 1 if has_moved else self.n_losses + 1
         self.lost_at = len(self.actions)
+
+    def charge(self, payer: int, seconds: float) -> None:
+        """Add what a call has used to a seat, or to the game; what has moved since is kept."""
+        if len(self.actions) > self.n_charged:
+            self.kept_s, self.n_charged = sum(self.spent_s), len(self.actions)
+        self.spent_s[payer] += seconds
+
+    def compute_lost_ms(self, share_ms: float) -> float:
+        """Return what of an interrupted attempt has to be played again, as its actions are kept."""
+        has_just_moved = len(self.actions) > self.n_charged
+        kept_s = sum(self.spent_s) if has_just_moved else self.kept_s
+        return max(0.0, share_ms - 1000 * kept_s)
 
     def to_assignment(self) -> Assignment:
         """Return what a player needs to play or resume the match."""
@@ -85,8 +101,13 @@ class MatchProgress:
         is_kept = len(text) <= MAX_ACTIONS_TEXT
         return BegunRow(row.match, row.attempt, row.token, text) if is_kept else None
 
-    def to_result(self, ended: EndedMatch, *, server: str = "") -> ResultRow:
-        """Return the row to report; server: the game server that played it."""
+    def to_result(
+        self, ended: EndedMatch, *, server: str = "", starts_again: bool = False
+    ) -> ResultRow:
+        """Return the row to report.
+
+        server: the game server that played it. starts_again: its actions are of no further use.
+        """
         text = " ".join(map(str, self.actions))
         is_kept = len(text) <= MAX_ACTIONS_TEXT
         return ResultRow(
@@ -106,7 +127,14 @@ class MatchProgress:
             notes=b64encode(pack_notes(self.notes)).decode() if is_kept else "",
             returns=ended.returns,
             server=server,
+            lost_ms=self._sum_lost_ms(ended, starts_again=starts_again or not is_kept),
         )
+
+    def _sum_lost_ms(self, ended: EndedMatch, *, starts_again: bool) -> float:
+        if ended.ending is not Ending.INTERRUPTED:
+            return 0.0
+        lost_ms = ended.share_ms if starts_again else self.compute_lost_ms(ended.share_ms)
+        return round(lost_ms, 3)
 
 
 class PaceEstimate:
@@ -184,7 +212,11 @@ class OrderProgress:
         """Close a match; return the row to report."""
         del self.open[match.index]
         servers = self.order.servers
-        return match.to_result(ended, server=servers[match.server].name if servers else "")
+        return match.to_result(
+            ended,
+            server=servers[match.server].name if servers else "",
+            starts_again=self.starts_again or self.order.faults is not None,
+        )
 
 
 def check_ending(match: MatchProgress, ended: EndedMatch) -> None:

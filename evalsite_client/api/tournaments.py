@@ -147,6 +147,44 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class ClassUse:
+    """What one class of machines was used for.
+
+    machine_class: The label class; empty: nodes without one.
+    unpriced_hours: Of these: of nodes of unknown price.
+    money: Empty: no price is known.
+    thrown_hours: Slot-hours played that nothing came of.
+    """
+
+    machine_class: str
+    node_hours: float
+    unpriced_hours: float
+    money: float | None
+    thrown_hours: float
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What a tournament took of nodes, by its orders that have ended.
+
+    node_hours: Of nodes while they had an order of it.
+    unpriced_hours: Of these: of nodes of unknown price.
+    money: Empty: no price is known.
+    saved: What its spot nodes would have cost more on demand; empty: not known.
+    thrown_hours: Slot-hours played that nothing came of.
+    thrown_share: Of the slot-hours that were played.
+    """
+
+    classes: tuple[ClassUse, ...]
+    node_hours: float
+    unpriced_hours: float
+    money: float | None
+    saved: float | None
+    thrown_hours: float
+    thrown_share: float | None
+
+
+@dataclass(frozen=True)
 class EntrantRating:
     """The rating of an agent that took part, ranked among those who did.
 
@@ -198,6 +236,7 @@ class Report:
     differing: tuple[Differing, ...]
     accuracy: Accuracy | None
     warning: str | None
+    nodes: NodeReport
     ratings: tuple[EntrantRating, ...]
 
 

@@ -1,10 +1,15 @@
 """The report of an evaluation, for people and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalsite_client.api.tournaments import EntrantRating, Report, TournamentDetail
+from evalsite_client.api.tournaments import (
+    EntrantRating,
+    NodeReport,
+    Report,
+    TournamentDetail,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def write_report(found: Finished) -> Iterator[str]:
     )
     for why, n in _list_causes(report):
         yield f"  failed {n} times: {why}"
+    yield from _write_nodes(report.nodes)
     if one.problem:
         yield f"Problem: {one.problem}"
     yield from _write_differing(found)
@@ -57,6 +63,26 @@ def write_report(found: Finished) -> Iterator[str]:
     yield from write_table(report.ratings)
     if report.warning:
         yield f"Note: {report.warning}"
+
+
+def _write_nodes(nodes: NodeReport) -> Iterator[str]:
+    """Yield node-hours and money by class, what was saved and what was thrown away."""
+    if not nodes.node_hours:
+        return
+    classes = [
+        f"{one.machine_class or 'no class'} {one.node_hours:.3f}{_format_money(one.money)}"
+        for one in nodes.classes
+    ]
+    saved = "" if nodes.saved is None else f", saved against on demand {nodes.saved:.2f}"
+    thrown = nodes.thrown_share or 0.0
+    hours = f"Node-hours {nodes.node_hours:.3f}{_format_money(nodes.money)}: {', '.join(classes)}"
+    yield f"{hours}{saved}; thrown away {100 * thrown:.1f} % of the work"
+    if nodes.money is not None and nodes.unpriced_hours > 0:
+        yield f"  of unknown price: {nodes.unpriced_hours:.3f} node-hours"
+
+
+def _format_money(money: float | None) -> str:
+    return "" if money is None else f" (money {money:.2f})"
 
 
 def make_values(found: Finished) -> dict[str, Any]:
@@ -81,6 +107,7 @@ def make_values(found: Finished) -> dict[str, Any]:
         "problem": one.problem,
         "warning": report.warning,
         "lag": found.lag,
+        "nodes": asdict(report.nodes),
         "differing": one.n_differing,
         "elapsed_s": round(found.elapsed_s, 3),
         "play_s": round(report.play_s, 3),

@@ -89,6 +89,33 @@ class EntrantRatingSerializer(RatingSerializer):
         fields = tuple(name for name in RatingSerializer.Meta.fields if name != "live_sigma")
 
 
+class ClassUseSerializer(serializers.Serializer[Any]):
+    """What one class of machines was used for."""
+
+    machine_class = serializers.CharField(help_text="The label class; empty: nodes without one.")
+    node_hours = serializers.FloatField()
+    unpriced_hours = serializers.FloatField(help_text="Of these: of nodes of unknown price.")
+    money = serializers.FloatField(allow_null=True, help_text="Empty: no price is known.")
+    thrown_hours = serializers.FloatField(help_text="Slot-hours played that nothing came of.")
+
+
+class NodeReportSerializer(serializers.Serializer[Any]):
+    """What a tournament took of nodes, by its orders that have ended."""
+
+    classes = ClassUseSerializer(many=True)
+    node_hours = serializers.FloatField(help_text="Of nodes while they had an order of it.")
+    unpriced_hours = serializers.FloatField(help_text="Of these: of nodes of unknown price.")
+    money = serializers.FloatField(allow_null=True, help_text="Empty: no price is known.")
+    saved = serializers.FloatField(
+        allow_null=True,
+        help_text="What its spot nodes would have cost more on demand; empty: not known.",
+    )
+    thrown_hours = serializers.FloatField(help_text="Slot-hours played that nothing came of.")
+    thrown_share = serializers.FloatField(
+        allow_null=True, help_text="Of the slot-hours that were played."
+    )
+
+
 class ReportSerializer(serializers.Serializer[Any]):
     """What a tournament came to so far."""
 
@@ -105,6 +132,7 @@ class ReportSerializer(serializers.Serializer[Any]):
     differing = serializers.SerializerMethodField()
     accuracy = AccuracySerializer(allow_null=True, help_text="Of the test game only.")
     warning = serializers.CharField(allow_null=True)
+    nodes = NodeReportSerializer()
     ratings = serializers.SerializerMethodField(help_text="Of those who took part, the best first.")
 
     @extend_schema_field(DifferingSerializer(many=True))

@@ -75,6 +75,7 @@ TABLE: Final = {
     ("leaderboard", "freeze"): _CHANGES_BOARDS,
     ("leaderboard", "begin"): _CHANGES_BOARDS,
     ("leaderboard", "seasons"): _PUBLIC,
+    ("system", "list"): _PUBLIC,
     ("season", "retrieve"): _PUBLIC,
     ("season", "rows"): _PUBLIC,
     ("import", "list"): _PUBLIC,

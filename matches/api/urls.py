@@ -19,6 +19,7 @@ from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.operating import AuditView
 from matches.api.schedules import ScheduleView
 from matches.api.seasons import SeasonView
+from matches.api.system import SystemView
 from matches.api.tokens import TokenView
 from matches.api.tournaments import TournamentView
 from matches.api.trajectories import TrajectoryView
@@ -57,6 +58,7 @@ router.register("matches", MatchView)
 router.register("outcomes", OutcomeView, basename="outcome")
 router.register("attempts", AttemptView)
 router.register("workers", WorkerView)
+router.register("system", SystemView, basename="system")
 router.register("seasons", SeasonView)
 router.register("schedules", ScheduleView)
 router.register("audit", AuditView, basename="audit")

@@ -15,6 +15,7 @@ from matches.ledger.order_states import (
     take_order_back,
 )
 from matches.models import Match, Order, Worker
+from matches.nodes import node_runs
 from matches.nodes.report_keys import note_forged
 from matches.store.clock import ALIVE_WITHIN, PLAYING_LEASE
 from matches.store.signing import derive_tournament_key, is_same_token
@@ -43,7 +44,8 @@ def note_alive(report: Alive, *, now: datetime) -> bool:
 
 
 def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:
-    if before is not None and _is_rival(report, before, now=now):
+    is_rival = before is not None and _is_rival(report, before, now=now)
+    if before is not None and is_rival:
         # Shown, and replaces nothing: two nodes would take each other's matches away. What it
         # plays all the same counts.
         if before.rival_incarnation != report.incarnation:
@@ -62,6 +64,8 @@ def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:
     playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
     for order in playing.filter(incarnation=report.incarnation, uuid__in=report.orders):
         extend_deadline(order, now=now)
+    if not is_rival:
+        node_runs.note_run(report, now=now)  # locked last, as where orders end
     transaction.on_commit(dispatch.wake_relay)
 
 

@@ -10,6 +10,13 @@ from arena.messages import Reason, Results, play_queue
 from matches import dispatch
 from matches.ledger import begun_matches, server_reports
 from matches.ledger.attempts import Ended, give_matches_back
+from matches.ledger.node_costs import (
+    Use,
+    book_uses,
+    find_last_heard,
+    list_safe_times,
+    sum_at_risk_s,
+)
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Attempt, Match, Order
 from matches.nodes import fair_shares
@@ -46,10 +53,18 @@ def extend_deadline(order: Order, *, now: datetime, **fields: object) -> None:
     open_order.update(deadline_at=deadline, **fields)
 
 
-def note_progress(order: Order, report: Results, *, ended: Collection[int], now: datetime) -> int:
+def note_progress(
+    order: Order,
+    report: Results,
+    told: Iterable[int] = (),
+    *,
+    ended: Collection[int],
+    now: datetime,
+) -> int:
     """Note what the node plays; close the order with its last report. Return how many are unplayed.
 
     The order is locked; a node that does not have it in hand neither closes it nor keeps it open.
+    told: matches whose actions are kept.
     ended: its matches of which something was recorded; they take no slot of a game server any more.
     """
     has_in_hand = (
@@ -58,7 +73,10 @@ def note_progress(order: Order, report: Results, *, ended: Collection[int], now:
     if order.state not in Order.OPEN or not has_in_hand:
         return 0
     if not report.is_last:
-        fields: dict[str, object] = {"executing": report.executing[: order.n_matches]}
+        executing = report.executing[: order.n_matches]
+        order.safe_at_s = list_safe_times(order, executing, told, now=now)
+        order.executing = executing  # for the next report of a batch
+        fields: dict[str, object] = {"executing": executing, "safe_at_s": order.safe_at_s}
         if order.servers:
             order.servers = fields["servers"] = server_reports.drop_ended(order.servers, ended)
         extend_deadline(order, now=now, **fields)
@@ -66,7 +84,7 @@ def note_progress(order: Order, report: Results, *, ended: Collection[int], now:
     open_order = Order.objects.filter(pk=order.pk, state__in=Order.OPEN)
     if not open_order.update(state=Order.State.CLOSED, closed_at=now):
         return 0
-    order.state = Order.State.CLOSED  # for the next report of a batch
+    order.state, order.closed_at = Order.State.CLOSED, now  # for the next report of a batch
     ending = Attempt.Ending.INTERRUPTED
     return _give_unplayed_back(order, ending, Reason.RETURNED, report.executing, now=now)
 
@@ -78,25 +96,34 @@ def lose_orders(orders: Iterable[Order], *, reason: Reason, now: datetime) -> in
     locked = lock_orders([order.pk for order in orders])
     lock_matches_in_flight([order.pk for order in locked])
     in_order = sorted(locked, key=lambda order: (order.tournament_id, order.pk))
-    return sum(lose_order(order, reason=reason, now=now) for order in in_order)
+    lost = [_lose_order(order, reason=reason, now=now) for order in in_order]
+    book_uses([use for _, use in lost if use])
+    return sum(n_unplayed for n_unplayed, _ in lost)
 
 
 @transaction.atomic
 def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
     """Give up an order; return how many of its matches were still in flight. Once only."""
+    n_unplayed, use = _lose_order(order, reason=reason, now=now)
+    book_uses([use] if use else [])
+    return n_unplayed
+
+
+def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, Use | None]:
     # The conditional UPDATE is the lock: of its last report and the sweep only one closes it.
     lost = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
         state=Order.State.LOST, closed_at=now
     )
     if not lost:
-        return 0
+        return 0, None
     log.warning("order %s on %s is lost: %s", order.pk, order.node or "no node", reason.value)
     ending = Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
     n_unplayed = _give_unplayed_back(order, ending, reason, order.executing, now=now)
     finish_if_closed([order.tournament_id], now=now)
     transaction.on_commit(dispatch.wake_relay)
     transaction.on_commit(dispatch.wake_rater)
-    return n_unplayed
+    until = find_last_heard(order, now=now)
+    return n_unplayed, Use(order, until, sum_at_risk_s(order, until=until))
 
 
 @transaction.atomic

@@ -35,6 +35,7 @@ from matches.ledger import (
     server_reports,
 )
 from matches.ledger.attempts import Ended, give_matches_back, write_attempts
+from matches.ledger.node_costs import Use, book_uses
 from matches.ledger.result_rows import (
     OpenMatch,
     SortedRows,
@@ -212,18 +213,19 @@ def _store_reports(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
         more=[match for p in prepared for match in (*p.genuine, *p.begun)],
     )
     tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
-    recorded = Recorded()
+    recorded, uses = Recorded(), list[Use]()
     # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
     for one in sorted(prepared, key=lambda p: p.order.tournament_id):
         locked = fresh[one.order.pk]
         locked.tournament = tournaments[one.order.tournament_id]
-        recorded += _store_report(one._replace(order=locked), now=now)
+        recorded += _store_report(one._replace(order=locked), uses, now=now)
     finish_if_closed(sorted(tournaments), now=now)
+    book_uses(uses)
     transaction.on_commit(dispatch.wake_relay)
     return recorded
 
 
-def _store_report(prepared: Prepared, *, now: datetime) -> Recorded:
+def _store_report(prepared: Prepared, uses: list[Use], *, now: datetime) -> Recorded:
     report, order, genuine, begun = prepared
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
@@ -234,7 +236,10 @@ def _store_report(prepared: Prepared, *, now: datetime) -> Recorded:
     begun_matches.note_given_back(by_kind.given_back, tournament)
     begun_matches.keep_actions(begun.values(), tournament)
     n_void = give_matches_back(tournament.pk, ended, now=now)
-    n_returned = order_states.note_progress(order, report, ended=genuine, now=now)
+    was_open = order.state in Order.OPEN
+    n_returned = order_states.note_progress(order, report, begun, ended=genuine, now=now)
+    is_ended = was_open and order.state == Order.State.CLOSED
+    uses.append(Use(order, now if is_ended else None, _sum_thrown_s(by_kind.given_back)))
     _update_tournament(tournament, by_kind)
     if by_kind.closing or n_void:
         transaction.on_commit(dispatch.wake_rater)
@@ -303,6 +308,12 @@ def _give_to_rater(closing: Sequence[tuple[OpenMatch, ResultRow]], tournament: T
         ("match_id", "leaderboard_id", "sequence", "is_counted"),
         [(match.pk, match.leaderboard, match.sequence, False) for match in new],
     )
+
+
+def _sum_thrown_s(given_back: Sequence[ResultRow]) -> float:
+    """Return what was played and no next attempt goes on from: after a failure it starts again."""
+    failed = Ending.FAILED
+    return sum(r.duration_ms if r.ending is failed else r.lost_ms for r in given_back) / _MS
 
 
 def _build_attempt(row: ResultRow, node: str) -> Ended:

@@ -121,15 +121,25 @@ def _fill_nodes(relay_pass: RelayPass, *, now: datetime) -> None:
 
 
 def compute_order_size(
-    tournament: Tournament, *, slots: int, all_slots: int, is_networked: bool = False
+    tournament: Tournament,
+    *,
+    slots: int,
+    all_slots: int,
+    is_networked: bool = False,
+    longest_s: float | None = None,
 ) -> int:
-    """Return how many matches the next order of a node holds, by its share of all slots."""
+    """Return how many matches the next order of a node holds, by its share of all slots.
+
+    longest_s: how long it may last, so that a node that is soon gone loses little.
+    """
     left = tournament.n_planned - tournament.n_closed
     share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))
     if tournament.mean_match_s is None:
-        per_slot: float = FIRST_NETWORKED_PER_SLOT if is_networked else FIRST_PER_SLOT
+        are_many = is_networked and longest_s is None
+        per_slot: float = FIRST_NETWORKED_PER_SLOT if are_many else FIRST_PER_SLOT
     else:
         aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
+        aim_s = aim_s if longest_s is None else min(aim_s, longest_s)
         # One per slot at least: a node plays one order after the other.
         per_slot = max(1.0, aim_s / max(tournament.mean_match_s, 1e-6))
     aim = int(per_slot * slots)
@@ -203,7 +213,11 @@ def _take_next(
     _, needs = min(waiting)
     all_slots = relay_pass.count_slots(needs, list_files(tournament))
     size = compute_order_size(
-        tournament, slots=node.slots, all_slots=all_slots, is_networked=needs.is_networked
+        tournament,
+        slots=node.slots,
+        all_slots=all_slots,
+        is_networked=needs.is_networked,
+        longest_s=node.longest_s,
     )
     servers = relay_pass.list_servers(needs, tournament)
     if servers:

@@ -8,6 +8,7 @@ from django.db.models import Count, QuerySet
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
 from matches.ledger import pairing_warnings, reuse
 from matches.ledger.evaluation import SKILL_GAME
+from matches.ledger.node_costs import NodeReport, report_nodes
 from matches.models import Attempt, Leaderboard, Rating, Tournament, Uncounted
 from matches.store import selectors
 from matches.store.match_search import filter_failures
@@ -42,6 +43,8 @@ class Report:
     play_s: float
     accuracy: Accuracy | None
     warning: str | None
+    nodes: NodeReport
+    """Node-hours by class, money and what was thrown away."""
     ratings: QuerySet[Rating]
     """Of those who take part, the best first."""
 
@@ -62,6 +65,7 @@ def build_report(tournament: Tournament, *, now: datetime) -> Report:
         play_s=selectors.compute_elapsed_s(tournament, now=now),
         accuracy=_measure_accuracy(tournament.leaderboard, ratings),
         warning=pairing_warnings.warn_of_budget(tournament),
+        nodes=report_nodes(tournament),
         ratings=ratings,
     )
 

@@ -10,6 +10,7 @@ from arena.messages import Reason, play_queue
 from matches.ledger import recorder_marks
 from matches.ledger.order_states import lose_order
 from matches.models import Order, Worker
+from matches.nodes import node_runs
 from matches.store.clock import (
     ALIVE_WITHIN,
     PLAYING_LEASE,
@@ -39,6 +40,7 @@ def give_up_lost_orders(*, now: datetime, waiting: Mapping[str, Collection[str]]
     expired = Order.objects.filter(Order.is_open(), deadline_at__lt=mark)
     n_lost = _lose_orders(expired, Reason.EXPIRED, now=now)
     n_lost += _lose_orders(_find_orders_of_silent_nodes(mark), Reason.NODE_LOST, now=now)
+    node_runs.end_silent_runs(mark=mark)
     return n_lost + _lose_vanished_orders(mark, waiting, now=now)
 
 

@@ -20,7 +20,7 @@ from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
 from matches.models.tournament_counts import EntrantCount, MeetingCount, TournamentCount
 from matches.models.trajectory import TrajectoryPiece
-from matches.models.usage import DayCost, SystemMinute
+from matches.models.usage import DayCost, NodeCost, NodeRun, SystemMinute
 from matches.models.worker import NodeKey, RecorderMark, Worker
 
 __all__ = [
@@ -42,7 +42,9 @@ __all__ = [
     "Leaderboard",
     "Match",
     "MeetingCount",
+    "NodeCost",
     "NodeKey",
+    "NodeRun",
     "Order",
     "Outcome",
     "PairCount",

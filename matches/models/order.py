@@ -38,6 +38,11 @@ class Order(models.Model):
         db_default={},
         help_text="Of a game that game servers play: its matches that have not ended, by server.",
     )
+    safe_at_s = models.JSONField(
+        default=list,
+        db_default=[],
+        help_text="Since when each of the executing is at risk, in seconds after the start.",
+    )
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(help_text="Given up when no report moves it.")

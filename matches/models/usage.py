@@ -1,4 +1,4 @@
-"""What the system did and what it cost: a row a minute, and a row per tournament and day."""
+"""What the system did and what it cost: by minute, by tournament and day, by class of machine."""
 
 from django.db import models
 
@@ -45,3 +45,66 @@ class DayCost(models.Model):
 
     def __str__(self) -> str:
         return f"{self.core_s:.0f} core-seconds on {self.day}"
+
+
+class NodeRun(models.Model):
+    """One process of a play node from its first sign of life to its last: what is paid for."""
+
+    node = models.CharField(max_length=200)
+    incarnation = models.CharField(max_length=200)
+    machine_class = models.CharField(
+        max_length=60, blank=True, help_text="Its label class, such as spot; empty: it has none."
+    )
+    price = models.FloatField(null=True, help_text="Of an hour, as its labels or settings say.")
+    slots = models.PositiveIntegerField()
+    began_at = models.DateTimeField()
+    heard_at = models.DateTimeField()
+    ended_at = models.DateTimeField(
+        null=True, help_text="When it was heard of last, if it is gone."
+    )
+    busy_s = models.FloatField(default=0, help_text="Of that time: with an order in play.")
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            # Also the index of the query: the run of an order.
+            models.UniqueConstraint(fields=("node", "incarnation"), name="node_run_once"),
+        )
+        indexes = (
+            # Query: the newest runs of a class.
+            models.Index(fields=("machine_class", "-id"), name="node_run_by_class"),
+            # Query: those that have fallen silent.
+            models.Index(
+                fields=("heard_at",), condition=models.Q(ended_at=None), name="node_run_alive"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.node} since {self.began_at:%Y-%m-%d %H:%M}"
+
+
+class NodeCost(models.Model):
+    """What the orders of a tournament took of nodes of one class."""
+
+    tournament = models.ForeignKey(
+        Tournament, on_delete=models.CASCADE, db_index=False, related_name="node_costs"
+    )
+    machine_class = models.CharField(max_length=60, blank=True)
+    node_s = models.FloatField(default=0, help_text="Seconds of nodes with an order of it.")
+    priced_s = models.FloatField(default=0, help_text="Of these: of nodes with a known price.")
+    money = models.FloatField(default=0, help_text="What these cost.")
+    thrown_s = models.FloatField(
+        default=0, help_text="Slot-seconds played that no result came of, and no attempt goes on."
+    )
+
+    class Meta:
+        ordering = ("machine_class",)
+        constraints = (
+            # Also the index of the query: the classes of a tournament.
+            models.UniqueConstraint(
+                fields=("tournament", "machine_class"), name="cost_of_a_class_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.node_s:.0f} node-seconds on {self.machine_class or 'no class'}"

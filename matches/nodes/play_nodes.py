@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from arena.machine import CLASS
 from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, play_queue
 from arena.needs import Needs
 from matches.models import Order
 from matches.nodes.fair_shares import estimate_work_s
+from matches.nodes.survival import read_order_limits_s
 from matches.store import selectors
 from matches.store.plugin_files import Files, has_files
 
@@ -27,6 +29,8 @@ class PlayNode:
     capabilities: frozenset[str]
     plugins: Mapping[str, str] | None = None
     """Hashes of its plug-in files; None: not known."""
+    longest_s: float | None = None
+    """How long an order may last, where nodes of its class are soon gone; None: as usual."""
     reads_actions: bool = True
     """Whether it goes on with what others began; a node of an older version does not."""
     n_orders: int = 0
@@ -90,9 +94,11 @@ class PlayNode:
 def read_play_nodes(*, now: datetime) -> list[PlayNode]:
     """Return the nodes whose last report is young enough, with their open orders."""
     workers = selectors.list_alive_workers(now=now)
+    limits_s = read_order_limits_s({str(w.labels.get(CLASS, "")) for w in workers})
     nodes = [
         PlayNode(
             *(w.node, w.slots, frozenset(map(str, w.capabilities)), w.plugins),
+            longest_s=limits_s.get(str(w.labels.get(CLASS, ""))),
             reads_actions=w.versions.get(ORDERS) == ORDERS_WITH_ACTIONS,
         )
         for w in workers

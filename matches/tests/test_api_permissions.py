@@ -44,6 +44,7 @@ EXPECTED = {
     "post /agents/{pk}/quarantine/": REASON,
     "post /agents/{pk}/release/": OPERATES,
     "get /alarms/": ALL,
+    "get /system/": ALL,
     "get /alarms/{pk}/": ALL,
     "post /alarms/{pk}/acknowledge/": OPERATES,
     "get /attempts/": ALL,

@@ -40,6 +40,12 @@ def _export_cluster(sample: Sample) -> Iterator[Metric]:
         "evalsite_nodes_lost", "Nodes lost within the last hour", sample.counts.n_lost
     )
     yield _make_gauge("evalsite_slots", "Matches that can be played at once", sample.counts.n_slots)
+    yield _make_gauge(
+        "evalsite_desired_nodes", "Play nodes that play what waits in time", sample.counts.n_desired
+    )
+    yield _make_gauge(
+        "evalsite_backlog_slot_seconds", "Work that waits, in slots", sample.counts.backlog_s
+    )
     parts = _make_gauges("evalsite_part_up", "1 when the part answered", "part")
     for part in PARTS:
         parts.add_metric([part], part not in sample.trouble)

@@ -72,6 +72,10 @@ class Counts(msgspec.Struct, frozen=True):
     n_gpu: int
     n_slots: int
     n_lost: int
+    n_desired: int = 0
+    """Play nodes that would play what waits in time."""
+    backlog_s: float = 0.0
+    """Slot-seconds that wait."""
 
 
 class Delays(msgspec.Struct, frozen=True):

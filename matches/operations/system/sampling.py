@@ -16,6 +16,7 @@ from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.models import Attempt, Order, Outcome, Uncounted, Worker
+from matches.nodes.desired_nodes import Desired, measure_desired_nodes
 from matches.nodes.report_keys import list_warnings
 from matches.operations.system.sample import (
     Counts,
@@ -72,7 +73,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     return Sample(
         at=now,
         point=_make_point(queues, serving, tallied, history, now=now),
-        counts=_count_nodes(nodes),
+        counts=_count_nodes(nodes, measure_desired_nodes(now=now)),
         nodes=by_rank[:MAX_NODES],
         queues=queues,
         serving=serving,
@@ -135,7 +136,7 @@ def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
     )
 
 
-def _count_nodes(nodes: Sequence[Node]) -> Counts:
+def _count_nodes(nodes: Sequence[Node], desired: Desired) -> Counts:
     alive = [node for node in nodes if node.is_alive]
     play = [node for node in alive if node.kind == "play" and node.is_free]
     return Counts(
@@ -143,6 +144,8 @@ def _count_nodes(nodes: Sequence[Node]) -> Counts:
         n_gpu=sum(node.kind == "gpu" for node in alive),
         n_slots=sum(node.slots for node in play),
         n_lost=len(nodes) - len(alive),
+        n_desired=desired.n_nodes,
+        backlog_s=desired.backlog_s,
     )
 
 
