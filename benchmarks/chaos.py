@@ -1,12 +1,13 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--gpu | --chess | --all] [--on DATABASE] [--matches N] [--every S] [--seed N]
+./run chaos [--gpu | --chess | --spot | --all] [--on DATABASE] [--matches N] [--every S] [--seed N]
             [--json FILE]
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
 and their only server is killed; with --chess matches last some seconds, and what is decided is
-counted: most of it should be decided once; with --all every program is killed and stopped at
-random, but by a seed, on SQLite and on PostgreSQL.
+counted: most of it should be decided once; with --spot eight nodes are spot machines, drawn by a
+seed, told by SIGTERM and killed two seconds later; with --all every program is killed and stopped
+at random, but by a seed, on SQLite and on PostgreSQL.
 """
 
 import sys
@@ -21,8 +22,8 @@ from benchmarks.report import (
     whole_number,
     write_report,
 )
-from benchmarks.storm import oracle, run
-from benchmarks.storm.run import Game, Weather, play
+from benchmarks.storm import oracle, run, spot
+from benchmarks.storm.run import Game, Played, Weather, play
 
 DATABASES = ("sqlite", "postgres")
 SEARCHES = ("alphabeta:2", "greedy", "random", "mcts:50")
@@ -35,6 +36,7 @@ NODES = ("node-1", "node-2")
 CHESS_MOVE_S = 0.01
 CHESS_NODES = tuple(f"node-{number + 1}" for number in range(run.CHESS_NODES))
 LEAST_PLAYED_ONCE = 0.8
+MOST_THROWN_AWAY = 0.05
 
 
 def choose_run(options: Namespace) -> tuple[Game, Weather]:
@@ -51,6 +53,9 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
     if options.chess:
         game = Game(0, 0.0, n_chess=n, move_s=CHESS_MOVE_S)
         return game, Weather(options.every, programs=CHESS_NODES)
+    if options.spot:
+        weather = Weather(options.every, options.seed, spot.NODES, notice_s=spot.NOTICE_S)
+        return Game(0, 0.0, n_unhurried=n), weather
     # 2,000 matches last a minute undisturbed on two nodes.
     game = Game(n - n_walks, 0.06, n_walks=n_walks)
     return game, Weather(options.every, programs=NODES, broker_at=(n // 3, 2 * n // 3))
@@ -93,9 +98,11 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
             "decisions": stormy.n_decisions,
             "played_once": round(plies / max(1, stormy.n_decisions), 3),
         }
+    if options.spot:
+        figures |= describe_spot(stormy)
     return figures | {
         "ratings_equal": not differences,
-        "kills": storm.done.total() - n_broker_kills,
+        "kills": storm.count_acts("SIGKILL") - n_broker_kills,
         "broker_kills": n_broker_kills,
         "recover_s_max": round(max(storm.recoveries_s, default=0.0), 2),
         "attempts_retried": record.n_retried,
@@ -103,12 +110,28 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
     }
 
 
+def describe_spot(stormy: Played) -> dict[str, Any]:
+    """Return what was thrown away, as the agents counted it, and what the books say of nodes."""
+    assert stormy.storm
+    assert stormy.books
+    n_useful = spot.count_useful(stormy.record.outcomes.values())
+    return {
+        "thrown_away_share": round(1 - n_useful / max(1, stormy.n_spent), 4),
+        "played_s": round(n_useful * spot.SLICE_S, 1),
+        "notices": stormy.storm.count_acts(run.NOTICE),
+        **stormy.books,
+    }
+
+
 def is_sound(figures: Mapping[str, Any]) -> bool:
     """Say whether nothing was lost or given up, nothing contradicts itself and nothing differs."""
     wrong = ("lost", "doubled", "void", "contradictions", "differences")
     is_played_once = figures.get("played_once", 1.0) >= LEAST_PLAYED_ONCE
+    is_kept = figures.get("thrown_away_share", 0.0) <= MOST_THROWN_AWAY
     return (
         is_played_once
+        and is_kept
+        and figures.get("books_add_up", True)
         and figures.get("ratings_equal", True)
         and not any(figures.get(name) for name in wrong)
     )
@@ -129,6 +152,7 @@ def main(arguments: Sequence[str]) -> int:
     add, which = parser.add_argument, parser.add_mutually_exclusive_group()
     which.add_argument("--gpu", action="store_true", help="kill the server of networks")
     which.add_argument("--chess", action="store_true", help="kill nodes during long matches")
+    which.add_argument("--spot", action="store_true", help="take spot machines away at random")
     which.add_argument("--all", action="store_true", help="kill and stop every program")
     add("--on", choices=DATABASES, help="sqlite; with --all both")
     add(
@@ -140,12 +164,12 @@ def main(arguments: Sequence[str]) -> int:
         "--every",
         type=number_of_seconds(0.1),
         metavar="S",
-        help="2, 5 with --gpu, 3 with --chess, 4 with --all",
+        help="2, 5 with --gpu, 3 with --chess, 8 with --spot, 4 with --all",
     )
-    add("--seed", type=whole_number(0), default=0, help="of the storm of --all (0)")
+    add("--seed", type=whole_number(0), default=0, help="of the storm of --spot or --all (0)")
     options = parser.parse_args(arguments)
     # Networks play 700 matches a second: fewer would be over before a few kills.
-    kinds = {"all": (1_000, 4.0), "gpu": (10_000, 5.0), "chess": (200, 3.0)}
+    kinds = {"all": (1_000, 4.0), "gpu": (10_000, 5.0), "chess": (200, 3.0), "spot": (2_000, 8.0)}
     usual = next((kinds[kind] for kind in kinds if getattr(options, kind)), (2_000, 2.0))
     options.matches = options.matches or usual[0]
     options.every = options.every or usual[1]

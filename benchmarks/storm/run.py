@@ -15,12 +15,12 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import django
 import psutil
 
-from benchmarks.storm import long_matches, oracle
+from benchmarks.storm import long_matches, oracle, spot
 from benchmarks.storm.servers import OutsideServer, run_outside_servers, run_postgres
 from launcher.programs import PYTHON
 from launcher.stack import Stack, start_stack
@@ -31,6 +31,7 @@ POLL_S = 0.1
 LINE_EVERY_S = 10.0
 SHORTEST_STOP_S, LONGEST_STOP_S = 5.0, 40.0
 KINDS = ("SIGKILL", "SIGSTOP")
+NOTICE = "notice"
 # Agents of chess wait rather than compute; how often their moves are reported, in seconds.
 CHESS_SLOTS, CHESS_ACTIONS_S = 4, "1"
 # Of 2, each would live no longer than it takes to start.
@@ -57,22 +58,33 @@ class Game(NamedTuple):
     n_chess: int = 0
     move_s: float = 0.0
     n_walks: int = 0
+    # On spot nodes: their agents take their time.
+    n_unhurried: int = 0
 
     @property
     def n_matches(self) -> int:
-        return self.n_levels + self.n_networked + self.n_chess + self.n_walks
+        played = (self.n_levels, self.n_networked, self.n_chess, self.n_walks, self.n_unhurried)
+        return sum(played)
 
 
 class Weather(NamedTuple):
     """What happens to a stack: acts in turn, and after how many outcomes the broker is killed.
 
     programs: who is killed in turn; none: every program is killed and stopped, drawn by the seed.
+    notice_s: they are drawn by the seed, told by SIGTERM and killed so many seconds later.
     """
 
     every_s: float
     seed: int = 0
     programs: Sequence[str] = ()
     broker_at: Sequence[int] = ()
+    notice_s: float = 0.0
+
+
+def draw_notices(programs: Sequence[str], rng: Random, notice_s: float) -> Iterator[Act]:
+    """Yield notices without end, in rounds: each round takes every program once."""
+    while True:
+        yield from (Act(name, NOTICE, notice_s) for name in rng.sample(programs, len(programs)))
 
 
 def draw_acts(programs: Sequence[str], rng: Random) -> Iterator[Act]:
@@ -102,12 +114,15 @@ class Storm:
     recoveries_s: list[float] = field(default_factory=list)
     _next_at: float = 0.0
     _stopped: list[tuple[float, psutil.Process]] = field(default_factory=list)
+    # When the notice of a machine is over, and all that runs on it.
+    _noticed: list[tuple[float, str, list[psutil.Process]]] = field(default_factory=list)
     # Since when a program is away, and what it had reported until then.
     _away: dict[str, tuple[float, object]] = field(default_factory=dict)
 
     def do_what_is_due(self, now: float, progress: oracle.Progress) -> None:
         """Do the next act, if it is time for it (seconds of any clock)."""
         self.resume_until(now)
+        self._kill_noticed(now)
         # A node is back when its next run reports, the broker when something is recorded again.
         reports = {**progress.incarnations, "broker": progress.n_outcomes}
         for program, (killed_at, before) in list(self._away.items()):
@@ -128,7 +143,12 @@ class Storm:
         # psutil knows a process from a later one of the same number.
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
-            if act.kind == "SIGKILL":
+            if act.kind == NOTICE:
+                on_it = [process, *process.children(recursive=True)]
+                process.terminate()
+                self._noticed.append((now + act.stop_s, act.program, on_it))
+                self._away.setdefault(act.program, (now, reports.get(act.program)))
+            elif act.kind == "SIGKILL":
                 process.kill()
                 self._away.setdefault(act.program, (now, reports.get(act.program)))
             else:
@@ -137,6 +157,17 @@ class Storm:
             self.done[f"{act.program} {act.kind}"] += 1
             return True
         return False
+
+    def _kill_noticed(self, now: float) -> None:
+        """Take the machines whose notice is over: what still runs on them is killed."""
+        for until, program, on_it in self._noticed:
+            if until <= now:
+                alive = [process for process in on_it if process.is_running()]
+                for process in alive:
+                    with suppress(psutil.NoSuchProcess):
+                        process.kill()
+                self.done[f"{program} SIGKILL"] += bool(alive)
+        self._noticed = [noticed for noticed in self._noticed if noticed[0] > now]
 
     def resume_until(self, now: float) -> None:
         """Let everything go on whose stop is over by now."""
@@ -158,6 +189,9 @@ class Played(NamedTuple):
     storm: Storm | None
     # Of the agents of chess.
     n_decisions: int = 0
+    # Of spot nodes: slices of time that agents spent, and what the books say of nodes.
+    n_spent: int = 0
+    books: Mapping[str, Any] | None = None
 
 
 def schedule(game: Game) -> None:
@@ -183,6 +217,9 @@ def schedule(game: Game) -> None:
         # All agents on the same seeds, one after the other.
         in_turn = {**terms, "pairing": "double_round_robin"}
         schedule_agents(board, LEVELS, game.n_walks, seed=11, **in_turn)
+    if game.n_unhurried:
+        board = open_board("storm-spot", "skill_game")
+        schedule_agents(board, spot.AGENTS, game.n_unhurried, seed=11, **terms)
     if game.n_chess:
         board = open_board("storm-chess", "chess")
         schedule_agents(board, long_matches.AGENTS, game.n_chess, seed=11, **terms)
@@ -209,6 +246,10 @@ def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: boo
             slots, nodes = CHESS_SLOTS, CHESS_NODES
             plugins = long_matches.write_policy(folder, game.move_s)
             settings |= {"EVALSITE_PLUGINS": str(plugins), "EVALSITE_ACTIONS_S": CHESS_ACTIONS_S}
+        if game.n_unhurried:
+            slots, nodes = spot.SLOTS, spot.N_NODES
+            # Undisturbed they need not wait: what they choose is the same.
+            settings |= spot.make_settings(folder, slice_s=spot.SLICE_S if weather else 0.0)
         gpus = int(has_all or game.n_networked > 0)
         shape = start_stack(
             folder / "var", nodes=nodes, slots=slots, gpus=gpus, web=gpus > 0, flower=has_all,
@@ -226,8 +267,14 @@ def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: boo
         seconds = await_end(url, game, storm, scheduler)
         # The database is read when nobody writes to it any more.
         stack.stop()
-        n_decisions = long_matches.count_decisions(folder)
-        return Played(oracle.read_record(url), seconds, storm, n_decisions)
+        return Played(
+            oracle.read_record(url),
+            seconds,
+            storm,
+            long_matches.count_decisions(folder),
+            spot.count_spent(folder),
+            spot.read_books(url) if game.n_unhurried else None,
+        )
 
 
 def make_storm(stack: Stack, servers: Mapping[str, OutsideServer], weather: Weather) -> Storm:
@@ -238,8 +285,11 @@ def make_storm(stack: Stack, servers: Mapping[str, OutsideServer], weather: Weat
 
     # Sorted, as the seed must draw the same acts in every run.
     programs = sorted({state.name for state in stack.states()} | set(servers))
-    drawn = draw_acts(programs, Random(weather.seed))
-    acts = repeat_kills(weather.programs) if weather.programs else drawn
+    acts = draw_acts(programs, Random(weather.seed))
+    if weather.notice_s:
+        acts = draw_notices(weather.programs, Random(weather.seed), weather.notice_s)
+    elif weather.programs:
+        acts = repeat_kills(weather.programs)
     return Storm(acts, find_pid, weather.every_s, weather.broker_at)
 
 
