@@ -101,11 +101,14 @@ def elsewhere(tmp_path: Path) -> Path:
 def run_nodes(stack: Stack, ssh: tuple[int, Path], elsewhere: Path) -> Iterator[Run]:
     """Return `./run nodes ACT` with the lines of a host file; what it started ends here."""
 
-    def run(act: str, *lines: str, config: str = "config", folder: Path = elsewhere) -> object:
+    def run(
+        act: str, *lines: str, config: str = "config", folder: Path = elsewhere, server: str = ""
+    ) -> object:
         hosts = ssh[1] / "ips.txt"
         hosts.write_text("".join(f"{line}\n" for line in lines))
         own = ("--hosts", str(hosts), "--folder", str(folder), "--ssh-config", str(ssh[1] / config))
-        start = ("--python", sys.executable, "--concurrency", "1") if act == "start" else ()
+        start = ["--python", sys.executable, "--concurrency", "1"] if act == "start" else []
+        start += ["--server", server] if server else []
         return subprocess.run(
             [sys.executable, "-m", "launcher", "nodes", act, *own, *start],
             cwd=ROOT,
@@ -222,6 +225,14 @@ def test_a_port_without_sshd_is_named(run_nodes: Run, elsewhere: Path) -> None:
     port = Ports.free().web
     reason = f"far-1 (127.0.0.2:{port}): nobody listens at port {port}: is sshd running there?"
     expect_nothing(run_nodes, elsewhere, reason, f"127.0.0.2:{port} far-1")
+
+
+def test_a_server_that_cannot_be_reached_from_there_is_named(
+    run_nodes: Run, elsewhere: Path, ssh: tuple[int, Path], stack: Stack
+) -> None:
+    broker = f"the broker at 127.0.0.77:{stack.plan.ports.broker}"
+    reason = f"{broker} cannot be reached from there (Connection refused): open it to that machine"
+    expect_nothing(run_nodes, elsewhere, reason, lines_of(ssh[0])[0], server="127.0.0.77")
 
 
 def test_a_name_twice_is_refused_before_anything_is_called(

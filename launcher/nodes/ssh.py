@@ -71,7 +71,7 @@ class Ssh:
 
 
 _BY_HAND: Final = "log in by hand once: ssh {login}"
-# What ssh and the programs there say, and what that means; the first that fits is taken.
+# What ssh says, and what that means; the first that fits is taken.
 _MEANINGS: Final = (
     ("could not resolve", "no such host: correct its line in the host file"),
     ("identification has changed", "it has another host key than before: if that is right, "
@@ -83,6 +83,9 @@ _MEANINGS: Final = (
     ("timed out", "it does not answer at port {port}: is it on, and its firewall open?"),
     ("no route to host", "there is no way to it: is it on, and in this network?"),
     ("network is unreachable", "there is no way to it: is this machine in its network?"),
+)  # fmt: skip
+# Of the scripts that run there; what they say themselves is shown as it is.
+_MEANINGS_THERE: Final = (
     ("no space left", "its disk is full: make room there, or name another --folder"),
     ("disk quota exceeded", "its disk quota is used up: make room, or name another --folder"),
     ("permission denied", "it may not write there: name another --folder"),
@@ -95,7 +98,7 @@ def explain_failure(host: Host, status: int, said: str) -> str:
     port = f" -p {host.port}" if f":{host.port}" in str(host) else ""
     login = f"{f'{host.user}@' if host.user else ''}{host.host}{port}"
     place = f"'[{host.host}]:{host.port}'" if port else host.host
-    for sign, meaning in _MEANINGS:
+    for sign, meaning in _MEANINGS if status == SSH_FAILED else _MEANINGS_THERE:
         if sign in said.lower():
             return meaning.format(login=login, place=place, port=host.port)
     lines = [line for line in said.splitlines() if line.strip()] or [f"it ended with {status}"]

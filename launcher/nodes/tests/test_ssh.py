@@ -34,6 +34,7 @@ HOST = Host("sim", "10.0.0.1", "me", 2222)
         (1, "mkdir: cannot create directory '/x': Permission denied", "it may not write there"),
         (1, "mkdir: cannot create directory '/x': Read-only file system", "its disk is read-only"),
         (1, "one\nits own line\n", "its own line"),
+        (1, "the broker at h:1 cannot be reached from there (Connection refused)", "the broker"),
         (3, "", "it ended with 3"),
         (255, "kex_exchange: \x1b[31mreset", "ssh: kex_exchange: ?[31mreset"),
     ],
