@@ -8,7 +8,7 @@ from importlib import import_module
 INTERRUPTED = 130
 NAMES = (
     "chaos", "comparison", "imports", "inference", "large_fields", "live", "matches", "pages",
-    "ratings", "scores", "verdicts",
+    "ratings", "scores", "servers", "verdicts",
 )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Game servers in benchmarks, each a process of its own."""
