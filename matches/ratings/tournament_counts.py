@@ -117,9 +117,12 @@ def _count_due(of: Q) -> int:
     return sum(_count_more(tournament) for tournament in due[:N_TOURNAMENTS])
 
 
-@transaction.atomic
 def _count_more(tournament: Tournament) -> int:
-    """Count the next matches up to the first that is open; return how many had an outcome."""
+    """Count the next matches up to the first that is open; return how many had an outcome.
+
+    What takes long, reading and adding up, is done before the transaction: SQLite has one writer at
+    a time, and the recorder would wait for it each second.
+    """
     stored, _ = TournamentCount.objects.get_or_create(tournament=tournament)
     if tournament.n_done < stored.n_matches:
         forget_counts([tournament.pk])
@@ -132,15 +135,28 @@ def _count_more(tournament: Tournament) -> int:
     done = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
     if not closed:
         return 0
+    tally = _tally_rows(done, tournament, stored.up_to_sequence)
+    last = closed[-1][_COLUMNS.index("sequence")]
+    return len(done) if _add_tally(tournament, stored, tally, last, len(done)) else 0
+
+
+@transaction.atomic
+def _add_tally(
+    tournament: Tournament, stored: TournamentCount, tally: Tally, last: int, n_done: int
+) -> bool:
+    """Add what was counted up to the sequence number `last`, unless somebody was first."""
+    # Struck meanwhile, a match that was read as done must not come back: it is void now.
+    is_same = Tournament.objects.filter(pk=tournament.pk, n_void=tournament.n_void)
     # The conditional UPDATE is the lock: of two that count it at once, one changes the row.
     unclaimed = TournamentCount.objects.filter(
         pk=tournament.pk, up_to_sequence=stored.up_to_sequence
     )
-    last = closed[-1][_COLUMNS.index("sequence")]
-    if not unclaimed.update(up_to_sequence=last, n_matches=stored.n_matches + len(done)):
-        return 0
-    _store(tournament.pk, _tally_rows(done, tournament, stored.up_to_sequence))
-    return len(done)
+    is_claimed = is_same.exists() and unclaimed.update(
+        up_to_sequence=last, n_matches=stored.n_matches + n_done
+    )
+    if is_claimed:
+        _store(tournament.pk, tally)
+    return bool(is_claimed)
 
 
 def _store(tournament: int, tally: Tally) -> None:

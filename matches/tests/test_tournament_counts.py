@@ -91,6 +91,15 @@ def test_a_match_that_is_struck_counts_no_more(broker: Redis) -> None:
     assert _sum_up(tournament) == (41, rows)
 
 
+def test_what_was_read_before_a_match_was_struck_is_not_added_after_it(broker: Redis) -> None:
+    read_before = _running(42)
+    struck = Match.objects.filter(tournament=read_before).order_by("sequence")[3]
+    voiding.void_matches([struck.pk], actor=Actor("ann"), reason="a broken node", now=later(9))
+    assert tournament_counts._count_more(read_before) == 0
+    assert not MeetingCount.objects.exists()
+    assert tournament_counts.count_missing() == 41
+
+
 def test_one_that_was_struck_just_while_it_was_counted_is_mended() -> None:
     _running(42)
     tournament_counts.count_missing()
