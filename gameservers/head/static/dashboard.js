@@ -33,7 +33,8 @@ const FACTS = {
   rows_per_batch: (view) => (view.rows_per_batch == null ? NONE : view.rows_per_batch.toFixed(1)),
   p50_ms: (view) => milliseconds(view.p50_ms),
   p99_ms: (view) => milliseconds(view.p99_ms),
-  machine: (view) => `${percent(view.cpu)}, ${percent(view.memory)}`,
+  cpu: (view) => percent(view.cpu),
+  memory: (view) => percent(view.memory),
 };
 
 function showFacts(view) {
@@ -67,8 +68,12 @@ function makeRow(server) {
   return row;
 }
 
+// Those that play first; by name among them, as they come.
+const ORDER = ["healthy", "leaving", "found", "unreachable", "gone"];
+
 function showServers(view) {
-  byId("rows").replaceChildren(...view.discovered.map(makeRow));
+  const sorted = view.discovered.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state));
+  byId("rows").replaceChildren(...sorted.map(makeRow));
   byId("nobody").hidden = view.discovered.length > 0;
   document.querySelector(".scroll").hidden = view.discovered.length === 0;
   const said = view.sources.filter((source) => source.failure || source.problems.length);
