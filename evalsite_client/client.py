@@ -18,6 +18,7 @@ from evalsite_client.api.gates import Gates
 from evalsite_client.api.generations import Generations
 from evalsite_client.api.matches import Matches
 from evalsite_client.api.outcomes import Outcomes
+from evalsite_client.api.passes import Passes
 from evalsite_client.api.schedules import Schedules
 from evalsite_client.api.seasons import Seasons
 from evalsite_client.api.system import Systems
@@ -89,6 +90,7 @@ class Client:
         self.schedules = Schedules(transport)
         self.seasons = Seasons(transport)
         self.system = Systems(transport)
+        self.passes = Passes(transport)
         self.tokens = Tokens(transport)
         self.tournaments = Tournaments(transport)
         self.trajectories = Trajectories(transport)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from evalsite_client.api.shared import Explanation, Placement
+from evalsite_client.api.shared import Explanation, Pass, Placement
 from evalsite_client.calls import Calls
 from evalsite_client.records import Rows
 
@@ -100,6 +100,10 @@ class Agents(Calls):
     def explain(self, agent: int) -> Explanation:
         """Say in which state it is, since when, what it waits for and what happens next."""
         return self._get(Explanation, f"agents/{agent}/explanation")
+
+    def head_pass(self, agent: int, *, key: str | None = None) -> Pass:
+        """Make a pass to ask an agent for decisions at the evaluation head, for about a day."""
+        return self._post(Pass, f"agents/{agent}/head_pass", key=key)
 
     def quarantine(self, agent: int, *, reason: str, key: str | None = None) -> Agent:
         """Send no more matches of an agent; those with nodes are played to their end."""

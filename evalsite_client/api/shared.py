@@ -31,6 +31,18 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Pass:
+    """A pass; it is shown this once.
+
+    token: For `Authorization: Bearer ...`, of a server for its hello. Empty when the call is
+        repeated under its idempotency key.
+    """
+
+    token: str | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
 class AgentName:
     """An agent by id and name.
 

@@ -87,8 +87,8 @@ class Evaluating:
         require_pass(request, token, BUCKET, key=self._pass_key, now=time.time())
         if not name:
             raise EvaluateError(
-                "agent: missing: show the pass of an agent (POST /api/v1/agents/<id>/pass/ at the "
-                "web server), or name a checkpoint of CHECKPOINT_BUCKET"
+                "agent: missing: show the pass of an agent (of the web server, POST "
+                "/api/v1/agents/<id>/head_pass/), or name a checkpoint of CHECKPOINT_BUCKET"
             )
         player = self._bucket.get(name)
         if player is None:

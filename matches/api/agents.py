@@ -4,21 +4,24 @@ from typing import Any
 
 from django_filters import CharFilter, FilterSet
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers
+from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from matches.access import passes
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import Parameters
 from matches.api.operating import ReasonSerializer, RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
+from matches.api.passes import PassSerializer
 from matches.artifacts import agents
 from matches.ledger import quarantine
 from matches.models import Agent
 from matches.operations import explain
 from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
@@ -76,6 +79,7 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
     pagination_class = NewestFirst
     filterset_class = AgentFilter
     lookup_value_regex = ID
+    hidden = ("token",)
 
     @extend_schema(request=NewAgentSerializer, responses={201: AgentSerializer})
     def create(self, request: Request) -> Response:
@@ -116,6 +120,14 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
             agent := self.get_object(), **read_reason(request, is_optional=True)
         )
         return Response(AgentSerializer(agent).data)
+
+    @extend_schema(request=None, responses={201: PassSerializer})
+    @action(detail=True, methods=["post"], url_path="head_pass")
+    def head_pass(self, request: Request, pk: str) -> Response:
+        """Make a pass to ask an agent for decisions at the evaluation head, for about a day."""
+        del request, pk
+        granted = passes.grant_agent_pass(self.get_object(), now=db_now())
+        return Response(PassSerializer(granted).data, status=status.HTTP_201_CREATED)
 
     def explain_row(self, row: Agent, **clock: Any) -> Explanation:
         """Return what it waits for."""

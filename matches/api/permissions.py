@@ -55,6 +55,9 @@ TABLE: Final = {
     ("agent", "unretire"): _RETIRES,
     ("agent", "quarantine"): _QUARANTINES_AGENTS,
     ("agent", "release"): _QUARANTINES_AGENTS,
+    # Its holder has networks compute for it, as who schedules a tournament has.
+    ("agent", "head_pass"): _SCHEDULES,
+    ("pass", "create"): _QUARANTINES_WORKERS,
     ("game", "list"): _PUBLIC,
     ("game", "retrieve"): _PUBLIC,
     ("checkpoint", "list"): _PUBLIC,

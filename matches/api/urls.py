@@ -17,6 +17,7 @@ from matches.api.imports import ImportView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.operating import AuditView
+from matches.api.passes import PassView
 from matches.api.schedules import ScheduleView
 from matches.api.seasons import SeasonView
 from matches.api.system import SystemView
@@ -44,6 +45,7 @@ class Router(DefaultRouter):
 router = Router()
 router.register("agents", AgentView)
 router.register("checkpoints", CheckpointView)
+router.register("passes", PassView, basename="pass")
 router.register("leaderboards", LeaderboardView)
 router.register("games", GameView, basename="game")
 router.register("imports", ImportView, basename="import")

@@ -57,16 +57,17 @@ def piece_path(order: str, sha256: str) -> str:
 # packed into one text and read back, which is as long as this.
 def sign_link(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
-    until = _find_end(now)
+    until = find_end(now)
     return f"{path}?until={until}&signature={_compute_signature(method, path, until)}"
 
 
 def sign_pass(subject: str, *, now: datetime) -> str:
     """Return a pass (arena.passes) for a game server or an agent, as long good as a link."""
-    return make_pass(pass_key(settings.SECRET_KEY), subject, until=_find_end(now))
+    return make_pass(pass_key(settings.SECRET_KEY), subject, until=find_end(now))
 
 
-def _find_end(now: datetime) -> int:
+def find_end(now: datetime) -> int:
+    """Return the second since 1970 at which what is signed now ends."""
     return (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
 
 

@@ -43,6 +43,9 @@ EXPECTED = {
     "post /agents/{pk}/unretire/": OPERATES,
     "post /agents/{pk}/quarantine/": REASON,
     "post /agents/{pk}/release/": OPERATES,
+    # It is of a policy without a network.
+    "post /agents/{pk}/head_pass/": "401 403 409 409 403 409 401",
+    "post /passes/": REASON,
     "get /alarms/": ALL,
     "get /system/": ALL,
     "get /alarms/{pk}/": ALL,
