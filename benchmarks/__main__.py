@@ -7,8 +7,8 @@ from importlib import import_module
 
 INTERRUPTED = 130
 NAMES = (
-    "chaos", "comparison", "imports", "inference", "large_fields", "live", "matches", "pages",
-    "ratings", "scores", "servers", "verdicts",
+    "chaos", "comparison", "head", "imports", "inference", "large_fields", "live", "matches",
+    "pages", "ratings", "scores", "servers", "verdicts",
 )  # fmt: skip
 
 
