@@ -1,13 +1,14 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--gpu | --chess | --spot | --all] [--on DATABASE] [--matches N] [--every S] [--seed N]
-            [--json FILE]
+./run chaos [--gpu | --chess | --spot | --servers | --all] [--on DATABASE] [--matches N]
+            [--every S] [--seed N] [--json FILE]
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
 and their only server is killed; with --chess matches last some seconds, and what is decided is
 counted: most of it should be decided once; with --spot eight nodes are spot machines, drawn by a
-seed, told by SIGTERM and killed two seconds later; with --all every program is killed and stopped
-at random, but by a seed, on SQLite and on PostgreSQL.
+seed, told by SIGTERM and killed two seconds later; with --servers game servers play, and they and
+the head are killed, by outcomes; with --all every program is killed and stopped at random, but by a
+seed, on SQLite and on PostgreSQL.
 """
 
 import sys
@@ -24,6 +25,7 @@ from benchmarks.report import (
 )
 from benchmarks.storm import oracle, run, spot
 from benchmarks.storm.run import Game, Played, Weather, play
+from benchmarks.storm.served import play_served
 
 DATABASES = ("sqlite", "postgres")
 SEARCHES = ("alphabeta:2", "greedy", "random", "mcts:50")
@@ -63,11 +65,18 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
 
 def measure(database: str, options: Namespace) -> dict[str, Any]:
     """Play twice on one kind of database; return what the storm changed: it should be nothing."""
-    (game, weather), is_postgres = choose_run(options), database == "postgres"
     print(f"{database}, undisturbed: {options.matches} matches", flush=True)
-    calm = play(game, None, is_postgres=is_postgres, has_all=options.all)
-    print(f"undisturbed in {calm.seconds:.0f} s; the same again, disturbed", flush=True)
-    stormy = play(game, weather, is_postgres=is_postgres, has_all=options.all)
+    by_server: dict[str, Any] = {}
+    if options.servers:
+        calm, _ = play_served(options.matches, is_stormy=False)
+        print(f"undisturbed in {calm.seconds:.0f} s; the same again, disturbed", flush=True)
+        stormy, by_server = play_served(options.matches, is_stormy=True)
+    else:
+        game, weather = choose_run(options)
+        is_postgres = database == "postgres"
+        calm = play(game, None, is_postgres=is_postgres, has_all=options.all)
+        print(f"undisturbed in {calm.seconds:.0f} s; the same again, disturbed", flush=True)
+        stormy = play(game, weather, is_postgres=is_postgres, has_all=options.all)
     assert stormy.storm
     record, storm = stormy.record, stormy.storm
     acts, n_broker_kills = dict(sorted(storm.done.items())), storm.done["broker SIGKILL"]
@@ -100,6 +109,8 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
         }
     if options.spot:
         figures |= describe_spot(stormy)
+    if options.servers:
+        figures |= {"acts": acts, "attempts": by_server}
     return figures | {
         "ratings_equal": not differences,
         "kills": storm.count_acts("SIGKILL") - n_broker_kills,
@@ -153,12 +164,13 @@ def main(arguments: Sequence[str]) -> int:
     which.add_argument("--gpu", action="store_true", help="kill the server of networks")
     which.add_argument("--chess", action="store_true", help="kill nodes during long matches")
     which.add_argument("--spot", action="store_true", help="take spot machines away at random")
+    which.add_argument("--servers", action="store_true", help="kill game servers and the head")
     which.add_argument("--all", action="store_true", help="kill and stop every program")
     add("--on", choices=DATABASES, help="sqlite; with --all both")
     add(
         "--matches",
         type=whole_number(10),
-        help="2000, 10000 with --gpu, 200 with --chess, 1000 with --all",
+        help="2000, 10000 with --gpu, 200 with --chess, 1000 with --servers and --all",
     )
     add(
         "--every",
@@ -169,7 +181,15 @@ def main(arguments: Sequence[str]) -> int:
     add("--seed", type=whole_number(0), default=0, help="of the storm of --spot or --all (0)")
     options = parser.parse_args(arguments)
     # Networks play 700 matches a second: fewer would be over before a few kills.
-    kinds = {"all": (1_000, 4.0), "gpu": (10_000, 5.0), "chess": (200, 3.0), "spot": (2_000, 8.0)}
+    if options.servers and (options.every or options.on == "postgres"):
+        parser.error("--servers kills by outcomes and plays on sqlite: leave --every and --on out")
+    kinds = {
+        "all": (1_000, 4.0),
+        "servers": (1_000, 0.0),
+        "gpu": (10_000, 5.0),
+        "chess": (200, 3.0),
+        "spot": (2_000, 8.0),
+    }
     usual = next((kinds[kind] for kind in kinds if getattr(options, kind)), (2_000, 2.0))
     options.matches = options.matches or usual[0]
     options.every = options.every or usual[1]

@@ -15,11 +15,12 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import django
 import psutil
 
+from benchmarks.served.servers import GAME as SERVED
 from benchmarks.storm import long_matches, oracle, spot
 from benchmarks.storm.servers import OutsideServer, run_outside_servers, run_postgres
 from launcher.programs import PYTHON
@@ -60,11 +61,13 @@ class Game(NamedTuple):
     n_walks: int = 0
     # On spot nodes: their agents take their time.
     n_unhurried: int = 0
+    # Of connect four, served by game servers.
+    n_served: int = 0
 
     @property
     def n_matches(self) -> int:
         played = (self.n_levels, self.n_networked, self.n_chess, self.n_walks, self.n_unhurried)
-        return sum(played)
+        return sum((*played, self.n_served))
 
 
 class Weather(NamedTuple):
@@ -181,12 +184,25 @@ class Storm:
         return sum(n for act, n in self.done.items() if act.endswith(ending))
 
 
+class Disturbing(Protocol):
+    """Does something to a stack while it plays."""
+
+    done: Counter[str]
+    recoveries_s: list[float]
+
+    def do_what_is_due(self, now: float, progress: oracle.Progress) -> None: ...
+
+    def resume_until(self, now: float) -> None: ...
+
+    def count_acts(self, ending: str) -> int: ...
+
+
 class Played(NamedTuple):
     """What the oracle read after a run, and what had been done to it meanwhile."""
 
     record: oracle.Record
     seconds: float
-    storm: Storm | None
+    storm: Disturbing | None
     # Of the agents of chess.
     n_decisions: int = 0
     # Of spot nodes: slices of time that agents spent, and what the books say of nodes.
@@ -223,6 +239,9 @@ def schedule(game: Game) -> None:
     if game.n_chess:
         board = open_board("storm-chess", "chess")
         schedule_agents(board, long_matches.AGENTS, game.n_chess, seed=11, **terms)
+    if game.n_served:
+        board = open_board("storm-served", SERVED)
+        schedule_agents(board, long_matches.AGENTS, game.n_served, seed=11, **terms)
 
 
 def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: bool) -> Played:
@@ -294,7 +313,7 @@ def make_storm(stack: Stack, servers: Mapping[str, OutsideServer], weather: Weat
 
 
 def await_end(
-    url: str, game: Game, storm: Storm | None, scheduler: "subprocess.Popen[bytes]"
+    url: str, game: Game, storm: Disturbing | None, scheduler: "subprocess.Popen[bytes]"
 ) -> float:
     """Wait until all is played and rated, while the storm does what is due; return the seconds."""
     started, told_at = monotonic(), 0.0
