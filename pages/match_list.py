@@ -24,7 +24,7 @@ MATCHES_A_LOOK, MAX_LOOKS = 500, 400
 VOID_REASONS = ("operator",)
 NAMES = (
     *("game", "state", "agent", "result", "reason", "seat", "ending"),
-    *("from", "to", "tournament", "leaderboard", "node", "counted"),
+    *("from", "to", "tournament", "leaderboard", "node", "server", "counted"),
 )
 COLUMNS = (
     Column("id", int),
@@ -44,7 +44,12 @@ COLUMNS = (
 """Agents, names, ranks and returns by seat; the best rank is 0."""
 OFTEN = ("agent", "game", "state", "result")
 """What the form shows at once; the rest of it opens."""
-LABELS = {"from": "Played from", "to": "Played until", "ending": "An attempt at it"}
+LABELS = {
+    "from": "Played from",
+    "to": "Played until",
+    "ending": "An attempt at it",
+    "server": "Game server",
+}
 
 
 @require_safe
@@ -125,6 +130,7 @@ def read_query(address: ListAddress) -> tuple[MatchQuery, list[Agent]]:
         tournament=address.read_tournament(),
         leaderboard=address.read_leaderboard(),
         node=address.read_text("node"),
+        server=address.read_text("server"),
         counted=address.read_one_of("counted", [COUNTED]),
     )
     if query.result in ("won", "lost") and not agents:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.http import HttpRequest
 from django.urls import reverse
 
-from arena.needs import plays_matches
+from arena.needs import GPU
 from matches.models import Worker
 from matches.store.clock import ALIVE_WITHIN
 
@@ -22,10 +22,10 @@ class Act(NamedTuple):
 
 
 def list_acts(request: HttpRequest, *, now: datetime) -> list[Act]:
-    """Return how the play nodes in quarantine are released: their pages for who may not do it."""
+    """Return how nodes and game servers in quarantine are released; for others their pages."""
     held = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at__isnull=False)
     # Chosen here: SQLite cannot look into a JSON list with an index.
-    nodes = [worker for worker in held.order_by("pk") if plays_matches(worker.capabilities)]
+    nodes = [worker for worker in held.order_by("pk") if GPU not in worker.capabilities]
     if not request.user.has_perm(MAY_RELEASE):
         return [
             Act(f"Why {worker.node} is in quarantine", reverse("node", args=[worker.pk]))

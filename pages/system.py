@@ -75,7 +75,12 @@ def show_node(request: HttpRequest, pk: int) -> HttpResponse:
         # Sorted here: by the index of open orders they are few, by key the database may walk all.
         "orders": sorted(in_hand, key=lambda order: order.pk)[:MAX_ORDERS],
         # Pairs: to a template `x.items` is the label "items" of a dict that has one.
-        "machine": [*sorted(worker.labels.items()), ("load", format_load(worker.load))],
+        "machine": [
+            ("game", worker.game),
+            ("address", worker.address),
+            *sorted(worker.labels.items()),
+            ("load", format_load(worker.load)),
+        ],
         "versions": sorted(
             (VERSION_NAMES.get(name, name), version) for name, version in worker.versions.items()
         ),

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from matches.ledger import pairing_warnings
+from matches.ledger import pairing_warnings, server_checks
 from matches.ledger.node_costs import report_nodes
 from matches.models import Tournament
 from matches.operations import explain
@@ -58,6 +58,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign_html": campaignpages.render_campaign(campaign, now=now) if campaign else "",
         "warning": _warn(tournament),
         "nodes": describe_nodes(report_nodes(tournament)),
+        "trust": server_checks.describe_trust(board),
         "matches": [
             {"match": match, "seats": list_seats(match, game=board.game)} for match in page
         ],

@@ -25,6 +25,7 @@ class Attempts(Calls):
         *,
         ending: Ending | None = None,
         match: int | None = None,
+        server: str | None = None,
         tournament: int | None = None,
         page_size: int | None = None,
     ) -> Rows[ListedAttempt]:
@@ -32,5 +33,11 @@ class Attempts(Calls):
         return self._rows(
             ListedAttempt,
             "attempts",
-            {"ending": ending, "match": match, "tournament": tournament, "page_size": page_size},
+            {
+                "ending": ending,
+                "match": match,
+                "server": server,
+                "tournament": tournament,
+                "page_size": page_size,
+            },
         )

@@ -82,6 +82,7 @@ class Attempt:
     """One try at a match that has ended.
 
     seat: Seat at fault; -1 for the platform.
+    server: The game server that played it; empty where the node did.
     """
 
     number: int
@@ -90,6 +91,7 @@ class Attempt:
     seat: int
     detail: str
     node: str
+    server: str
     was_executing: bool
     n_steps: int
     duration_ms: int

@@ -19,6 +19,9 @@ class Worker:
     labels: Of its machine, by its operator.
     load: Of its machine: cpu, processes per core; memory, the share in use.
     plugins: SHA-256 of its plug-in files; empty: of an older version.
+    game: What it plays, of a game server; of any other node empty.
+    address: Where players dial a game server.
+    lost_at: When a player last lost its line to this game server.
     is_alive: Return whether it has reported lately.
     quarantined_at: Since then it gets no order and nothing of it counts.
     """
@@ -31,6 +34,9 @@ class Worker:
     labels: Mapping[str, Any]
     load: Mapping[str, Any]
     plugins: Mapping[str, Any] | None
+    game: str
+    address: str
+    lost_at: datetime | None
     is_alive: bool
     first_seen_at: datetime
     last_seen_at: datetime
@@ -54,9 +60,9 @@ class Workers(Calls):
         return self._get(Explanation, f"workers/{worker}/explanation")
 
     def quarantine(self, worker: int, *, reason: str, key: str | None = None) -> Worker:
-        """Take back what a play node has in hand, and refuse what it reports from now on."""
+        """Take back what a node or game server has in hand, and refuse what comes of it."""
         return self._post(Worker, f"workers/{worker}/quarantine", {"reason": reason}, key=key)
 
     def release(self, worker: int, *, reason: str = "", key: str | None = None) -> Worker:
-        """End the quarantine of a play node: it gets orders again."""
+        """End the quarantine of a play node or game server: it gets matches again."""
         return self._post(Worker, f"workers/{worker}/release", {"reason": reason}, key=key)

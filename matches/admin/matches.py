@@ -13,7 +13,7 @@ from matches.admin.acts import matches
 from matches.admin.base import ReadOnlyAdmin
 from matches.admin.many import FoundByNumber
 from matches.admin.offering import ReadOnlyWithActs
-from matches.models import Attempt, Match, Outcome, Tournament
+from matches.models import Attempt, Match, Outcome, Tournament, Worker
 from matches.operations import explain
 
 N_NEWEST = 50
@@ -42,12 +42,36 @@ class NewestTournaments(admin.SimpleListFilter):
         return queryset.none() if pk is None else queryset.filter(tournament=pk)
 
 
+class GameServers(admin.SimpleListFilter):
+    """The game servers: what each of them decided."""
+
+    title = "game server"
+    parameter_name = "server"
+
+    def lookups(self, *_: object) -> list[tuple[str, str]]:
+        """Return the game servers and the chosen one."""
+        newest = Worker.objects.exclude(game="").order_by("-last_seen_at")
+        names = dict.fromkeys(newest.values_list("node", flat=True)[:N_NEWEST])
+        if self.value() is not None:
+            names.setdefault(str(self.value()))
+        return [(name, name) for name in names]
+
+    def queryset(self, _: HttpRequest, queryset: QuerySet[Match]) -> QuerySet[Match]:
+        """Return the matches that the chosen server tried or decided."""
+        chosen = self.value()
+        if chosen is None:
+            return queryset
+        # Django calls the table U0 in a subquery.
+        served = Attempt.objects.filter(Attempt.is_served("u0"), server=chosen)
+        return queryset.filter(pk__in=served.values("match"))
+
+
 class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     """Every try at the match that has ended, with its reason."""
 
     model = Attempt
     fields = (
-        *("number", "ending", "reason", "seat", "detail", "node"),
+        *("number", "ending", "reason", "seat", "detail", "node", "server"),
         *("was_executing", "n_steps", "duration_ms", "ended_at"),
     )
     readonly_fields = fields
@@ -66,7 +90,7 @@ class MatchAdmin(FoundByNumber, ReadOnlyWithActs):
     """A match in full."""
 
     list_display = ("id", "tournament", "sequence", "seats", "state", "attempt", "result")
-    list_filter = ("state", NewestTournaments)
+    list_filter = ("state", NewestTournaments, GameServers)
     list_select_related = ("tournament", "leaderboard", "outcome")
     search_fields = ("=id",)
     search_help_text = "The number of a match."

@@ -15,9 +15,9 @@ from matches.operations import explain
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyWithActs):
-    """Play nodes and gpu workers as they describe themselves."""
+    """Play nodes, gpu workers and game servers as they describe themselves."""
 
-    list_display = ("node", "slots", "capabilities", "last_seen_at", "quarantined_at")
+    list_display = ("node", "slots", "capabilities", "game", "last_seen_at", "quarantined_at")
     list_filter = (("quarantined_at", admin.EmptyFieldListFilter),)
     search_fields = ("node",)
     acts = nodes.WORKER_ACTS

@@ -63,7 +63,7 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     class Meta:
         model = Attempt
         fields: tuple[str, ...] = (
-            *("number", "ending", "reason", "seat", "detail", "node"),
+            *("number", "ending", "reason", "seat", "detail", "node", "server"),
             *("was_executing", "n_steps", "duration_ms", "ended_at"),
         )
 
@@ -318,10 +318,11 @@ class AttemptForm(Form):
 
 
 class AttemptFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
-    """The attempts at a match, or those that ended so, also within a tournament."""
+    """The attempts at a match, of a game server, or that ended so, also within a tournament."""
 
     match = IntegerFilter(**_ID)
     ending = ChoiceFilter(choices=Attempt.Ending.choices)
+    server = CharFilter(max_length=200)
     tournament = IntegerFilter(**_ID)
 
     class Meta:
@@ -332,6 +333,8 @@ class AttemptFilter(FilterSet):  # type: ignore[misc]  # django-filter has no ty
         if given.get("ending") in Attempt.NOT_DONE:
             # The condition of the index of those: without it PostgreSQL reads all attempts.
             queryset = queryset.filter(Attempt.is_not_done())
+        if "server" in given:
+            queryset = queryset.filter(Attempt.is_served())
         if "tournament" in given:
             given["match__tournament"] = given.pop("tournament")
         return queryset.filter(**given)

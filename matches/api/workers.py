@@ -1,4 +1,4 @@
-"""Endpoints of workers: the nodes that play and those that answer for networks."""
+"""Endpoints of workers: nodes that play, those that answer for networks, game servers."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,8 @@ from matches.ledger import quarantine
 from matches.models import Worker
 from matches.operations import explain
 from matches.operations.explain import Explanation
-from matches.store.clock import ALIVE_WITHIN, db_now
+from matches.store.clock import db_now
+from matches.store.game_servers import is_alive
 
 
 class WorkerSerializer(serializers.ModelSerializer[Worker]):
@@ -45,14 +46,14 @@ class WorkerSerializer(serializers.ModelSerializer[Worker]):
         model = Worker
         fields: tuple[str, ...] = (
             *("id", "node", "slots", "capabilities", "versions", "labels", "load", "plugins"),
-            "is_alive",
+            *("game", "address", "lost_at", "is_alive"),
             *("first_seen_at", "last_seen_at", "quarantined_at", "quarantine_reason"),
         )
 
     def get_is_alive(self, worker: Worker) -> bool:
         """Return whether it has reported lately."""
         now: datetime = self.context["now"]
-        return now - worker.last_seen_at <= ALIVE_WITHIN
+        return is_alive(worker, now=now)
 
 
 class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Worker]):
@@ -71,7 +72,7 @@ class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows,
     @extend_schema(request=ReasonSerializer, responses=WorkerSerializer)
     @action(detail=True, methods=["post"])
     def quarantine(self, request: Request, pk: str) -> Response:
-        """Take back what a play node has in hand, and refuse what it reports from now on."""
+        """Take back what a node or game server has in hand, and refuse what comes of it."""
         del pk
         quarantine.quarantine_worker(worker := self.get_object(), **read_reason(request))
         return Response(self.get_serializer(worker).data)
@@ -79,7 +80,7 @@ class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows,
     @extend_schema(request=RemarkSerializer, responses=WorkerSerializer)
     @action(detail=True, methods=["post"])
     def release(self, request: Request, pk: str) -> Response:
-        """End the quarantine of a play node: it gets orders again."""
+        """End the quarantine of a play node or game server: it gets matches again."""
         del pk
         quarantine.release_worker(
             worker := self.get_object(), **read_reason(request, is_optional=True)

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.served import can_replay
-from arena.needs import Needs
+from arena.needs import GPU, SERVER, Needs
 from arena.pairing.base import COUPLE
 from arena.trajectories import TrajectorySpec
 from matches.artifacts.agents import register_spelled_agent
@@ -25,6 +25,7 @@ from matches.models import Agent, Checkpoint, Leaderboard, Tournament
 from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
+from matches.store.game_servers import START_HINT
 from matches.store.match_needs import needs_of_match, read_programs_of
 
 _HASH = re.compile("[0-9a-f]{6,64}")
@@ -208,6 +209,9 @@ def list_missing_workers(needs: Needs, *, now: datetime) -> list[str]:
     lacking = []
     if not any(needs.are_met_by(node.capabilities) for node in nodes):
         lacking.append(f"{needs.node}: start the system with ./run or ./run up")
-    if needs.services - selectors.list_services(now=now):
+    missing = needs.services - selectors.list_services(now=now)
+    if GPU in missing:
         lacking.append("a gpu worker: start the system with ./run up --gpus 1")
+    if SERVER in missing:
+        lacking.append(f"a game server ({START_HINT})")
     return lacking

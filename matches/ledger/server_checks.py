@@ -11,18 +11,19 @@ from datetime import datetime
 from math import ceil, isclose
 from random import Random
 from time import monotonic
-from typing import Protocol, runtime_checkable
 
 from arena.errors import ArenaError, IllegalActionError
 from arena.games import registry as games
 from arena.games.base import OVER, SERVER, Game
 from arena.games.base import ranks as rank_returns
+from arena.games.served import ServedGame, can_replay
 from arena.messages import Ending, ResultRow
 from matches.ledger.quarantine import quarantine_worker
-from matches.models import Attempt, Match, ReplayCheck, Tournament, Worker
+from matches.models import Attempt, Leaderboard, Match, ReplayCheck, Tournament, Worker
 from matches.models.match import parse_numbers
 from matches.store.auditing import CONTROL
 from matches.store.bulk import insert_rows
+from matches.store.catalog import game_problem
 from matches.store.signing import derive_tournament_key
 
 log = logging.getLogger(__name__)
@@ -38,26 +39,30 @@ MAX_WAITING = 1_000
 _TOLERANCE = 1e-9
 
 
-@runtime_checkable
-class Served(Protocol):
-    """A game that is played elsewhere."""
-
-    @property
-    def rules(self) -> Game | None:
-        """The same game here."""
-        ...
-
-
 def find_rules(game: str, parameters: dict[str, object]) -> Game | None:
     """Return our own rules of a game that game servers play; None without any, or of other games.
 
     Raises ArenaError for a game that cannot be used here.
     """
     served = games.get(game)
-    if served.spec.served != SERVER or not served.spec.is_replayable:
+    if not isinstance(served, ServedGame) or served.spec.served != SERVER:
         return None
-    configured = served.configured(parameters)
-    return configured.rules if isinstance(configured, Served) else None
+    return served.configured(parameters).rules if can_replay(served) else None
+
+
+def describe_trust(board: Leaderboard) -> str:
+    """Return whether anybody can know if results of a board are true; empty where nodes play."""
+    if game_problem(board.game) or games.get(board.game).spec.served != SERVER:
+        return ""
+    if find_rules(board.game, board.game_parameters) is None:
+        return (
+            "Game servers decide these matches, and the rules are not here: nobody can know "
+            "whether what they say of a result is true."
+        )
+    return (
+        f"Game servers decide these matches. {SHARE:.0%} of them are played again here by the same "
+        "rules; a server that says otherwise is stopped."
+    )
 
 
 def choose_matches(closing: Sequence[ResultRow], tournament: Tournament) -> None:

@@ -75,7 +75,7 @@ class Attempt(models.Model):
         return is_in_state("matches_attempt", cls.NOT_DONE, column="ending")
 
     @classmethod
-    def is_served(cls) -> RawSQL:
+    def is_served(cls, table: str = "matches_attempt") -> RawSQL:
         """Return the condition of the index attempt_of_server."""
         # In literals, as in is_in_state.
-        return RawSQL('NOT ("matches_attempt"."server" = \'\')', [], output_field=_BOOLEAN)
+        return RawSQL(f'NOT ("{table}"."server" = \'\')', [], output_field=_BOOLEAN)

@@ -119,7 +119,7 @@ def compute_pause(worker: Worker) -> timedelta:
 def describe_problem(worker: Worker, spec: GameSpec, *, now: datetime) -> str:
     """Return why a server is sent no match of a game now; empty where it may be sent some."""
     if worker.game != spec.id:
-        return f"plays {worker.game}"
+        return f"plays {worker.game or 'nothing'}"
     if worker.quarantined_at is not None:
         return f"is in quarantine: {worker.quarantine_reason}"
     if not is_alive(worker, now=now):
@@ -144,28 +144,27 @@ def _describe_loss(worker: Worker, *, now: datetime) -> str:
     return f"was lost by a player {since} ago, tried again in {again}"
 
 
-def describe_missing(
-    spec: GameSpec,
-    *,
-    now: datetime,
-    workers: Sequence[Worker] | None = None,
-    n_taken: Mapping[str, int] | None = None,
-) -> str:
-    """Return why no match of a game can be sent for want of servers; empty where one can be.
+def describe_missing(spec: GameSpec, workers: Iterable[Worker], *, now: datetime) -> str:
+    """Return which server must be there before a game can be played; empty where one is.
 
-    workers, n_taken: of the game servers and their slots, where those have been read.
+    workers: the game servers that were heard of lately.
     """
-    of_all = list_servers(now=now) if workers is None else workers
-    of_game = [worker for worker in of_all if worker.game == spec.id]
-    problems = {w.node: describe_problem(w, spec, now=now) for w in of_game}
-    able = [worker for worker in of_game if not problems[worker.node]]
-    if not able:
-        named = [f"{node} {text}" for node, text in problems.items()][:MAX_NAMED]
-        more = [f"and {len(problems) - MAX_NAMED:,} more"] if len(problems) > MAX_NAMED else []
-        only = f" but {', '.join([*named, *more])}" if named else ""
-        return f"a game server of {spec.id}: none may be sent matches{only} ({START_HINT})"
-    taken = count_taken(read_dealt()) if n_taken is None else n_taken
-    if any(taken.get(worker.node, 0) < worker.slots for worker in able):
+    of_game = [worker for worker in workers if worker.game == spec.id]
+    problems = {worker.node: describe_problem(worker, spec, now=now) for worker in of_game}
+    if not all(problems.values()):
+        return ""
+    named = [f"{node} {text}" for node, text in problems.items()][:MAX_NAMED]
+    more = [f"and {len(problems) - MAX_NAMED:,} more"] if len(problems) > MAX_NAMED else []
+    only = f" but {', '.join([*named, *more])}" if named else ""
+    return f"a game server of {spec.id}: none may be sent matches{only} ({START_HINT})"
+
+
+def describe_busy(
+    spec: GameSpec, workers: Iterable[Worker], n_taken: Mapping[str, int], *, now: datetime
+) -> str:
+    """Return that all slots of the servers of a game are taken; empty where some are free."""
+    able = [worker for worker in workers if not describe_problem(worker, spec, now=now)]
+    if not able or any(n_taken.get(worker.node, 0) < worker.slots for worker in able):
         return ""
     n_slots = sum(worker.slots for worker in able)
     slots, servers = format_count(n_slots, "slot"), format_count(len(able), "game server")

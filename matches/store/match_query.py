@@ -21,7 +21,7 @@ class MatchQuery:
 
     agents: one or two that played in it. result and seat: those of the first of them, without one
     of anybody. reason: why it was forfeit or is void; with an ending, why the attempt ended so.
-    ending, node, first_day and last_day (both included, UTC): of one and the same attempt at it.
+    ending, node, server, first_day and last_day (both included, UTC): of one and the same attempt.
     counted: COUNTED for those alone that the ratings of their leaderboard count now.
     """
 
@@ -37,6 +37,7 @@ class MatchQuery:
     tournament: int | None = None
     leaderboard: int | None = None
     node: str = ""
+    server: str = ""
     counted: str = ""
 
     @property
@@ -49,7 +50,7 @@ class MatchQuery:
     @property
     def is_of_attempts(self) -> bool:
         """True where the attempts of a match have to be looked at."""
-        return bool(self.filters & {"ending", "node", "first_day", "last_day"})
+        return bool(self.filters & {"ending", "node", "server", "first_day", "last_day"})
 
 
 def pass_open(query: MatchQuery, key: str, before: int) -> int | None:

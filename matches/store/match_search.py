@@ -102,6 +102,7 @@ class _Try(NamedTuple):
     ending: str
     reason: str
     node: str
+    server: str
     ended_at: datetime
 
 
@@ -182,6 +183,9 @@ def _choose_source(query: MatchQuery) -> Source:
     if query.agents:
         seats = selectors.filter_matches_of_agent(query.agents[0], tournament=query.tournament)
         return Source(seats, "match_id", "match_id", frozenset({"agents", "tournament"}))
+    if query.server:
+        served = Attempt.objects.filter(Attempt.is_served(), server=query.server)
+        return Source(served, "pk", "match_id", frozenset({"server"}))
     if query.ending or (query.result == "forfeit" and not _has_copies(query.tournament)):
         return _from_failures(query.ending or Attempt.Ending.FORFEIT, query.tournament)
     if query.tournament is not None:
@@ -339,7 +343,7 @@ def _choose(query: MatchQuery, ids: Sequence[int]) -> set[int]:
     fitting = {one.pk for one in map(_Candidate._make, candidates) if _fits(query, one)}
     if not (query.is_of_attempts and fitting):
         return fitting
-    columns = ("match_id", "ending", "reason", "node", "ended_at")
+    columns = ("match_id", "ending", "reason", "node", "server", "ended_at")
     tries = Attempt.objects.filter(match__in=among(list(fitting))).values_list(*columns)
     return {one.match for one in map(_Try._make, tries) if _fits_try(query, one)}
 
@@ -396,6 +400,7 @@ def _fits_try(query: MatchQuery, one: _Try) -> bool:
         query.ending in ("", one.ending)
         and (not query.ending or query.reason in ("", one.reason))
         and query.node in ("", one.node)
+        and query.server in ("", one.server)
         and (first is None or one.ended_at >= first)
         and (last is None or one.ended_at < last)
     )

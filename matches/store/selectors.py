@@ -23,6 +23,7 @@ from matches.models import (
 )
 from matches.store import disk, game_servers
 from matches.store.clock import ALIVE_WITHIN
+from matches.store.game_servers import list_servers
 from matches.store.match_needs import list_pending_needs
 from matches.store.plugin_files import describe_missing_files, has_files, list_files
 
@@ -149,8 +150,8 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
     waiting = list_pending_needs(tournament.pk)
     missing = [_describe_missing_node(needs, tournament, now=now) for needs in waiting]
     if any(SERVER in n.services for n in waiting):
-        game = tournament.leaderboard.game
-        missing.append(game_servers.describe_missing(games.get(game).spec, now=now))
+        spec, servers = games.get(tournament.leaderboard.game).spec, list_servers(now=now)
+        missing.append(game_servers.describe_missing(spec, servers, now=now))
     if any(GPU in n.services for n in waiting):
         missing += filter(None, [describe_missing_for_check(now=now)])
     if waiting and (shortage := disk.describe_shortage()):

@@ -8,6 +8,8 @@ import pytest
 
 from arena.games import registry as games
 from arena.games.base import SERVER
+from arena.games.catalog.skill_game import GAME as RULES
+from arena.games.served import ServedGame
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from matches.ledger import recording
 from matches.tests import factories as make
@@ -15,9 +17,9 @@ from matches.tests import factories as make
 
 def let_servers_play(monkeypatch: pytest.MonkeyPatch, *, has_rules: bool = True) -> None:
     """Have game servers play the game of `make.planned`; its rules are ours or are not."""
-    game = games.get("skill_game")
-    monkeypatch.setattr(type(game), "_spec", replace(game.spec, served=SERVER))
-    monkeypatch.setattr(type(game), "rules", game if has_rules else None, raising=False)
+    get = games.get
+    served = ServedGame(replace(RULES.spec, served=SERVER), rules=RULES if has_rules else None)
+    monkeypatch.setattr(games, "get", lambda name: served if name == "skill_game" else get(name))
 
 
 def honest(row: MatchOrderRow, **more: Any) -> ResultRow:

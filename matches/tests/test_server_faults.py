@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from arena.games import registry as games
+from arena.games.catalog.skill_game import GAME as RULES
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches import control
 from matches.ledger import quarantine, recording, server_checks
@@ -171,7 +171,7 @@ def test_a_fault_of_our_own_rules_stops_nobody(
         raise RuntimeError("a plug-in with a fault")
 
     report(order, order.matches[:1])
-    monkeypatch.setattr(type(games.get("skill_game")), "start", fail)
+    monkeypatch.setattr(type(RULES), "start", fail)
     assert server_checks.check_chosen(now=make.NOW) == 1
     assert not is_held()
 

@@ -180,7 +180,8 @@ def _describe_match(match: Match) -> Hit:
 
 
 def _describe_node(worker: Worker) -> Hit:
-    return Hit(worker.node, "node", reverse("node", args=[worker.pk]))
+    about = f"game server, {worker.game}" if worker.is_server else "node"
+    return Hit(worker.node, about, reverse("node", args=[worker.pk]))
 
 
 def _at_step(checkpoint: Checkpoint) -> str:

@@ -48,6 +48,13 @@ def test_the_banner_links_to_the_act_that_mends_it(
     assert client.get(act.replace("&amp;", "&")).status_code == 200
 
 
+def test_a_game_server_in_quarantine_is_named_too(client: Client, broker: Redis) -> None:
+    factories.serve("sim-1", now=db_now())
+    Worker.objects.update(quarantined_at=db_now(), quarantine_reason="It flips returns.")
+    pushing.push_sample(now=db_now())
+    assert "Why sim-1 is in quarantine" in _get(client, "/system/")
+
+
 def test_there_is_nothing_to_mend_while_a_node_can_play(client: Client, broker: Redis) -> None:
     factories.alive(now=db_now())
     pushing.push_sample(now=db_now())

@@ -2,10 +2,11 @@
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
-from matches.ledger import quarantine
+from matches.ledger import quarantine, server_voiding
 from matches.models import NodeKey, Order, Worker
 from matches.nodes import node_keys
 from matches.store.formats import format_ago, format_count
+from matches.store.game_servers import count_taken, read_dealt
 
 CHANGE = "matches.change_worker"
 
@@ -17,14 +18,18 @@ class Quarantine(QuarantineAct[Worker]):
     service = staticmethod(quarantine.quarantine_worker)
     question = "Put workers into quarantine?"
     consequence = (
-        "Their orders are taken back and sent to others, they get no new ones, and reports of "
-        "theirs are refused from now on; what was recorded stays. Releasing them undoes it."
+        "What they have in hand is taken back and sent to others, they get nothing new, and what "
+        "comes of them is refused from now on; what was recorded stays. Releasing them undoes it."
     )
     counts = "matches taken back"
 
     def preview_stop(self, chosen: Chosen[Worker]) -> Effect:
         """Return what would be taken back."""
         row = chosen.row
+        if row.is_server:
+            n_taken = count_taken(read_dealt())[row.node]
+            seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+            return Effect(f"{n_taken:,} of {row.slots:,} slots taken, {seen}", n=n_taken)
         held = list(
             Order.objects.filter(Order.is_open(), node=row.node).values_list("n_matches", flat=True)
         )
@@ -40,6 +45,41 @@ class Release(ReleaseAct[Worker]):
     service = staticmethod(quarantine.release_worker)
     question = "Release workers from quarantine?"
     consequence = "They get orders and may report again. Another quarantine undoes it."
+
+
+class VoidMatches(Act[Worker]):
+    """Let nothing count that a game server decided."""
+
+    name, title, icon, permission = "void", "Void its matches", "block", "matches.change_match"
+    question = "Declare void what game servers decided?"
+    consequence = (
+        "The outcomes of their matches stay in the log, count no more, and their leaderboards are "
+        "rated again. This cannot be undone; void matches can be played again."
+    )
+    counts = "matches that count no more"
+    form = ReasonForm
+    is_grave = True
+
+    def preview_effect(self, chosen: Chosen[Worker]) -> Effect:
+        """Return how many matches that would be."""
+        row = chosen.row
+        if not row.is_server:
+            return refuse_act("it is no game server")
+        if row.quarantined_at is None:
+            return refuse_act("it may be sent matches: put it into quarantine first")
+        n = len(server_voiding.list_matches(row.node))
+        if not n:
+            return refuse_act("no match that counts was decided by it")
+        return Effect(f"{format_count(n, 'match', 'matches')} of {row.game}", n=n)
+
+    def perform_act(self, chosen: Confirmed[Worker]) -> str:
+        n = server_voiding.void_matches_of_server(
+            chosen.row.node,
+            actor=chosen.actor,
+            reason=str(chosen.values["reason"]),
+            now=chosen.now,
+        )
+        return f"{format_count(n, 'match', 'matches')} of {chosen.row} count no more"
 
 
 class Revoke(Act[NodeKey]):
@@ -94,4 +134,4 @@ class Admit(Act[NodeKey]):
 
 
 KEY_ACTS = (Revoke(), Admit())
-WORKER_ACTS = (Quarantine(), Release())
+WORKER_ACTS = (Quarantine(), Release(), VoidMatches())

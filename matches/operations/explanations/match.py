@@ -79,11 +79,13 @@ def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -
     tournament, needs = match.tournament, Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
     there = read_presence(now=now)
-    waits_for = [*there.list_missing_control(), *there.list_missing(needs, list_files(tournament))]
+    game, files = match.leaderboard.game, list_files(tournament)
+    waits_for = [*there.list_missing_control(), *there.list_missing(needs, files, game=game)]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
     waits_for += list_held(Agent.objects.filter(pk__in=match.agent_ids))
-    waits_for = waits_for or list_busy_nodes(tournament, there)
+    busy = there.list_busy_servers([needs], game=game)
+    waits_for = waits_for or busy or list_busy_nodes(tournament, there)
     pending = Match.objects.filter(
         tournament=match.tournament_id, needs=match.needs, state=Match.State.PENDING
     )
@@ -110,7 +112,9 @@ def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Findin
         + format_since(order.created_at, now=now),
         waits_for=there.list_missing_control()
         + (
-            there.list_missing(Needs(match.needs), list_files(match.tournament))
+            there.list_missing(
+                Needs(match.needs), list_files(match.tournament), game=match.leaderboard.game
+            )
             or [_describe_node(order, there)]
         ),
         next="its node takes the order; while another idles or if this one is lost, another does",
@@ -136,7 +140,8 @@ def _explain_running(match: Match, _: Sequence[Attempt], now: datetime) -> Findi
     missing = there.list_missing_control()
     if not any(worker.node == order.node for worker in there.workers):
         missing.append(f"{order.node}, which reports no more")
-    missing += there.list_missing_services(Needs(match.needs))
+    needs, game = Needs(match.needs), match.leaderboard.game
+    missing += there.list_missing_services(needs, game=game)
     is_begun = match.pk in order.executing
     doing = "being played" if is_begun else "in hand, its turn in the order or its report awaited"
     return Finding(

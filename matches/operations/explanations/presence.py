@@ -1,14 +1,16 @@
 """What is missing or held back: nodes, control and recorder, checks, agents in quarantine."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
-from arena.needs import CPU, GPU, TORCH, Needs
+from arena.games import registry as games
+from arena.needs import CPU, GPU, SERVER, TORCH, Needs
 from matches.ledger import recorder_marks
 from matches.models import Agent, Checkpoint, Worker
-from matches.store import disk
+from matches.store import disk, game_servers
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count, format_since, format_span
 from matches.store.plugin_files import Files, describe_missing_files, has_files
@@ -31,6 +33,8 @@ class Presence:
     mark: recorder_marks.Marked
     """Of the recorder that is the furthest behind."""
     now: datetime
+    n_taken: Mapping[str, int] | None = None
+    """Slots of game servers that are taken; None: read when they are asked for."""
 
     def list_able(self, needs: Needs, files: Files) -> list[Worker]:
         """Return the nodes that are alive, can play this and are not in quarantine."""
@@ -40,8 +44,8 @@ class Presence:
         free = [worker for worker in self.workers if worker.quarantined_at is None]
         return [worker for worker in free if needs.are_met_by(worker.capabilities)]
 
-    def list_missing(self, needs: Needs, files: Files) -> list[str]:
-        """Return what must be started before matches with these needs and files can be played."""
+    def list_missing(self, needs: Needs, files: Files, *, game: str) -> list[str]:
+        """Return what must be started before matches of a game with these needs can be played."""
         missing = []
         capable = self._list_capable(needs)
         if capable and not self.list_able(needs, files):
@@ -50,11 +54,29 @@ class Presence:
             held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
             only = f" but {', '.join(held)}, in quarantine" if held else ""
             missing.append(f"{needs.node}: none is alive{only} ({_describe_start(needs)})")
-        return missing + self.list_missing_services(needs)
+        return missing + self.list_missing_services(needs, game=game)
 
-    def list_missing_services(self, needs: Needs) -> list[str]:
-        """Return what must be started before what these matches ask for answers."""
-        return self.list_missing_gpu() if GPU in needs.services else []
+    def list_missing_services(self, needs: Needs, *, game: str) -> list[str]:
+        """Return what must be started before what matches of this game ask for answers."""
+        missing = self.list_missing_gpu() if GPU in needs.services else []
+        if SERVER in needs.services:
+            spec, servers = games.get(game).spec, self._list_servers()
+            missing.append(game_servers.describe_missing(spec, servers, now=self.now))
+        return [text for text in missing if text]
+
+    def list_busy_servers(self, needs: Iterable[Needs], *, game: str) -> list[str]:
+        """Return that the game servers of these matches have no room, if that is so."""
+        if not any(SERVER in one.services for one in needs):
+            return []
+        n_taken = self.n_taken
+        if n_taken is None:
+            n_taken = game_servers.count_taken(game_servers.read_dealt())
+        spec, servers = games.get(game).spec, self._list_servers()
+        busy = game_servers.describe_busy(spec, servers, n_taken, now=self.now)
+        return [busy] if busy else []
+
+    def _list_servers(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.is_server]
 
     def list_missing_gpu(self) -> list[str]:
         """Return what must be started before a gpu worker answers."""

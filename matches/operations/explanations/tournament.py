@@ -92,7 +92,12 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     there = read_presence(now=now)
     n_in_flight = _count_in_flight(tournament)
     waiting, files = list_pending_needs(tournament.pk), list_files(tournament)
-    missing = dict.fromkeys(text for n in waiting for text in there.list_missing(n, files))
+    game = tournament.leaderboard.game
+    missing = dict.fromkeys(
+        text for n in waiting for text in there.list_missing(n, files, game=game)
+    )
+    # While it holds slots itself it goes on.
+    busy = [] if n_in_flight else there.list_busy_servers(waiting, game=game)
     # A pace of before says nothing of the end where nothing is played.
     end = None if missing and not n_in_flight else _forecast_end(tournament, now)
     return Finding(
@@ -102,7 +107,7 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
         waits_for=[
             *there.list_missing_control(),
             *list_held(Agent.objects.filter(tournaments=tournament)),
-            *(missing or list_busy_nodes(tournament, there)),
+            *(missing or busy or list_busy_nodes(tournament, there)),
         ],
         next=ENDS + ("" if end is None else " at its average pace since the start"),
         next_at=end,

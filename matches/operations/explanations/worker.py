@@ -7,8 +7,9 @@ from arena.needs import Needs, plays_matches
 from matches.models import Order, Tournament, Worker
 from matches.nodes.play_nodes import ORDERS_PER_NODE
 from matches.nodes.report_keys import list_warnings
+from matches.operations.explanations import game_server
 from matches.operations.explanations.presence import Presence, read_presence
-from matches.store.clock import ALIVE_WITHIN
+from matches.store import game_servers
 from matches.store.explanation import RELEASE, Explanation
 from matches.store.formats import age_s, format_ago, format_count
 from matches.store.match_needs import read_pending_needs
@@ -21,7 +22,7 @@ MAX_TOURNAMENTS = 20
 def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     """Return what a worker waits for and what happens next.
 
-    Its state is lost, quarantined, playing, idle or, for a gpu worker, serving.
+    Its state is lost, quarantined, playing, idle or, for gpu workers and game servers, serving.
     """
     # Sorted here: to have them in order SQLite would read through the closed ones.
     in_hand = Order.objects.filter(Order.is_open(), node=worker.node)
@@ -47,13 +48,14 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         notes=(
             *list_warnings(worker, now=now),
             *list_other_files(worker),
+            *(game_server.list_notes(worker) if worker.is_server else ()),
             f"{worker.slots} slots, {', '.join(worker.capabilities)}",
         ),
     )
 
 
 def _judge_state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
-    if now - worker.last_seen_at > ALIVE_WITHIN:
+    if not game_servers.is_alive(worker, now=now):
         return "lost"
     if worker.quarantined_at is not None:
         return "quarantined"
@@ -70,13 +72,16 @@ def _describe_state(
     numbers = ", ".join(str(order.pk) for order in orders)
     n_matches = sum(order.n_matches for order in orders)
     given_back = "its orders are given up and sent again" if orders else ""
+    every, serving = "10 s", "it answers for networks and plays nothing"
+    if worker.is_server:
+        every, serving = "2 s", game_server.describe_serving(worker)
     return {
-        "lost": (f"lost: {seen}, and it reports every 10 s", given_back),
+        "lost": (f"lost: {seen}, and it reports every {every}", given_back),
         "quarantined": (
             f"in quarantine, {seen}: {worker.quarantine_reason}",
             "it is sent nothing, what it had is played elsewhere and what it reports is refused",
         ),
-        "serving": (f"alive, {seen}: it answers for networks and plays nothing", ""),
+        "serving": (f"alive, {seen}: {serving}", ""),
         "playing": (
             f"plays order {numbers} of {format_count(n_matches, 'match', 'matches')}, {seen}",
             "it reports outcomes about every second and takes the next order",
@@ -90,6 +95,8 @@ def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
         return ["its next sign of life: look whether the machine and its process run"]
     if state == "quarantined":
         return [RELEASE]
+    if worker.is_server:
+        return game_server.list_waits(worker, now=now)
     if state != "idle":
         return []
     there = read_presence(now=now)
@@ -106,16 +113,21 @@ def _describe_lack(worker: Worker, needs: Needs, files: Files) -> str:
 def _describe_missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
     playing = Tournament.objects.filter(state__in=Tournament.PLAYING).select_related("leaderboard")
-    files = {one.pk: list_files(one) for one in playing.order_by("pk")[:MAX_TOURNAMENTS]}
-    pending = read_pending_needs(files).items()
-    waiting = sorted({(needs, files[pk]) for pk, kinds in pending for needs in kinds})
-    able = [one for one in waiting if worker in there.list_able(*one)]
+    asking = {one.pk: one for one in playing.order_by("pk")[:MAX_TOURNAMENTS]}
+    waiting = sorted(
+        {
+            (needs, list_files(asking[pk]), asking[pk].leaderboard.game)
+            for pk, kinds in read_pending_needs(asking).items()
+            for needs in kinds
+        }
+    )
+    able = [one for one in waiting if worker in there.list_able(*one[:2])]
     if not waiting:
         return "matches: none is pending in a tournament that runs"
     if not able:
-        needed = {_describe_lack(worker, *one) for one in waiting}
+        needed = {_describe_lack(worker, needs, files) for needs, files, _ in waiting}
         return f"matches that it can play: those pending need {', '.join(sorted(needed))}"
-    missing = [there.list_missing(*one) for one in able]
+    missing = [there.list_missing(needs, files, game=game) for needs, files, game in able]
     if all(missing):
         return ", ".join(dict.fromkeys(text for texts in missing for text in texts))
     return f"the next order on {play_queue(worker.node)}: at most {ORDERS_PER_NODE} at a time"

@@ -103,6 +103,7 @@ def format_state(state: SystemState) -> Shown:
         "tables": [
             _list_tournaments(sample),
             _list_nodes(sample),
+            *_list_game_servers(sample),
             _list_queues(sample.queues),
             _list_servers(sample.serving),
             _list_failures(sample),
@@ -239,6 +240,40 @@ def _describe_node(node: Node, sample: Sample) -> TableRow:
             format_load(node.load) or NONE,
             seen if node.is_alive else f"lost, {seen}",
             " / ".join(version for version in versions if version) or NONE,
+        ],
+    }
+
+
+def _list_game_servers(sample: Sample) -> list[Table]:
+    """Return the game servers, where there are some."""
+    if not sample.servers:
+        return []
+    counts = sample.counts
+    taken = f"{counts.n_server_slots_taken:,} of {format_count(counts.n_server_slots, 'slot')}"
+    return [
+        {
+            "name": "game-servers",
+            "caption": f"Game servers: {taken} taken of those that may be sent matches",
+            "columns": ["Server", "Game", "Slots taken", "Load", "Address", "State"],
+            "rows": [_describe_server(server, sample) for server in sample.servers],
+            "empty": "",
+        }
+    ]
+
+
+def _describe_server(server: Node, sample: Sample) -> TableRow:
+    seen = f"{format_span(max(0.0, (sample.at - server.seen_at).total_seconds()))} ago"
+    state = "; ".join(filter(None, [server.problem, *server.warnings]))
+    return {
+        "tone": "bad" if state else "good",
+        "node": server.pk,
+        "cells": [
+            server.name,
+            server.game or NONE,
+            f"{server.n_matches:,} of {server.slots:,}",
+            format_load(server.load) or NONE,
+            server.address or NONE,
+            f"{state}; seen {seen}" if state else f"ready, seen {seen}",
         ],
     }
 

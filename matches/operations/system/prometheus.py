@@ -35,6 +35,7 @@ def _export_cluster(sample: Sample) -> Iterator[Metric]:
     nodes = _make_gauges("evalsite_nodes", "Nodes that are alive", "kind")
     nodes.add_metric(["play"], sample.counts.n_play)
     nodes.add_metric(["gpu"], sample.counts.n_gpu)
+    nodes.add_metric(["server"], sample.counts.n_servers)
     yield nodes
     yield _make_gauge(
         "evalsite_nodes_lost", "Nodes lost within the last hour", sample.counts.n_lost
@@ -46,6 +47,12 @@ def _export_cluster(sample: Sample) -> Iterator[Metric]:
     yield _make_gauge(
         "evalsite_backlog_slot_seconds", "Work that waits, in slots", sample.counts.backlog_s
     )
+    slots = _make_gauges("evalsite_server_slots", "Slots of game servers", "state")
+    slots.add_metric(["taken"], sample.counts.n_server_slots_taken)
+    slots.add_metric(
+        ["free"], max(0, sample.counts.n_server_slots - sample.counts.n_server_slots_taken)
+    )
+    yield slots
     parts = _make_gauges("evalsite_part_up", "1 when the part answered", "part")
     for part in PARTS:
         parts.add_metric([part], part not in sample.trouble)

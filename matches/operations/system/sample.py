@@ -8,18 +8,19 @@ from arena.messages import Serving
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A play node or gpu worker as it described itself last, and what it has in hand."""
+    """A play node, gpu worker or game server as it described itself last, and its work."""
 
     pk: int
     name: str
     kind: str
-    """play or gpu."""
+    """play, gpu or server."""
     is_spot: bool
     is_alive: bool
     slots: int
     capabilities: list[str]
     n_orders: int
     n_matches: int
+    """Of a game server: its slots that are taken."""
     n_queued: int
     """Orders that wait for it."""
     seen_at: datetime
@@ -32,6 +33,11 @@ class Node(msgspec.Struct, frozen=True):
     """What its operator says of the machine: class, price, zone ..."""
     load: dict[str, float] = {}
     """Of its machine: cpu, processes per core; memory, the share in use."""
+    game: str = ""
+    """What it plays, of a game server."""
+    address: str = ""
+    problem: str = ""
+    """Why a game server that is alive is sent nothing."""
 
     @property
     def is_free(self) -> bool:
@@ -76,6 +82,10 @@ class Counts(msgspec.Struct, frozen=True):
     """Play nodes that would play what waits in time."""
     backlog_s: float = 0.0
     """Slot-seconds that wait."""
+    n_servers: int = 0
+    """Game servers that may be sent matches, and their slots."""
+    n_server_slots: int = 0
+    n_server_slots_taken: int = 0
 
 
 class Delays(msgspec.Struct, frozen=True):
@@ -146,6 +156,8 @@ class Sample(msgspec.Struct, frozen=True):
     """Of plug-in games: the file, its hash here, which nodes have another."""
     standstill: str = ""
     """Why nothing can play; empty: something can."""
+    servers: list[Node] = []
+    """The game servers."""
 
 
 class SystemState(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Look at the whole system: a handful of queries by index and three round trips."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 from redis.exceptions import RedisError
 
+from arena.games import registry as games
 from arena.machine import CLASS, SPOT
 from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
-from arena.needs import plays_matches
+from arena.needs import SERVER, plays_matches
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
@@ -31,7 +32,7 @@ from matches.operations.system.sample import (
 )
 from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
-from matches.store import attempt_counters, disk, fast_store
+from matches.store import attempt_counters, disk, fast_store, game_servers
 from matches.store.clock import ALIVE_WITHIN, is_within
 from matches.store.plugin_files import list_game_files
 
@@ -56,12 +57,15 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     trouble: list[str] = []
     orders = list(
         Order.objects.filter(Order.is_open()).values_list(
-            "queue", "state", "n_matches", "tournament", "created_at"
+            "queue", "state", "n_matches", "tournament", "servers", "created_at"
         )
     )
     workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
     in_hand = _count_in_hand(orders)
-    nodes = [_describe_node(worker, in_hand, now=now) for worker in workers]
+    n_taken = game_servers.count_taken(dealt for *_, dealt, _ in orders)
+    described = [_describe_node(worker, in_hand, n_taken, now=now) for worker in workers]
+    servers = [node for node in described if node.kind == SERVER]
+    nodes = [node for node in described if node.kind != SERVER]
     serving: list[Serving] = _read_or(trouble, "fast store", lambda: _read_serving(nodes), [])
     none: dict[attempt_counters.Kind, int] = {}
     counts = _read_or(trouble, "fast store", attempt_counters.read_counts, none)
@@ -73,7 +77,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     return Sample(
         at=now,
         point=_make_point(queues, serving, tallied, history, now=now),
-        counts=_count_nodes(nodes, measure_desired_nodes(now=now)),
+        counts=_count_nodes(nodes, servers, measure_desired_nodes(now=now)),
         nodes=by_rank[:MAX_NODES],
         queues=queues,
         serving=serving,
@@ -89,6 +93,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         set_aside=disk.list_files_set_aside(now=now),
         tournaments=tournaments,
         standstill=describe_standstill(nodes, tournaments, disk.describe_shortage()),
+        servers=sorted(servers, key=lambda one: (not one.is_alive, one.game, one.name))[:MAX_NODES],
     )
 
 
@@ -113,15 +118,20 @@ def _count_in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
     return in_hand
 
 
-def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
+def _describe_node(
+    worker: Worker, in_hand: Hand, n_taken: Mapping[str, int], *, now: datetime
+) -> Node:
     n_orders, n_matches, n_queued = in_hand.get(play_queue(worker.node), (0, 0, 0))
+    kind = "play" if plays_matches(worker.capabilities) else "gpu"
+    if worker.is_server:
+        kind, n_matches = SERVER, n_taken.get(worker.node, 0)
     return Node(
         pk=worker.pk,
         name=worker.node,
-        kind="play" if plays_matches(worker.capabilities) else "gpu",
+        kind=kind,
         # A node of an older version says it among its capabilities.
         is_spot=worker.labels.get(CLASS) == SPOT or SPOT in worker.capabilities,
-        is_alive=now - worker.last_seen_at <= ALIVE_WITHIN,
+        is_alive=game_servers.is_alive(worker, now=now),
         slots=worker.slots,
         capabilities=[str(name) for name in worker.capabilities],
         n_orders=n_orders,
@@ -133,10 +143,20 @@ def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         warnings=list_warnings(worker, now=now),
         labels=worker.labels,
         load=worker.load,
+        game=worker.game,
+        address=worker.address,
+        problem=_describe_problem(worker, now=now) if worker.is_server else "",
     )
 
 
-def _count_nodes(nodes: Sequence[Node], desired: Desired) -> Counts:
+def _describe_problem(worker: Worker, *, now: datetime) -> str:
+    if worker.game not in games.names():
+        return "plays a game that is not installed here"
+    return game_servers.describe_problem(worker, games.get(worker.game).spec, now=now)
+
+
+def _count_nodes(nodes: Sequence[Node], servers: Sequence[Node], desired: Desired) -> Counts:
+    able = [server for server in servers if not server.problem]
     alive = [node for node in nodes if node.is_alive]
     play = [node for node in alive if node.kind == "play" and node.is_free]
     return Counts(
@@ -146,6 +166,9 @@ def _count_nodes(nodes: Sequence[Node], desired: Desired) -> Counts:
         n_lost=len(nodes) - len(alive),
         n_desired=desired.n_nodes,
         backlog_s=desired.backlog_s,
+        n_servers=len(able),
+        n_server_slots=sum(server.slots for server in able),
+        n_server_slots_taken=sum(server.n_matches for server in able),
     )
 
 

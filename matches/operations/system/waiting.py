@@ -17,6 +17,7 @@ from matches.operations.explanations.presence import Presence
 from matches.operations.system.sample import UnderWay
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count
+from matches.store.game_servers import count_taken
 from matches.store.match_needs import read_pending_needs
 from matches.store.plugin_files import list_files
 
@@ -38,8 +39,9 @@ class _Held(NamedTuple):
 def list_under_way(
     orders: Iterable[tuple[Any, ...]], workers: Sequence[Worker], *, now: datetime
 ) -> list[UnderWay]:
-    """Return the newest tournaments under way. orders: (queue, state, n_matches, tournament, ...).
+    """Return the newest tournaments under way.
 
+    orders: (queue, state, n_matches, tournament, what it holds of game servers, ...).
     workers: those seen lately, also the lost ones.
     """
     active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
@@ -49,7 +51,9 @@ def list_under_way(
     tournaments = [*active[:MAX_LISTED], *paused[:MAX_PAUSED]]
     alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
-    there = Presence(alive, Marked(0, now), now)
+    orders = list(orders)
+    n_taken = count_taken(dealt for *_, dealt, _ in orders)
+    there = Presence(alive, Marked(0, now), now, n_taken)
     held = _read_held(orders)
     checking = _list_checking(tournaments)
     pending = read_pending_needs([tournament.pk for tournament in tournaments])
@@ -121,7 +125,8 @@ def _describe_wait(
         missing = "".join(f": {text}" for text in there.list_missing_gpu())
         return f"{MISSING}the check of its checkpoints{missing}"
     files = list_files(tournament)
-    missing_by_needs = [there.list_missing(needs, files) for needs in pending]
+    game = tournament.leaderboard.game
+    missing_by_needs = [there.list_missing(needs, files, game=game) for needs in pending]
     # What can play some of its matches keeps it going.
     if pending and all(missing_by_needs):
         texts = dict.fromkeys(text for missing in missing_by_needs for text in missing)
@@ -132,7 +137,9 @@ def _describe_wait(
         return _describe_queue(own, there, held.playing, names) if waits else ""
     able = {worker for needs in pending for worker in there.list_able(needs, files)}
     queues = {play_queue(worker.node) for worker in able}
-    return _describe_queue(queues, there, held.queues, names) if pending else ""
+    behind = _describe_queue(queues, there, held.queues, names) if pending else ""
+    busy = there.list_busy_servers(pending, game=game)
+    return f"waits until there are {busy[0]}" if busy else behind
 
 
 def _describe_queue(

@@ -1,0 +1,35 @@
+"""Why a game server gets no matches, and what it has played."""
+
+from datetime import datetime
+from urllib.parse import urlencode
+
+from arena.games import registry as games
+from matches.ledger import server_voiding
+from matches.models import Worker
+from matches.store import game_servers
+from matches.store.formats import format_count
+
+
+def describe_serving(worker: Worker) -> str:
+    """Return what it serves, where, and how much of it is taken."""
+    n_taken = game_servers.count_taken(game_servers.read_dealt())[worker.node]
+    slots = f"{n_taken:,} of {format_count(worker.slots, 'slot')} taken"
+    return f"it serves {worker.game} at {worker.address}, {slots}"
+
+
+def list_waits(worker: Worker, *, now: datetime) -> list[str]:
+    """Return what keeps matches from a server that is alive and not in quarantine."""
+    if worker.game not in games.names():
+        return [f"matches of {worker.game or 'a game'}: that game is not installed here"]
+    spec = games.get(worker.game).spec
+    problem = game_servers.describe_problem(worker, spec, now=now)
+    return [f"its matches: it {problem}"] if problem else []
+
+
+def list_notes(worker: Worker) -> list[str]:
+    """Return where the matches are listed that a server in quarantine decided."""
+    if worker.quarantined_at is None:
+        return []
+    n_matches = format_count(len(server_voiding.list_matches(worker.node)), "match", "matches")
+    where = f"/matches/?{urlencode({'server': worker.node})}"
+    return [f"{n_matches} of its count ({where}): its page in the admin can declare them void"]
