@@ -127,17 +127,32 @@ def _count_more(tournament: Tournament) -> int:
     if tournament.n_done < stored.n_matches:
         forget_counts([tournament.pk])
         return 0
-    planned = Match.objects.filter(tournament=tournament, sequence__gt=stored.up_to_sequence)
-    rows = planned.order_by("sequence").values_list(*_COLUMNS, "state")[:CHUNK]
-    # Read no further than to the first open match: thousands may be planned behind it.
-    some = rows.iterator(chunk_size=ROWS_AT_ONCE)
-    closed = list(takewhile(lambda row: row[-1] not in _OPEN, some))
+    closed = _read_closed_prefix(tournament, stored.up_to_sequence)
     done = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
     if not closed:
         return 0
     tally = _tally_rows(done, tournament, stored.up_to_sequence)
     last = closed[-1][_COLUMNS.index("sequence")]
     return len(done) if _add_tally(tournament, stored, tally, last, len(done)) else 0
+
+
+def _read_closed_prefix(tournament: Tournament, after: int) -> list[tuple[Any, ...]]:
+    """Return the matches behind a place up to the first open one, some of them at a time.
+
+    Thousands may be planned behind the first open match. Each look reads to its end: a cursor that
+    is left open keeps SQLite's connection from writing once another has written.
+    """
+    planned = Match.objects.filter(tournament=tournament).order_by("sequence")
+    closed: list[tuple[Any, ...]] = []
+    while len(closed) < CHUNK:
+        last = closed[-1][_COLUMNS.index("sequence")] if closed else after
+        rows = planned.filter(sequence__gt=last).values_list(*_COLUMNS, "state")
+        some = list(rows[: min(ROWS_AT_ONCE, CHUNK - len(closed))])
+        ended = list(takewhile(lambda row: row[-1] not in _OPEN, some))
+        closed += ended
+        if not ended or len(ended) < len(some):
+            break
+    return closed
 
 
 @transaction.atomic

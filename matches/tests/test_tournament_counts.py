@@ -1,8 +1,10 @@
 """What was won in a tournament: counted behind the results, in planned order, each match once."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connection
 from redis import Redis
 
 from matches import control
@@ -98,6 +100,29 @@ def test_what_was_read_before_a_match_was_struck_is_not_added_after_it(broker: R
     assert tournament_counts._count_more(read_before) == 0
     assert not MeetingCount.objects.exists()
     assert tournament_counts.count_missing() == 41
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_recorder_may_write_while_results_are_added_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _running(30)
+    # So that the first open match is met with rows left to read.
+    monkeypatch.setattr(tournament_counts, "ROWS_AT_ONCE", 5)
+    Match.objects.filter(sequence__gt=20).update(state=Match.State.RUNNING)
+    tally = tournament_counts._tally_rows
+
+    def tally_beside_a_writer(*of: Any) -> object:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(write_and_leave).result(30)
+        return tally(*of)
+
+    def write_and_leave() -> None:
+        Tournament.objects.update(n_forfeits=1)
+        connection.close()
+
+    monkeypatch.setattr(tournament_counts, "_tally_rows", tally_beside_a_writer)
+    assert tournament_counts.count_active(now=NOW) == 20
 
 
 def test_one_that_was_struck_just_while_it_was_counted_is_mended() -> None:
