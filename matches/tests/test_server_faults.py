@@ -212,7 +212,7 @@ def test_matches_of_ordinary_games_cost_no_query_more(broker: Redis) -> None:
     sql = " ".join(query["sql"] for query in queries)
     assert "replaycheck" not in sql
     assert "quarantined_at" in sql, "of its node"
-    assert '"n_lost"' not in sql
+    assert 'UPDATE "matches_worker"' not in sql
 
 
 def test_the_last_matches_of_a_server_are_read_by_an_index() -> None:

@@ -9,7 +9,7 @@ from redis import Redis
 
 from arena.messages import MatchOrder
 from matches.ledger import quarantine, server_voiding
-from matches.models import Match, RecorderMark, Tournament, Worker
+from matches.models import Attempt, Match, RecorderMark, Tournament, Worker
 from matches.operations import explain
 from matches.operations.system.display import format_state
 from matches.operations.system.prometheus import export_metrics
@@ -139,6 +139,10 @@ def test_matches_are_found_by_their_server_and_can_be_declared_void(broker: Redi
     page = find_matches(MatchQuery(server="sim-1"), limit=50)
     assert {match.pk for match in page.matches} == of_first
     assert find_matches(MatchQuery(server="sim-1", ending="failed"), limit=50).matches == []
+    late = next(row.match for row in order.matches if row.match not in of_first)
+    Attempt.objects.create(
+        match_id=late, number=2, ending="done", server="sim-1", ended_at=make.NOW
+    )
     worker = Worker.objects.get(node="sim-1")
     quarantine.quarantine_worker(worker, actor=ANNA, reason="it lies", now=make.NOW)
     said = explain.of_worker(worker, now=make.NOW)
