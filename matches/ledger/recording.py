@@ -181,9 +181,10 @@ def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
             begun = begun_matches.read_genuine(report.begun, order.tournament)
             prepared.append(Prepared(report, order, genuine, begun))
     if prepared:
-        recorded += _store_reports(prepared, now=now)
+        told = list[ResultRow]()
+        recorded += _store_reports(prepared, told, now=now)
         # After the commit: whoever puts a server into quarantine locks its row before its orders.
-        server_faults.note_rows([row for p in prepared for row in p.genuine.values()], now=now)
+        server_faults.note_rows(told, now=now)
     return recorded
 
 
@@ -205,8 +206,13 @@ def _is_refused(report: Results, order: Order, *, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _store_reports(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
-    """Take all locks of a batch first, in the order of matches.store.locks, then store it."""
+def _store_reports(
+    prepared: Sequence[Prepared], told: list[ResultRow], *, now: datetime
+) -> Recorded:
+    """Take all locks of a batch first, in the order of matches.store.locks, then store it.
+
+    told: takes the rows that changed something; what comes late or twice is none of them.
+    """
     fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
     lock_matches_in_flight(
         [p.order.pk for p in prepared if p.report.is_last],
@@ -218,18 +224,21 @@ def _store_reports(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
     for one in sorted(prepared, key=lambda p: p.order.tournament_id):
         locked = fresh[one.order.pk]
         locked.tournament = tournaments[one.order.tournament_id]
-        recorded += _store_report(one._replace(order=locked), uses, now=now)
+        recorded += _store_report(one._replace(order=locked), uses, told, now=now)
     finish_if_closed(sorted(tournaments), now=now)
     book_uses(uses)
     transaction.on_commit(dispatch.wake_relay)
     return recorded
 
 
-def _store_report(prepared: Prepared, uses: list[Use], *, now: datetime) -> Recorded:
+def _store_report(
+    prepared: Prepared, uses: list[Use], told: list[ResultRow], *, now: datetime
+) -> Recorded:
     report, order, genuine, begun = prepared
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
+    told += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
     _close_matches(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
     # Before they are given back: what is reported of another attempt than theirs is late.

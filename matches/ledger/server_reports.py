@@ -1,7 +1,8 @@
 """Which game server played a match, by what its order dealt and what a node reports.
 
-A node may name only servers of the order, and the one that the match was dealt to. Where it names
-none, which an agent that fails before the first move leaves it to, the order says who it was.
+A node may name only the server that the match was dealt to by this order, and only once: whose
+match has ended is forgotten. Where it names none, which an agent that fails before the first move
+leaves it to, the order says who it was.
 """
 
 import logging
@@ -37,9 +38,11 @@ def keep_trusted(rows: dict[int, ResultRow], order: Order) -> dict[int, ResultRo
     in_quarantine = set(held.values_list("node", flat=True))
     dealt, trusted = find_servers(order), {}
     for match, row in rows.items():
-        name = row.server or dealt.get(match, "")
-        if name not in {"", *order.servers} or name != dealt.get(match, name):
-            log.warning("result of match %s refused: %s did not have it", match, name)
+        name = dealt.get(match)
+        # One of another order, or that has ended, would let it name whom it likes.
+        if name is None or row.server not in {"", name}:
+            told = row.server or "no server"
+            log.warning("result of match %s of %s refused: not dealt by this order", match, told)
         elif name in in_quarantine:
             log.warning("result of match %s refused: %s is in quarantine", match, name)
         else:

@@ -24,7 +24,6 @@ from arena.messages import (
 )
 from matches import dispatch
 from matches.ledger import recording, report_queue
-from matches.ledger.node_costs import Use
 from matches.models import Match, Order, Outcome, Tournament
 from matches.tests import factories as make
 
@@ -108,11 +107,11 @@ def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
     store = recording._store_report
 
     def refuse_second(
-        prepared: recording.Prepared, uses: list[Use], *, now: datetime
+        prepared: recording.Prepared, *noted: Any, now: datetime
     ) -> recording.Recorded:
         if prepared.order.uuid.hex == orders[1].order:
             raise ValueError("A string literal cannot contain NUL (0x00) characters.")
-        return store(prepared, uses, now=now)
+        return store(prepared, *noted, now=now)
 
     monkeypatch.setattr(recording, "_store_report", refuse_second)
     for order in orders[1:]:
@@ -182,12 +181,10 @@ def test_a_report_that_fails_in_any_way_stops_no_later_one(
 ) -> None:
     store = recording._store_report
 
-    def fail_second(
-        prepared: recording.Prepared, uses: list[Use], *, now: datetime
-    ) -> recording.Recorded:
+    def fail_second(prepared: recording.Prepared, *noted: Any, now: datetime) -> recording.Recorded:
         if prepared.order.uuid.hex == orders[1].order:
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
-        return store(prepared, uses, now=now)
+        return store(prepared, *noted, now=now)
 
     monkeypatch.setattr(recording, "_store_report", fail_second)
     broker.lpush("reports", item(make.finished(orders[1])))

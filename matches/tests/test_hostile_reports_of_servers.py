@@ -1,0 +1,69 @@
+"""What a node that lies can do to game servers: nothing beyond the matches that it was dealt."""
+
+import pytest
+from redis import Redis
+
+from arena.messages import MatchOrder, MatchOrderRow, ResultRow
+from matches.ledger import recording
+from matches.models import Attempt, Match, Tournament, Worker
+from matches.tests import factories as make
+from matches.tests import served
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> MatchOrder:
+    """Return an order of four matches, two on each of two servers, that a node plays."""
+    served.let_servers_play(monkeypatch)
+    tournament = make.planned(40)
+    Tournament.objects.filter(pk=tournament.pk).update(mean_match_s=0.01)
+    make.alive()
+    make.serve("sim-1", slots=2)
+    make.serve("sim-2", slots=2)
+    (order,) = make.sent(broker)
+    make.start(order)
+    return order
+
+
+def rows_of(order: MatchOrder, server: str) -> list[MatchOrderRow]:
+    return [row for row in order.matches if served.server_of(order, row) == server]
+
+
+def report(order: MatchOrder, *rows: ResultRow, now: object = make.NOW) -> recording.Recorded:
+    return recording.record_report(
+        make.reported(order, rows, is_last=False),
+        now=now,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("name", ["", "sim-2"])
+def test_a_match_that_has_ended_is_passed_on_to_no_other_server(
+    order: MatchOrder, name: str
+) -> None:
+    row = rows_of(order, "sim-1")[0]
+    # Refused for its ranks, and no more with its server.
+    report(order, make.result(row, ranks=[5, 5], server="sim-1"))
+    report(order, served.faulty(row, server=name))
+    assert not Attempt.objects.filter(reason="server_fault").exists()
+
+
+@pytest.mark.parametrize("name", ["", "sim-1", "sim-2"])
+def test_a_match_is_reported_under_its_own_order(
+    order: MatchOrder, broker: Redis, name: str
+) -> None:
+    make.serve("sim-3", slots=2)
+    (other,) = make.sent(broker)
+    make.start(other)
+    recorded = report(order, served.honest(other.matches[0], server=name))
+    assert (recorded.n_closed, recorded.n_refused) == (0, 1)
+    assert Match.objects.get(pk=other.matches[0].match).state == Match.State.RUNNING
+
+
+def test_a_loss_that_is_told_again_pauses_nobody(order: MatchOrder) -> None:
+    told = make.reported(order, [served.lost(r, server="sim-1") for r in rows_of(order, "sim-1")])
+    recording.record_report(told, now=make.NOW)
+    before = Worker.objects.get(node="sim-1").lost_at
+    assert before == make.NOW
+    assert recording.record_report(told, now=make.later(60)).n_refused == 2
+    assert Worker.objects.get(node="sim-1").lost_at == before
