@@ -7,6 +7,7 @@ from django.db import transaction
 
 from arena.messages import Alive, Reason, Started, order_token
 from arena.needs import SERVER
+from arena.passes import HEAD_SUBJECTS
 from matches import dispatch
 from matches.ledger.order_states import (
     compute_hard_limit,
@@ -27,10 +28,13 @@ log = logging.getLogger(__name__)
 def note_alive(report: Alive, *, now: datetime) -> bool:
     """Note the report of a node that lives; a new process of it loses the orders of the old one.
 
-    Returns False where the name belongs to a node of another kind: nothing is noted then.
+    Returns False where the name belongs to a node of another kind, or to none: nothing is noted.
     """
     before = Worker.objects.filter(node=report.node).first()
     is_server = SERVER in report.capabilities
+    if is_server and report.node in HEAD_SUBJECTS:
+        log.error("a game server calls itself %s, as passes to the head: rename it", report.node)
+        return False
     # Of both kinds one has no key of its own: whoever had the name first keeps it.
     if before is not None and before.is_server != is_server:
         note_forged(report, now=now)

@@ -4,6 +4,7 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
+from matches.access.passes import PURPOSES
 from matches.ledger import recording
 from matches.models import Attempt, Match, Tournament, Worker
 from matches.tests import factories as make
@@ -67,3 +68,10 @@ def test_a_loss_that_is_told_again_pauses_nobody(order: MatchOrder) -> None:
     assert before == make.NOW
     assert recording.record_report(told, now=make.later(60)).n_refused == 2
     assert Worker.objects.get(node="sim-1").lost_at == before
+
+
+@pytest.mark.parametrize("name", sorted(PURPOSES))
+def test_no_game_server_has_the_name_of_a_pass_to_the_head(name: str) -> None:
+    # Whoever plays an order holds a pass by the name of its server.
+    make.serve(name)
+    assert not Worker.objects.exists()
