@@ -105,7 +105,9 @@ def shorten_leases(*, now: datetime) -> int:
     # After the clock was set back, deadlines would pass hours late, and a node that died would
     # count as alive until the clock has caught up.
     latest = now + AHEAD
-    n_moved = Worker.objects.filter(last_seen_at__gt=latest).update(last_seen_at=now)
+    n_moved = 0
+    for moment in ("last_seen_at", "lost_at", "trusted_at"):
+        n_moved += Worker.objects.filter(**{f"{moment}__gt": latest}).update(**{moment: now})
     open_orders = Order.objects.filter(Order.is_open())
     for state, lease in LEASES.items():
         late = open_orders.filter(state=state, deadline_at__gt=latest + lease)

@@ -29,6 +29,15 @@ def test_deadlines_and_signs_of_life_from_the_future_are_brought_back(broker: Re
     assert shorten_leases(now=before) == 0
 
 
+def test_a_game_server_that_was_lost_in_the_future_is_tried_again(broker: Redis) -> None:
+    make.serve()
+    Worker.objects.update(lost_at=make.NOW, trusted_at=make.NOW)
+    before = make.later(-HOUR_S)
+    assert shorten_leases(now=before) == 3
+    server = Worker.objects.get()
+    assert (server.lost_at, server.trusted_at) == (before, before)
+
+
 def test_leases_in_time_are_left_as_they_are(broker: Redis) -> None:
     make.start(make.ordered(make.planned(8), 5))
     make.alive()
