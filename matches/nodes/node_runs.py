@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from math import isfinite
 
 from django.conf import settings
 from django.db.models import F
@@ -15,6 +14,8 @@ from matches.models import NodeRun, Order, Worker
 from matches.store.clock import ALIVE_WITHIN
 
 MAX_CLASS = 60
+MAX_PRICE = 1e6
+"""Of an hour, as of those in the settings: sums of more than a number holds could not be stored."""
 Run = tuple[str, str]
 """The name of a node and its incarnation."""
 
@@ -44,7 +45,7 @@ def describe_machine(labels: dict[str, str], *, slots: int) -> dict[str, object]
     except ValueError:
         price = -1.0
     # Labels are what a node says; without a price nothing is known, and not that it is free.
-    is_known = isfinite(price) and price >= 0 and (label or price > 0)
+    is_known = 0 <= price <= MAX_PRICE and (label or price > 0)
     machine_class = str(labels.get(CLASS, ""))[:MAX_CLASS]
     return {
         "machine_class": machine_class,
