@@ -243,6 +243,7 @@ QUERIES: Mapping[str, Sequence[str]] = {
     "/api/v1/attempts/": (
         *("", "match={match}", "ending=done", "ending=forfeit", "ending=expired"),
         *("ending=failed", "ending=interrupted", "ending=forfeit&tournament={tournament}"),
+        *("server=sim-1", "server=sim-1&ending=failed&tournament={tournament}"),
     ),
     "/api/v1/campaigns/": (
         *("", "question=best", "decided=true", "decided=false", "tournament={running}"),

@@ -42,7 +42,8 @@ def make_alive(known: KnownServer, hello: ServerHello, *, key: str) -> Alive:
 
 def make_publisher(broker_url: str) -> Publisher:
     """Return what sends reports and doorbells to a broker."""
-    app = Celery("head", broker=broker_url)
+    # Not the current one of its process: that is of whoever imported it.
+    app = Celery("head", broker=broker_url, set_as_current=False)
     app.conf.update(
         task_serializer="json",
         task_ignore_result=True,
