@@ -80,6 +80,9 @@ class CountingTransport:
     def receive_bytes(self, n: int, limit_s: float) -> bytes:
         return self._inner.receive_bytes(n, limit_s)
 
+    def is_open(self) -> bool:
+        return self._inner.is_open()
+
     def close(self) -> None:
         self._inner.close()
 

@@ -35,8 +35,9 @@ def require_pass(
     if not token and is_local(connection):
         return
     if not token:
+        purpose = subjects[0].removesuffix(":")
         raise AccessError(
-            f"a pass for {subjects[0]} is needed from other machines: the web server makes it "
+            f"a pass for {purpose} is needed from other machines: the web server makes it "
             "(POST /api/v1/passes/), it is shown as `Authorization: Bearer <pass>`"
         )
     if not key:

@@ -33,7 +33,7 @@ from gameservers.head.stats import Stats
 from inference.client import InferenceError
 from inference.publisher import PublishError
 
-DISCOVER = "discover"
+DISCOVER = "discover:"
 POINT_S = 2.0
 STATIC = Path(__file__).parent / "static"
 # Nothing of others is loaded, and no script stands in the page.

@@ -31,8 +31,9 @@ from inference.client import CheckpointRef, InferenceError, QueueFullError, Unav
 
 NETWORK = "network"
 TEMPERATURE = "temperature"
-# Of the passes for whatever lies in CHECKPOINT_BUCKET.
-BUCKET = "evaluate"
+# Of the passes for whatever lies in CHECKPOINT_BUCKET. With a colon, which the name of no server
+# has: else one that calls itself evaluate would be sent such passes, as if they were for it.
+BUCKET = "evaluate:"
 RETRY_AFTER_S = "1"
 
 

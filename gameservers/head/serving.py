@@ -29,7 +29,7 @@ FIRST_S = 5.0
 SILENCE_S = 10.0
 # Whoever was heard so lately lives, and its name is not free.
 LIVES_S = 5.0
-ANY_SERVER = "serve"
+ANY_SERVER = "serve:"
 POLICY_VIOLATION = 1008
 
 
@@ -107,7 +107,7 @@ class ServingLines:
 
     async def _admit(self, socket: WebSocket, hello: ServingHello) -> ServingLine:
         """Return the line of a server that may serve. Raises AccessError."""
-        subjects = (f"{ANY_SERVER}:{hello.name}", ANY_SERVER)
+        subjects = (f"{ANY_SERVER}{hello.name}", ANY_SERVER)
         now = self._clock()
         require_pass(socket, hello.token, *subjects, key=self._pass_key, now=now)
         known = self._board.find(dialled_key(hello.name))

@@ -76,7 +76,8 @@ def grant_head_pass(purpose: str, *, name: str, days: int, now: datetime) -> Pas
         raise BadInputError("name", f"is {name!r}: no game server has the name of a purpose")
     if name and not is_node_name(name):
         raise BadInputError("name", f"is {name!r:.100}: must be {NAME_RULE}")
-    subject = f"{purpose}:{name}" if name else purpose
+    # The colon also without a name: the pass of a server is for its name, which has none.
+    subject = f"{purpose}:{name}"
     until = int((now + timedelta(days=days)).timestamp())
     return Pass(make_pass(pass_key(settings.SECRET_KEY), subject, until=until), _moment(until))
 

@@ -112,6 +112,10 @@ class GameLine:
             with self._show_waiting():
                 self._guard(self._send)
 
+    def is_usable(self) -> bool:
+        """Say whether another order may play on it: it has not broken, nor gone in between."""
+        return self.error is None and (self._transport is None or self._transport.is_open())
+
     def close(self) -> None:
         """End the connection."""
         if self._transport is not None:
@@ -127,6 +131,10 @@ class GameLine:
         while episode not in self._answers:
             if self.error is None:
                 self._guard(lambda: self._take_turn(until))
+            # One that says much, and nothing of this episode, is as silent as who says nothing.
+            if self._clock() >= until and episode not in self._answers and self.error is None:
+                late = f"has not answered an episode for {self._answer_s:g} s"
+                self._break(ServerFaultError(f"{self._server}: {late}"))
             if self.error is not None:
                 raise self.error
 

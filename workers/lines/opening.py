@@ -9,7 +9,7 @@ from arena.games.base import CHILD
 from arena.games.registry import FAMILY
 from arena.games.served import ServedGame
 from arena.messages import ServerLink
-from workers.lines.game_line import Dial, GameLine, ShowWaiting
+from workers.lines.game_line import Dial, GameLine, ShowWaiting, close_lines
 from workers.lines.pipes import ChildPipes
 from workers.lines.sockets import SocketTransport
 from workers.lines.transport import Transport
@@ -61,7 +61,11 @@ class Lines:
     ) -> GameLine:
         """Return the line that is open, or a new one where there is none or it has broken."""
         line = self._open.pop(key, None)
-        if line is None or line.error is not None:
+        if line is not None and not line.is_usable():
+            # The children of a player are ended with its order; a server may have started anew.
+            close_lines([line])
+            line = None
+        if line is None:
             line = GameLine(
                 dial,
                 game.spec,

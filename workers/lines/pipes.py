@@ -87,6 +87,10 @@ class ChildPipes:
             self._wait_for_more(until, limit_s)
         return self._take(n)
 
+    def is_open(self) -> bool:
+        """Say whether the process runs."""
+        return self._child.poll() is None
+
     def close(self) -> None:
         """End the process: by the end of its input, or by force."""
         for pipe in (self._child.stdin, self._child.stdout):

@@ -2,7 +2,15 @@
 
 from contextlib import ExitStack, suppress
 
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI, PayloadTooBig
+from websockets.datastructures import HeadersLike
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidStatus,
+    InvalidURI,
+    PayloadTooBig,
+)
+from websockets.protocol import State
 from websockets.sync.client import ClientConnection, connect
 
 from arena.games.line_messages import MAX_FRAME
@@ -11,6 +19,22 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 DIAL_S = 5.0
 PING_S = 5.0
 _TOO_BIG = 1009
+
+
+class _StayingConnection(ClientConnection):
+    """A connection that is not led elsewhere: nobody has admitted the address of a redirect."""
+
+    def handshake(
+        self,
+        additional_headers: HeadersLike | None = None,
+        user_agent_header: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Shake hands. Raises InvalidHandshake; `connect` follows an InvalidStatus only."""
+        try:
+            super().handshake(additional_headers, user_agent_header, timeout)
+        except InvalidStatus as error:
+            raise InvalidHandshake(str(error)) from error
 
 
 class SocketTransport:
@@ -27,6 +51,7 @@ class SocketTransport:
             self._socket: ClientConnection = self._closing.enter_context(
                 connect(
                     address,
+                    create_connection=_StayingConnection,
                     # Not in the address, which logs and errors show.
                     additional_headers={"Authorization": f"Bearer {token}"} if token else None,
                     open_timeout=DIAL_S,
@@ -61,6 +86,10 @@ class SocketTransport:
         if isinstance(raw, str) or len(raw) != n:
             raise FrameError(f"{n} bytes were announced, {len(raw)} came")
         return raw
+
+    def is_open(self) -> bool:
+        """Say whether the server has neither closed the line nor gone."""
+        return self._socket.protocol.state is State.OPEN
 
     def close(self) -> None:
         """Close the connection."""

@@ -30,6 +30,10 @@ class Transport(Protocol):
         """Return the n raw bytes behind a text. Raises LineSilentError, FrameError."""
         ...
 
+    def is_open(self) -> bool:
+        """Say whether the other end is still there, as far as is known without a question."""
+        ...
+
     def close(self) -> None:
         """End the connection, and a process that is its other end."""
         ...

@@ -61,6 +61,9 @@ class FakeServer:
     def close(self) -> None:
         self.is_closed = True
 
+    def is_open(self) -> bool:
+        return not self.is_closed
+
     @property
     def n_episodes(self) -> int:
         return len(self._episodes)

@@ -1,5 +1,6 @@
 """A line plays what its server says, and tells whose fault nonsense and silence are."""
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -207,3 +208,19 @@ def test_the_pass_goes_with_the_hello() -> None:
     line._token = "sim.99.ab"
     GAME.start_on(line, 1, opening_plies=0).to_move()
     assert server.frames[0] == [PlayerHello(1, "served_four", "sim.99.ab")]
+
+
+def test_a_server_that_talks_of_other_episodes_for_ever_is_silent() -> None:
+    server, now = FakeServer(connect_four.GAME, lie=lambda m: m | {"episode": 99}), count()
+    line = open_line(server, clock=lambda: next(now) / 10)
+    say_once = server.receive
+
+    def say_once_and_then_nothing_of_it(limit_s: float) -> bytes:
+        is_due = len(server.answers) > 1 or not server.frames[1:]
+        return say_once(limit_s) if is_due else b"[]"
+
+    server.receive = say_once_and_then_nothing_of_it  # type: ignore[method-assign]
+    state = GAME.start_on(line, 1, opening_plies=0)
+    with pytest.raises(ServerFaultError, match="has not answered an episode for 1 s"):
+        state.to_move()
+    assert server.is_closed

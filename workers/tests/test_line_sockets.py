@@ -6,6 +6,8 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 
 from arena.games.line_messages import MAX_FRAME
@@ -14,8 +16,8 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 
 
 @contextmanager
-def serving(handle: Callable[[ServerConnection], Any]) -> Iterator[str]:
-    with serve(handle, "127.0.0.1", 0, max_size=None, compression=None) as server:
+def serving(handle: Callable[[ServerConnection], Any], **options: Any) -> Iterator[str]:
+    with serve(handle, "127.0.0.1", 0, max_size=None, compression=None, **options) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
@@ -90,3 +92,27 @@ def test_nobody_at_an_address_is_named_without_its_pass() -> None:
 def test_what_is_no_address_is_refused() -> None:
     with pytest.raises(LineClosedError, match="http://x does not answer"):
         SocketTransport("http://x")
+
+
+def test_a_redirect_leads_nowhere() -> None:
+    with serving(echo) as elsewhere:
+
+        def redirect(connection: ServerConnection, request: Request) -> Response:
+            return Response(302, "Found", Headers({"Location": elsewhere}))
+
+        with (
+            serving(echo, process_request=redirect) as address,
+            pytest.raises(LineClosedError, match="rejected WebSocket connection: HTTP 302"),
+        ):
+            SocketTransport(address)
+
+
+def test_a_line_whose_server_has_gone_is_not_open() -> None:
+    with serving(lambda connection: connection.recv()) as address:
+        transport = SocketTransport(address)
+        assert transport.is_open()
+        transport.send(b"[]")
+        with pytest.raises(LineClosedError):
+            transport.receive(5)
+        assert not transport.is_open()
+        transport.close()

@@ -3,8 +3,12 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
+from arena.credentials import is_node_name
 from arena.passes import make_pass
 from gameservers.head.access import AccessError, find_pass, is_local, require_pass
+from gameservers.head.app import DISCOVER
+from gameservers.head.evaluating import BUCKET
+from gameservers.head.serving import ANY_SERVER
 
 KEY, NOW = "5" * 64, 1_000.0
 
@@ -43,15 +47,26 @@ def test_what_comes_over_loopback_to_a_loopback_name_is_local() -> None:
 def test_what_may_come_from_elsewhere_is_not_local(connection: HTTPConnection) -> None:
     assert not is_local(connection)
     with pytest.raises(AccessError, match="a pass for discover is needed"):
-        require_pass(connection, "", "discover", key=KEY, now=NOW)
+        require_pass(connection, "", "discover:", key=KEY, now=NOW)
 
 
 def test_a_pass_lets_its_holder_in_from_anywhere() -> None:
-    token = make_pass(KEY, "serve", until=2_000)
+    token = make_pass(KEY, "serve:", until=2_000)
     far = made_connection("10.0.0.7", authorization=f"Bearer {token}")
-    require_pass(far, find_pass(far), "serve:sim-1", "serve", key=KEY, now=NOW)
+    require_pass(far, find_pass(far), "serve:sim-1", "serve:", key=KEY, now=NOW)
     asked = made_connection("10.0.0.7", query=f"token={token}")
     assert find_pass(asked) == token
+
+
+@pytest.mark.parametrize("purpose", [ANY_SERVER, BUCKET, DISCOVER])
+def test_the_pass_of_a_server_is_for_nothing_else_whatever_it_calls_itself(purpose: str) -> None:
+    # A match sends the server that it is played on a pass for the name that this has given itself.
+    for name in (purpose, purpose.removesuffix(":")):
+        if is_node_name(name):
+            token = make_pass(KEY, name, until=2_000)
+            with pytest.raises(AccessError, match=f"a pass for {name}, not for"):
+                require_pass(made_connection(), token, purpose, key=KEY, now=NOW)
+    assert not is_node_name(purpose)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +84,4 @@ def test_a_wrong_pass_is_refused_even_on_this_machine(
     token = make_pass(key or KEY, subject, until=until)
     checked_with = KEY if key else ""
     with pytest.raises(AccessError, match=reason):
-        require_pass(made_connection(), token, "serve:sim-1", "serve", key=checked_with, now=NOW)
+        require_pass(made_connection(), token, "serve:sim-1", "serve:", key=checked_with, now=NOW)

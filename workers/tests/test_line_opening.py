@@ -1,0 +1,50 @@
+"""Lines that last from one order to the next, as long as somebody is at their other end."""
+
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+
+import psutil
+
+from arena.games.base import CHILD, OVER
+from arena.games.catalog import connect_four
+from arena.games.served import ServedGame
+from workers.lines.opening import Lines
+from workers.tests.served import FakeServer
+
+HELLO = FakeServer(connect_four.GAME)._hello("in_child")
+# Every episode is over as it begins.
+CODE = f"""
+import json, sys
+for line in sys.stdin:
+    for said in json.loads(line):
+        if said["kind"] == "hello":
+            answer = {HELLO}
+        else:
+            answer = dict(kind="state", episode=said["episode"], step=0, seat=-1, returns=[1, -1])
+        print(json.dumps([answer]), flush=True)
+"""
+SPEC = replace(connect_four.GAME.spec, id="in_child", title="In a child", served=CHILD, engine="")
+GAME = ServedGame(SPEC, command=(sys.executable, "-c", CODE))
+
+
+def list_children() -> list[psutil.Process]:
+    return psutil.Process(os.getpid()).children()
+
+
+def test_a_child_that_was_ended_with_its_order_is_started_anew_by_the_next() -> None:
+    lines = Lines(os.environ, show_waiting=nullcontext)
+    before = set(list_children())
+    for _ in range(2):
+        (line,) = lines.open_lines(GAME, [])
+        assert GAME.start_on(line, 1, opening_plies=0).to_move() == OVER
+        (same,) = lines.open_lines(GAME, [])
+        assert same is line
+        (child,) = set(list_children()) - before
+        # As the parent of a player does when an order is over.
+        child.kill()
+        while child.status() != psutil.STATUS_ZOMBIE:
+            pass
+    lines.open_lines(GAME, [])
+    assert set(list_children()) == before
