@@ -181,7 +181,7 @@ def test_queries_do_not_grow_with_rows(
     few = boards.played_board("few", n_matches=84)
     many = boards.played_board("many", n_matches=840)
     for tournament in (few, many):
-        with django_assert_num_queries(13):
+        with django_assert_num_queries(14):
             _get(client, f"/tournaments/{tournament.pk}/")
 
 
