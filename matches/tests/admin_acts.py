@@ -11,15 +11,17 @@ from django.db.models import Model
 from matches.access import tokens
 from matches.campaigns import scheduling
 from matches.campaigns.starting import start_campaign
-from matches.ledger import quarantine, tournaments, voiding
+from matches.ledger import quarantine, server_voiding, tournaments, voiding
 from matches.models import (
     Agent,
     Alarm,
+    Attempt,
     AuditRow,
     Campaign,
     Leaderboard,
     Match,
     NodeKey,
+    Outcome,
     Replacement,
     Schedule,
     Scope,
@@ -45,6 +47,8 @@ class Case(NamedTuple):
     given: dict[str, Any]
     says: str
     is_done: Callable[[Model], bool]
+    # Of the audit row, where that is about other rows than the one that was asked about.
+    audited_as: str = ""
 
     def ask(self, row: Model) -> str:
         """Return the address that asks about a row."""
@@ -80,6 +84,21 @@ def _held_worker() -> Worker:
     worker = a_worker()
     quarantine.quarantine_worker(worker, actor=CONTROL, reason="odd", now=NOW)
     return worker
+
+
+def _held_server() -> Worker:
+    """Return a game server in quarantine that has decided a match."""
+    match = done_match()
+    factories.serve()
+    server = Worker.objects.get(capabilities=["server"])
+    number = Outcome.objects.get(match=match).attempt
+    Attempt.objects.update_or_create(
+        match=match,
+        number=number,
+        defaults={"ending": "done", "server": server.node, "ended_at": NOW},
+    )
+    quarantine.quarantine_worker(server, actor=CONTROL, reason="odd", now=NOW)
+    return server
 
 
 def a_node_key() -> NodeKey:
@@ -184,6 +203,11 @@ CASES = (
     Case(
         *("worker", "release", _held_worker, REASON, "put there"),
         lambda row: fresh(row).quarantined_at is None,
+    ),
+    Case(
+        *("worker", "void", _held_server, REASON, "count no more"),
+        lambda row: not server_voiding.list_matches(row.node),
+        audited_as="match.void",
     ),
     Case(
         *("nodekey", "revoke", a_node_key, REASON, "may play since"),

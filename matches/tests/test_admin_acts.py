@@ -70,9 +70,11 @@ def test_a_confirmed_act_is_done_and_leaves_one_audit_row(
     answer = admin_client.post(case.ask(row), form)
     assert answer.status_code == 302
     assert case.is_done(row)
-    assert new_rows(before) == [f"{case.model}.{case.act}"]
+    assert new_rows(before) == [case.audited_as or f"{case.model}.{case.act}"]
     noted = AuditRow.objects.get(pk__gt=before)
-    assert (noted.actor, noted.target_kind, noted.target_id) == ("admin", case.model, row.pk)
+    assert noted.actor == "admin"
+    if not case.audited_as:
+        assert (noted.target_kind, noted.target_id) == (case.model, row.pk)
     assert noted.reason == case.given.get("reason", "")
 
 
