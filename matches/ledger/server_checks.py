@@ -50,11 +50,20 @@ def find_rules(game: str, parameters: dict[str, object]) -> Game | None:
     return served.configured(parameters).rules if can_replay(served) else None
 
 
+def has_rules(board: Leaderboard) -> bool:
+    """Say whether the rules of a board's game are ours and can be used; what fails is logged."""
+    try:
+        return find_rules(board.game, board.game_parameters) is not None
+    except Exception:  # whatever the code of a plug-in raises: results must not be lost by it
+        log.exception("the rules of %s cannot be used", board.game)
+        return False
+
+
 def describe_trust(board: Leaderboard) -> str:
     """Return whether anybody can know if results of a board are true; empty where nodes play."""
     if game_problem(board.game) or games.get(board.game).spec.served != SERVER:
         return ""
-    if find_rules(board.game, board.game_parameters) is None:
+    if not has_rules(board):
         return (
             "Game servers decide these matches, and the rules are not here: nobody can know "
             "whether what they say of a result is true."
@@ -71,8 +80,7 @@ def choose_matches(closing: Sequence[ResultRow], tournament: Tournament) -> None
     for row in closing:
         if row.server and row.ending is Ending.DONE:
             by_server[row.server].append(row.match)
-    board = tournament.leaderboard
-    if not by_server or find_rules(board.game, board.game_parameters) is None:
+    if not by_server or not has_rules(tournament.leaderboard):
         return
     chosen = []
     for server, matches in sorted(by_server.items()):

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from arena.games.catalog.skill_game import GAME as RULES
+from arena.games.served import ServedGame
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches import control
 from matches.ledger import quarantine, recording, server_checks
@@ -174,6 +175,20 @@ def test_a_fault_of_our_own_rules_stops_nobody(
     monkeypatch.setattr(type(RULES), "start", fail)
     assert server_checks.check_chosen(now=make.NOW) == 1
     assert not is_held()
+
+
+def test_rules_that_cannot_be_used_cost_no_result(
+    order: MatchOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **named: object) -> None:
+        raise RuntimeError("a plug-in with a fault")
+
+    monkeypatch.setattr(ServedGame, "configured", fail)
+    report(order, order.matches[:20])
+    assert Match.objects.filter(state="done").count() == 20
+    assert not ReplayCheck.objects.exists()
+    board = Tournament.objects.select_related("leaderboard").get().leaderboard
+    assert "the rules are not here" in server_checks.describe_trust(board)
 
 
 def test_a_tick_plays_no_more_again_than_it_has_time_for(
