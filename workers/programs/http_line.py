@@ -44,8 +44,10 @@ class HttpLine:
         """Return the answer to the message. It is a death when the address does not answer."""
         try:
             connection = self._connection = self._connection or self._connect()
-            if connection.sock is not None:
-                connection.sock.settimeout(within_s)
+            if connection.sock is None:
+                # It ends its connection with each answer, as HTTP/1.0 does.
+                connection.connect()
+            connection.sock.settimeout(within_s)
             headers = {"Content-Type": "application/json"}
             connection.request("POST", self._path, body=self._unsent.encode(), headers=headers)
             answer = connection.getresponse()

@@ -7,19 +7,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from arena.errors import AgentDiedError, InvalidOutputError
+from workers.programs import http_line
 from workers.programs.child import MAX_LINE
 from workers.programs.http_line import HttpLine
 
 
 class Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    status, body = 200, b""
+    status, body, thinks_s = 200, b"", 0.0
     asked: list[str] = []
 
     def do_POST(self) -> None:
         cls = type(self)
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
         cls.asked.append(f"{self.path} {self.client_address[1]} {text}")
+        threading.Event().wait(cls.thinks_s)
         body = cls.body or text.upper().encode()
         self.send_response(cls.status)
         self.send_header("Content-Length", str(len(body)))
@@ -86,6 +88,19 @@ def test_an_answer_that_is_none_is_refused(
     line.send("one")
     with pytest.raises(InvalidOutputError, match=why):
         line.receive()
+    line.close()
+
+
+def test_an_agent_that_hangs_up_after_each_answer_may_think_longer_than_a_connection_takes(
+    server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_line, "CONNECT_S", 0.1)
+    monkeypatch.setattr(Answers, "protocol_version", "HTTP/1.0")
+    monkeypatch.setattr(Answers, "thinks_s", 0.2)
+    line = line_to(server)
+    for text in ("one", "two"):
+        line.send(text)
+        assert line.receive(within_s=20) == text.upper()
     line.close()
 
 
