@@ -5,7 +5,7 @@ with nothing in between, and not from a page of somebody else: a browser sends w
 """
 
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection
 
@@ -60,7 +60,7 @@ def is_local(connection: HTTPConnection) -> bool:
         return False
     return (
         _is_loopback(connection.client.host)
-        and _is_loopback(urlsplit(f"//{host}").hostname or "")
+        and _is_loopback(_split(f"//{host}").hostname or "")
         and is_same_origin(connection)
     )
 
@@ -68,7 +68,15 @@ def is_local(connection: HTTPConnection) -> bool:
 def is_same_origin(connection: HTTPConnection) -> bool:
     """Return True unless a page of another address sent this."""
     origin = connection.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == connection.headers.get("host")
+    return origin is None or _split(origin).netloc == connection.headers.get("host")
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of an address, none of one that cannot be read."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _is_loopback(host: str) -> bool:

@@ -42,6 +42,8 @@ def test_what_comes_over_loopback_to_a_loopback_name_is_local() -> None:
         made_connection(x_forwarded_for="10.0.0.7"),
         made_connection(forwarded="for=10.0.0.7"),
         made_connection(host=""),
+        made_connection(host="["),
+        made_connection(origin="http://["),
     ],
 )
 def test_what_may_come_from_elsewhere_is_not_local(connection: HTTPConnection) -> None:
