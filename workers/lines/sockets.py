@@ -1,6 +1,8 @@
 """A game server at the other end of a line, over a WebSocket."""
 
 from contextlib import ExitStack, suppress
+from socket import SO_SNDTIMEO, SOL_SOCKET
+from struct import pack
 
 from websockets.datastructures import HeadersLike
 from websockets.exceptions import (
@@ -18,6 +20,8 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 
 DIAL_S = 5.0
 PING_S = 5.0
+# As long may a server leave what it is sent unread.
+SEND_S = 20.0
 _TOO_BIG = 1009
 
 
@@ -65,6 +69,9 @@ class SocketTransport:
             )
         except (OSError, InvalidHandshake, InvalidURI, TimeoutError, EOFError) as error:
             raise LineClosedError(f"{self._address} does not answer: {error}") from error
+        # A limit of its own: that of Python would hold for what is read, too.
+        limit = pack("ll", int(SEND_S), int(SEND_S % 1 * 1e6))
+        self._socket.socket.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
 
     def send(self, text: bytes) -> None:
         """Send a text message."""

@@ -11,6 +11,7 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 
 from arena.games.line_messages import MAX_FRAME
+from workers.lines import sockets
 from workers.lines.sockets import SocketTransport
 from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 
@@ -92,6 +93,26 @@ def test_nobody_at_an_address_is_named_without_its_pass() -> None:
 def test_what_is_no_address_is_refused() -> None:
     with pytest.raises(LineClosedError, match="http://x does not answer"):
         SocketTransport("http://x")
+
+
+def send_much(transport: SocketTransport) -> None:
+    for _ in range(30):
+        transport.send(b"x" * (1 << 20))
+
+
+def test_a_server_that_reads_nothing_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "SEND_S", 0.2)
+    done, waits = Event(), list[bool]()
+    # Nothing is taken from its socket once as many messages wait as may.
+    with serving(
+        lambda connection: waits.append(done.wait(20)), max_queue=1, close_timeout=0.1
+    ) as address:
+        transport = SocketTransport(address)
+        with pytest.raises(LineClosedError, match="has closed the line"):
+            send_much(transport)
+        assert not waits, "it has hung up by itself"
+        done.set()
+        transport.close()
 
 
 def test_a_redirect_leads_nowhere() -> None:
