@@ -71,7 +71,9 @@ class SocketTransport:
             raise LineClosedError(f"{self._address} does not answer: {error}") from error
         # A limit of its own: that of Python would hold for what is read, too.
         limit = pack("ll", int(SEND_S), int(SEND_S % 1 * 1e6))
-        self._socket.socket.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
+        # Who has hung up already may have left frames that are to be read, and gets none.
+        with suppress(OSError):
+            self._socket.socket.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
 
     def send(self, text: bytes) -> None:
         """Send a text message."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
+from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve
 
 from arena.games.line_messages import MAX_FRAME
@@ -55,6 +56,20 @@ def test_other_bytes_than_announced_are_no_frame() -> None:
         pytest.raises(FrameError, match="4 bytes were announced, 3 came"),
     ):
         SocketTransport(address).receive_bytes(4, 5)
+
+
+def test_a_server_that_hangs_up_at_once_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect_late(address: str, **options: Any) -> ClientConnection:
+        connection = connect(address, **options)
+        connection.recv_events_thread.join()
+        return connection
+
+    monkeypatch.setattr(sockets, "connect", connect_late)
+    with serving(lambda connection: connection.send("[1]")) as address:
+        transport = SocketTransport(address)
+        assert transport.receive(5) == "[1]"
+        with pytest.raises(LineClosedError, match="has closed the line"):
+            transport.receive(5)
 
 
 def test_a_message_that_is_too_large_is_no_frame() -> None:
