@@ -37,21 +37,22 @@ class ReferenceServer:
         self,
         name: str,
         *,
-        plugins: Path,
+        game: str = GAME,
+        plugins: Path | None = None,
         options: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        self.name, self.options = name, options
+        self.name, self.game, self.options = name, game, options
         # One thread: the mathematics of others on this machine is what is measured.
         self._env = {**os.environ, "OMP_NUM_THREADS": "1", **(variables or {})}
-        self._env["EVALSITE_PLUGINS"] = str(plugins)
+        self._env["EVALSITE_PLUGINS"] = str(plugins or "")
         self.address = ""
         self.start()
 
     def start(self) -> None:
         """Start it, at the port of before where there was one; return when it listens."""
         port = self.address.rpartition(":")[2] or "0"
-        command = [PYTHON, "-m", "gameservers", "game_server", "--port", port, "--game", GAME]
+        command = [PYTHON, "-m", "gameservers", "game_server", "--port", port, "--game", self.game]
         self.process = subprocess.Popen(
             [*command, "--name", self.name, *self.options],
             cwd=ROOT,
