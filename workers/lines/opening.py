@@ -30,7 +30,7 @@ class Lines:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """show_waiting: says for how long nobody's code runs in this player."""
-        self._answer_s = read_answer_s(environ)
+        self._environ, self._answer_s = environ, read_answer_s(environ)
         self._show_waiting, self._clock = show_waiting, clock
         self._open: dict[tuple[str, ...], GameLine] = {}
 
@@ -44,7 +44,9 @@ class Lines:
             key, folder = ("child", spec.id, *game.command), _folder_of(spec.id)
 
             def start_child() -> Transport:
-                return ChildPipes(game.command, folder=folder, limit_s=self._answer_s)
+                return ChildPipes(
+                    game.command, folder=folder, environ=self._environ, limit_s=self._answer_s
+                )
 
             return [self._find(key, game, start_child, server=game.command[0])]
         return [self._open_server(game, server) for server in servers]

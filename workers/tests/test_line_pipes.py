@@ -1,9 +1,12 @@
 """A child process at the other end of a line: what it says, and how it may end."""
 
+import os
 import sys
 import textwrap
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from arena.games.line_messages import MAX_FRAME
@@ -18,9 +21,14 @@ ECHO = """
 """
 
 
-def child(tmp_path: Path, code: str, *, limit_s: float = 5.0) -> ChildPipes:
+def child(tmp_path: Path, code: str, *, limit_s: float = 5.0, **environ: str) -> ChildPipes:
     (tmp_path / "child.py").write_text(textwrap.dedent(code))
-    return ChildPipes([sys.executable, "child.py"], folder=tmp_path, limit_s=limit_s)
+    return ChildPipes(
+        [sys.executable, "child.py"],
+        folder=tmp_path,
+        environ={"PATH": os.environ["PATH"], **environ},
+        limit_s=limit_s,
+    )
 
 
 def test_texts_and_bytes_come_back_as_they_were_sent(tmp_path: Path) -> None:
@@ -46,12 +54,16 @@ def test_large_frames_cross_while_the_child_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("raise SystemExit(3)", "has exited with 3"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended by signal 9"),
-        ("import os, time; os.close(0); os.close(1); time.sleep(60)", "has closed its end"),
+        ("raise SystemExit(3)", "it exited with 3"),
+        ("raise SystemExit('no such map')", "it exited with 1: no such map"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "it died by signal 9"),
+        ("import os, time; os.close(0); os.close(1); time.sleep(60)", "it closed its output"),
     ],
 )
-def test_a_child_that_is_gone_closes_the_line(tmp_path: Path, code: str, says: str) -> None:
+def test_a_child_that_is_gone_closes_the_line(
+    tmp_path: Path, code: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.programs.child_process.EXIT_S", 0.3)
     pipes = child(tmp_path, code)
     with pytest.raises(LineClosedError, match=says):
         pipes.receive(5)
@@ -79,4 +91,27 @@ def test_a_line_without_an_end_is_no_frame(tmp_path: Path) -> None:
 
 def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
     with pytest.raises(LineClosedError, match=r"'no-such-program' cannot be started"):
-        ChildPipes(["no-such-program"], folder=tmp_path, limit_s=1)
+        ChildPipes(["no-such-program"], folder=tmp_path, environ={}, limit_s=1)
+
+
+def test_a_child_knows_no_secrets_of_its_player(tmp_path: Path) -> None:
+    code = "import os; print(sorted(os.environ), flush=True)"
+    pipes = child(tmp_path, code, TZ="UTC", EVALSITE_INFERENCE_URL="redis://secret")
+    told = pipes.receive(5)
+    pipes.close()
+    assert b"TZ" in told
+    assert b"EVALSITE" not in told
+
+
+def test_what_a_child_has_started_ends_with_it(tmp_path: Path) -> None:
+    code = """
+        import subprocess, sys
+        print(subprocess.Popen(["sleep", "60"]).pid, flush=True)
+        sys.stdin.read()
+    """
+    pipes = child(tmp_path, code)
+    started = psutil.Process(int(pipes.receive(5)))
+    pipes.close()
+    until = time.monotonic() + 5
+    while started.is_running() and started.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until

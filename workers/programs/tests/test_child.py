@@ -48,7 +48,7 @@ def test_lines_may_be_long_both_ways_at_once_whatever_goes_to_stderr() -> None:
 def test_a_death_says_how_and_whether_somebody_else_may_have_done_it(
     script: str, told: str, is_own: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.programs.child.EXIT_S", 0.3)
+    monkeypatch.setattr("workers.programs.child_process.EXIT_S", 0.3)
     line = line_to(script)
     with pytest.raises(AgentDiedError) as died:
         line.receive()
