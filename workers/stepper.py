@@ -103,6 +103,9 @@ class MatchStepper:
             _leave_server(match)
             if self._setup.recorder is not None:
                 self._setup.recorder.forget_match(match)
+        for line in self._setup.lines:
+            # Nothing else may be sent for long, and their slots would stay taken.
+            line.flush()
         return [match.index for match in released]
 
     def begin_match(self, assignment: Assignment) -> MatchInPlay | None:

@@ -3,7 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 
-from arena.errors import IllegalActionError, MessageError, ServerFaultError, ServerLostError
+from arena.errors import (
+    ArenaError,
+    IllegalActionError,
+    MessageError,
+    ServerFaultError,
+    ServerLostError,
+)
 from arena.games.base import GameSpec
 from arena.games.line_messages import (
     PROTOCOL,
@@ -27,15 +33,20 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 # Said of a server that is there and takes no more: another attempt finds another one.
 _BUSY = ("full", "stopping", "refused")
 _ILLEGAL = "illegal"
+# After a line has broken twice without an answer in between, and at most: control sends nothing to
+# a server for five seconds after a loss, and must not find it refused here for an older one.
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 4.0
 
 Dial = Callable[[], Transport]
+LineError = ServerLostError | ServerFaultError
 ShowWaiting = Callable[[], AbstractContextManager[None]]
 
 
 class GameLine:
     """A line to one server of a game: dialled when the first answer is waited for.
 
-    Once it has broken it stays so: every episode ends with the same error, none waits again.
+    When it breaks, every episode on it ends with the same error and none waits again; what begins
+    after that is dialled for anew.
     """
 
     def __init__(
@@ -49,17 +60,25 @@ class GameLine:
         show_waiting: ShowWaiting,
         clock: Callable[[], float],
     ) -> None:
-        """dial: opens the connection; answer_s: how long an answer may take."""
+        """dial: opens the connection; answer_s: how long an answer may be waited for."""
         self._dial, self._spec, self._server, self._token = dial, spec, server, token
         self._answer_s, self._show_waiting, self._clock = answer_s, show_waiting, clock
         self._transport: Transport | None = None
         self._outgoing: list[PlayerMessage] = []
-        # By episode: what was answered and not waited for yet, with the bytes behind its frame.
-        self._answers: dict[int, tuple[StateMessage | ErrorMessage, bytes]] = {}
         self._n_started = 0
-        # By episode: how many actions came with its start.
+        # By episode that is open here: how many actions came with its start, and were applied.
         self._n_given: dict[int, int] = {}
-        self.error: ServerLostError | ServerFaultError | None = None
+        self._n_applied: dict[int, int] = {}
+        # By episode: what was answered and not waited for yet.
+        self._answers: dict[int, Position | ArenaError] = {}
+        # By episode: what the line broke with that it was on.
+        self._fates: dict[int, LineError] = {}
+        # Seconds that somebody has waited for this line; by episode, as it was last asked.
+        self._waited_s = 0.0
+        self._asked_at: dict[int, float] = {}
+        self._n_breaks, self._dial_at = 0, 0.0
+        self.error: LineError | None = None
+        """What it broke with last, until it has answered again."""
 
     def start(
         self,
@@ -71,7 +90,8 @@ class GameLine:
     ) -> int:
         """Begin an episode in which these actions were played before; return its number."""
         self._n_started = episode = self._n_started + 1
-        self._n_given[episode] = len(actions)
+        self._n_given[episode] = self._n_applied[episode] = len(actions)
+        self._asked_at[episode] = self._waited_s
         self._outgoing.append(
             Start(episode, game_seed, opening_plies, dict(parameters), list(actions))
         )
@@ -79,71 +99,91 @@ class GameLine:
 
     def act(self, episode: int, step: int, action: int) -> None:
         """Play an action."""
-        self._outgoing.append(Act(episode, step, action))
+        if episode in self._n_given:
+            self._n_applied[episode] = step + 1
+            self._asked_at[episode] = self._waited_s
+            self._outgoing.append(Act(episode, step, action))
 
     def end(self, episode: int) -> None:
         """Give an episode up."""
-        self._forget(episode)
-        if self.error is None:
+        if episode in self._n_given:
             self._outgoing.append(End(episode))
+        self._forget(episode)
 
     def wait(self, episode: int, step: int) -> Position:
         """Return the position after `step` actions.
 
         Raises ServerLostError, ServerFaultError; IllegalActionError for the actions of its start.
         """
-        if episode not in self._answers:
+        del step  # the line has counted them itself
+        if episode not in self._answers and episode in self._n_given:
             with self._show_waiting():
                 self._receive_answer(episode)
-        answer, raw = self._answers.pop(episode)
-        if isinstance(answer, ErrorMessage):
-            raise self._judge(answer, was_given=step > 0 and self._n_given[episode] == step)
-        try:
-            position = read_position(answer, raw, self._spec, step=step)
-        except ServerFaultError as error:
-            raise ServerFaultError(f"{self._server}: {error}") from error
-        if not position.legal:
+        if episode not in self._answers:
+            raise self._fates[episode]
+        answer = self._answers.pop(episode)
+        if not isinstance(answer, Position):
+            raise answer
+        if not answer.legal:
             self._forget(episode)
-        return position
+        return answer
 
     def flush(self) -> None:
         """Send what has gathered; whether that succeeded shows when an answer is waited for."""
-        if self._transport is not None and self._outgoing and self.error is None:
+        if self._transport is not None and self._outgoing:
             with self._show_waiting():
                 self._guard(self._send)
 
     def is_usable(self) -> bool:
-        """Say whether another order may play on it: it has not broken, nor gone in between."""
-        return self.error is None and (self._transport is None or self._transport.is_open())
+        """Say whether another order may play on it: it has not gone since the last one."""
+        return self._transport is None or self._transport.is_open()
+
+    def renew(self, dial: Dial, token: str) -> None:
+        """Dial by the pass of a newer order, should it have to be dialled again."""
+        self._dial, self._token = dial, token
 
     def close(self) -> None:
         """End the connection."""
-        if self._transport is not None:
-            self._transport.close()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
 
     def _forget(self, episode: int) -> None:
-        self._answers.pop(episode, None)
-        self._n_given.pop(episode, None)
+        for kept in (self._answers, self._n_given, self._n_applied, self._asked_at, self._fates):
+            kept.pop(episode, None)
 
     def _receive_answer(self, episode: int) -> None:
-        """Read frames until one answers the episode. Raises what the line ended with."""
-        until = self._clock() + self._answer_s
-        while episode not in self._answers:
-            if self.error is None:
-                self._guard(lambda: self._take_turn(until))
+        """Read frames until one answers the episode, or the line breaks."""
+        began = self._clock()
+        # What was asked together is due together: a block may not take the limit once per episode.
+        until = began + self._answer_s - (self._waited_s - self._asked_at[episode])
+        while episode in self._n_given and episode not in self._answers:
+            self._guard(lambda: self._take_turn(until))
             # One that says much, and nothing of this episode, is as silent as who says nothing.
-            if self._clock() >= until and episode not in self._answers and self.error is None:
+            is_waiting = episode in self._n_given and episode not in self._answers
+            if is_waiting and self._clock() >= until:
                 late = f"has not answered an episode for {self._answer_s:g} s"
                 self._break(ServerFaultError(f"{self._server}: {late}"))
-            if self.error is not None:
-                raise self.error
+        self._waited_s += self._clock() - began
 
     def _take_turn(self, until: float) -> None:
         if self._transport is None:
-            self._transport = self._dial()
-            self._greet(self._transport)
+            self._transport = self._open()
         self._send()
         self._sort_frame(*self._read(self._transport, until - self._clock()))
+
+    def _open(self) -> Transport:
+        left_s = self._dial_at - self._clock()
+        if self.error is not None and left_s > 0:
+            # Whose fault the last break was is no matter of an episode that it has never heard of.
+            raise ServerLostError(f"not dialled again for {left_s:.1f} s: {self.error}")
+        transport = self._dial()
+        try:
+            self._greet(transport)
+        except Exception:
+            transport.close()
+            raise
+        return transport
 
     def _guard(self, act: Callable[[], None]) -> None:
         """Do something with the connection; what goes wrong is the end of the line."""
@@ -151,17 +191,25 @@ class GameLine:
             act()
         except LineClosedError as error:
             self._break(ServerLostError(f"{self._server}: {error}"))
-        except LineSilentError as error:
-            self._break(ServerFaultError(f"{self._server}: {error}"))
-        except (FrameError, MessageError) as error:
+        except (LineSilentError, FrameError, MessageError) as error:
             self._break(ServerFaultError(f"{self._server}: {error}"))
         except (ServerLostError, ServerFaultError) as error:
             self._break(error)
 
-    def _break(self, error: ServerLostError | ServerFaultError) -> None:
-        self.error = error
+    def _break(self, error: LineError) -> None:
+        """End what is on the line with this error, but for what has been answered."""
+        self._fates.update(dict.fromkeys(self._n_given, error))
+        for kept in (self._n_given, self._n_applied, self._asked_at):
+            kept.clear()
         self._outgoing.clear()
         self.close()
+        if self._clock() < self._dial_at:
+            return  # it was not dialled: the pause is not made longer by who asks meanwhile
+        self.error = error
+        # At once after it has answered: most lines break because a server was started anew.
+        pause_s = FIRST_PAUSE_S * 2 ** (self._n_breaks - 1) if self._n_breaks else 0.0
+        self._dial_at = self._clock() + min(pause_s, MAX_PAUSE_S)
+        self._n_breaks += 1
 
     def _send(self) -> None:
         if self._transport is not None and self._outgoing:
@@ -213,9 +261,23 @@ class GameLine:
                 case StateMessage(episode=int(episode)) | ErrorMessage(episode=int(episode)):
                     # Of an episode that was given up an answer may still be under way.
                     if episode in self._n_given:
-                        self._answers[episode] = (message, raw)
+                        self._answers[episode] = self._read_answer(episode, message, raw)
+                        self.error, self._n_breaks = None, 0
                 case _:
                     raise ServerFaultError(f"{self._server}: a {type(message).__name__} in a game")
+
+    def _read_answer(
+        self, episode: int, message: StateMessage | ErrorMessage, raw: bytes
+    ) -> Position | ArenaError:
+        """Return what is kept until it is waited for: of a large frame what is of the episode."""
+        step = self._n_applied[episode]
+        if isinstance(message, ErrorMessage):
+            was_given = step > 0 and self._n_given[episode] == step
+            return self._judge(message, was_given=was_given)
+        try:
+            return read_position(message, raw, self._spec, step=step)
+        except ServerFaultError as error:
+            return ServerFaultError(f"{self._server}: {error}")
 
     def _judge(
         self, refusal: ErrorMessage, *, was_given: bool

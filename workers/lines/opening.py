@@ -77,6 +77,7 @@ class Lines:
                 show_waiting=self._show_waiting,
                 clock=self._clock,
             )
+        line.renew(dial, token)
         # Last in the order of their use: the first is the one that is closed.
         self._open[key] = line
         while len(self._open) > MOST_LINES:

@@ -22,7 +22,9 @@ DIAL_S = 5.0
 PING_S = 5.0
 # As long may a server leave what it is sent unread.
 SEND_S = 20.0
+# Codes of a close that is ours, for what came.
 _TOO_BIG = 1009
+_NO_FRAME = {1002: "what is no WebSocket's", 1007: "a text that is no UTF-8"}
 
 
 class _StayingConnection(ClientConnection):
@@ -107,20 +109,18 @@ class SocketTransport:
 
     def _receive(self, limit_s: float) -> str | bytes:
         try:
-            return self._socket.recv(limit_s)
-        except TimeoutError:
-            raise self._tell_silent(limit_s) from None
+            with suppress(TimeoutError):
+                return self._socket.recv(limit_s)
+            # Whose fault a silence is: the server's if it is there, and answers a ping.
+            silence = f"{self._address} has said nothing for {limit_s:g} s"
+            if not self._socket.ping().wait(PING_S):
+                raise LineClosedError(f"{silence}, nor to a ping")
+            # What it had said before, this machine may have stood still for: it comes first.
+            with suppress(TimeoutError):
+                return self._socket.recv(0)
         except (ConnectionClosed, OSError) as error:
             raise self._closed(error) from error
-
-    def _tell_silent(self, limit_s: float) -> Exception:
-        """Return whose fault a silence is: the server's if it is there, and answers a ping."""
-        what = f"{self._address} has said nothing for {limit_s:g} s"
-        try:
-            is_there = self._socket.ping().wait(PING_S)
-        except (ConnectionClosed, OSError):
-            is_there = False
-        return LineSilentError(what) if is_there else LineClosedError(f"{what}, nor to a ping")
+        raise LineSilentError(silence)
 
     def _closed(self, error: Exception) -> Exception:
         if isinstance(error, ConnectionClosed):
@@ -128,4 +128,6 @@ class SocketTransport:
             sent = error.sent
             if isinstance(error.__cause__, PayloadTooBig) or (sent and sent.code == _TOO_BIG):
                 return FrameError(f"a message of over {MAX_FRAME} bytes")
+            if sent and not error.rcvd_then_sent and sent.code in _NO_FRAME:
+                return FrameError(_NO_FRAME[sent.code])
         return LineClosedError(f"{self._address} has closed the line: {error}")

@@ -3,6 +3,7 @@
 from itertools import count
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -10,8 +11,9 @@ from arena.errors import ArenaError, IllegalActionError, ServerFaultError, Serve
 from arena.games.base import OVER, State
 from arena.games.catalog import connect_four
 from arena.games.line_messages import PlayerHello
+from arena.games.served import Position, ServedState
 from workers.lines.transport import LineClosedError, Transport
-from workers.tests.served import GAME, FakeServer, Lie, open_line, with_spec
+from workers.tests.served import GAME, FakeServer, Lie, open_line, tell_the_truth, with_spec
 
 
 def start(server: FakeServer, seed: int = 1, actions: tuple[int, ...] = ()) -> State:
@@ -156,27 +158,151 @@ def test_a_server_that_does_not_greet_is_at_fault() -> None:
         start(server).to_move()
 
 
+def gone(limit_s: float) -> bytes:
+    raise LineClosedError("gone")
+
+
 def test_a_line_that_broke_ends_every_episode_and_none_waits_again() -> None:
     server = FakeServer(connect_four.GAME)
     line = open_line(server)
     states = [GAME.start_on(line, seed, opening_plies=0) for seed in range(3)]
     states[0].to_move()
-    server.answers.clear()
-
-    def gone(limit_s: float) -> bytes:
-        raise LineClosedError("gone")
-
     server.receive = gone  # type: ignore[method-assign]
     states[0].apply(3)
     for state in (states[0], states[0]):
         with pytest.raises(ServerLostError, match="sim: gone"):
             state.to_move()
     assert states[1].to_move() == 0  # its answer had come
-    later = GAME.start_on(line, 9, opening_plies=0)
+    states[1].apply(3)
     with pytest.raises(ServerLostError, match="sim: gone"):
-        later.to_move()
+        states[1].to_move()
     assert server.is_closed
-    later.leave()
+    for state in states:
+        state.leave()
+    assert not line._fates
+
+
+class Dialling:
+    """Counts how often a line is dialled; the first servers are gone once they are dialled."""
+
+    def __init__(self, n_gone: int, lie: Lie = tell_the_truth) -> None:
+        self.servers: list[FakeServer] = []
+        self.now_s, self._n_gone, self._lie = 0.0, n_gone, lie
+        self.line = open_line(FakeServer(connect_four.GAME), clock=lambda: self.now_s)
+        self.line.renew(self.dial, "")
+
+    def dial(self) -> Transport:
+        self.servers.append(server := FakeServer(connect_four.GAME, lie=self._lie))
+        if len(self.servers) <= self._n_gone:
+            server.receive = gone  # type: ignore[method-assign]
+        return server
+
+    def begin(self) -> ServedState:
+        return GAME.start_on(self.line, 1, opening_plies=0)
+
+
+def test_what_begins_after_a_line_broke_is_dialled_for_anew() -> None:
+    dialling = Dialling(n_gone=1)
+    lost, later = dialling.begin(), dialling.begin()
+    for state in (lost, later):
+        with pytest.raises(ServerLostError, match="sim: gone"):
+            state.to_move()
+        state.leave()
+    again = dialling.begin()
+    assert again.to_move() == 0
+    again.apply(3)
+    assert again.to_move() == 1
+    assert len(dialling.servers) == 2
+    # Of those that were lost it hears nothing.
+    assert [len(frame) for frame in dialling.servers[1].frames] == [1, 1, 1]
+
+
+def test_a_line_that_breaks_again_and_again_is_dialled_less_and_less_often() -> None:
+    dialling, dialled_at = Dialling(n_gone=99), list[float]()
+    while dialling.now_s < 20:
+        state = dialling.begin()
+        with pytest.raises(ServerLostError, match="gone"):
+            state.to_move()
+        if len(dialling.servers) > len(dialled_at):
+            dialled_at.append(dialling.now_s)
+        dialling.now_s += 0.25
+    assert dialled_at == [0, 0.25, 0.75, 1.75, 3.75, 7.75, 11.75, 15.75, 19.75]
+
+
+def test_who_is_not_dialled_again_is_lost_whatever_it_did_to_others() -> None:
+    dialling = Dialling(n_gone=0, lie=say(seat=-5))
+    for _ in range(2):
+        with pytest.raises(ServerFaultError, match="no frame"):
+            dialling.begin().to_move()
+    with pytest.raises(ServerLostError, match=r"not dialled again for 0\.5 s: sim: .*no frame"):
+        dialling.begin().to_move()
+
+
+def test_an_answer_ends_the_pauses() -> None:
+    dialling = Dialling(n_gone=3)
+    for now_s in (0.0, 0.0, 0.5):
+        dialling.now_s = now_s
+        with pytest.raises(ServerLostError):
+            dialling.begin().to_move()
+    dialling.now_s = 1.5
+    state = dialling.begin()
+    assert state.to_move() == 0
+    dialling.servers[-1].receive = gone  # type: ignore[method-assign]
+    state.apply(3)
+    with pytest.raises(ServerLostError):
+        state.to_move()
+    assert dialling.begin().to_move() == 0
+
+
+def test_what_waits_keeps_its_own_observation_and_not_the_frame_of_all() -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    first, waiting = (GAME.start_on(line, seed, opening_plies=0) for seed in (1, 2))
+    first.to_move()
+    position = line._answers[2]
+    assert isinstance(position, Position)
+    kept = position.observation
+    while isinstance(kept, np.ndarray) and kept.base is not None:
+        kept = kept.base
+    assert isinstance(kept, np.ndarray)
+    assert kept.nbytes == np.zeros(GAME.spec.observation_shape, np.float32).nbytes
+    assert waiting.to_move() == 0
+
+
+@pytest.mark.parametrize("field", ["legal", "names"])
+def test_lists_that_are_longer_than_the_game_are_not_kept(field: str) -> None:
+    lie = say(**{field: list(range(100_000)) if field == "legal" else ["x"] * 100_000})
+    line = open_line(FakeServer(connect_four.GAME, lie=lie))
+    first, waiting = (GAME.start_on(line, seed, opening_plies=0) for seed in (1, 2))
+    with pytest.raises(ServerFaultError):
+        first.to_move()
+    assert isinstance(line._answers[2], ServerFaultError)
+    assert len(str(line._answers[2])) < 500
+    with pytest.raises(ServerFaultError):
+        waiting.to_move()
+
+
+def test_a_block_that_is_asked_together_may_not_take_the_limit_once_per_episode() -> None:
+    server, now_s = FakeServer(connect_four.GAME), [0.0]
+    line = open_line(server, clock=lambda: now_s[0])
+    states = [GAME.start_on(line, seed, opening_plies=0) for seed in range(5)]
+    assert [state.to_move() for state in states] == [0] * 5
+    for state in states:
+        state.apply(3)
+    now_s[0] += 60  # an agent thinks meanwhile: that is no wait for the server
+    line.flush()
+    (together,) = (msgspec.json.decode(frame) for frame in server.answers)
+    server.answers.clear()
+
+    def answer_one(limit_s: float) -> bytes:
+        now_s[0] += 0.4
+        return msgspec.json.encode([together.pop(0), *together[-1:]])
+
+    server.receive = answer_one  # type: ignore[method-assign]
+    server.receive_bytes = lambda n, limit_s: server.raw[0]  # type: ignore[method-assign]
+    assert [state.to_move() for state in states[:2]] == [1, 1]
+    with pytest.raises(ServerFaultError, match="has not answered an episode for 1 s"):
+        states[3].to_move()
 
 
 def test_a_server_that_cannot_be_dialled_is_lost() -> None:

@@ -1,12 +1,13 @@
 """A WebSocket at the other end of a line, served by a thread of the test."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve
@@ -60,7 +61,7 @@ def test_other_bytes_than_announced_are_no_frame() -> None:
 
 def test_a_server_that_hangs_up_at_once_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def connect_late(address: str, **options: Any) -> ClientConnection:
-        connection = connect(address, **options)
+        connection: ClientConnection = connect(address, **options)
         connection.recv_events_thread.join()
         return connection
 
@@ -78,6 +79,38 @@ def test_a_message_that_is_too_large_is_no_frame() -> None:
         pytest.raises(FrameError, match=f"over {MAX_FRAME} bytes"),
     ):
         SocketTransport(address).receive(5)
+
+
+def test_a_text_that_is_no_text_is_no_frame() -> None:
+    def send_no_text(connection: ServerConnection) -> None:
+        connection.send(b"\xff", text=True)
+        with suppress(ConnectionClosed):
+            connection.recv()
+
+    with (
+        serving(send_no_text) as address,
+        pytest.raises(FrameError, match="a text that is no UTF-8"),
+    ):
+        SocketTransport(address).receive(5)
+
+
+def test_what_came_while_this_machine_stood_still_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(echo) as address:
+        transport = SocketTransport(address)
+        receive, limits, came = transport._socket.recv, list[float](), list[str | bytes]()
+
+        def time_out_first(limit_s: float) -> str | bytes:
+            limits.append(limit_s)
+            if len(limits) == 1:
+                came.append(receive(limit_s))
+                raise TimeoutError
+            return came.pop()
+
+        monkeypatch.setattr(transport._socket, "recv", time_out_first)
+        transport.send(b"[1]")
+        assert transport.receive(5) == "[1]"
+        assert limits == [5, 0]
+        transport.close()
 
 
 def test_a_server_that_closes_is_gone() -> None:

@@ -40,23 +40,30 @@ class Stage:
         assignments: Sequence[Assignment],
         *,
         faults: FaultRates | None = None,
-        n_steps: int = 10_000,
+        later: Sequence[Assignment] = (),
     ) -> Told:
-        told = Told()
-        buffer = MessageBuffer(told)
+        runner = self.begin(game, assignments, faults=faults)
+        runner.step()
+        runner.add_matches(later)
+        while runner.is_busy:
+            runner.step()
+        self.buffer.flush()
+        return self.told
+
+    def begin(
+        self, game: object, assignments: Sequence[Assignment], *, faults: FaultRates | None = None
+    ) -> MatchRunner:
+        self.told = Told()
+        self.buffer = MessageBuffer(self.told)
         catalogs = Catalogs(
             game=lambda _: game,  # type: ignore[arg-type, return-value]
             lines=self.open_lines,
             game_version=lambda _: "",
         )
         prepare = Prepare(1, "any", 1, {}, 4, list(RANDOM), faults, servers=SERVERS)
-        runner = MatchRunner(build_setup(prepare, catalogs), self.lookout, buffer)
+        runner = MatchRunner(build_setup(prepare, catalogs), self.lookout, self.buffer)
         runner.add_matches(assignments)
-        while runner.is_busy and n_steps:
-            runner.step()
-            n_steps -= 1
-        buffer.flush()
-        return told
+        return runner
 
 
 @pytest.fixture
@@ -94,6 +101,32 @@ def test_a_server_that_is_lost_interrupts_its_matches_and_no_other(stage: Stage)
     lost = (Ending.INTERRUPTED, Reason.SERVER_LOST, -1, "sim: gone")
     assert {fates[i] for i in (1, 3, 5)} == {lost}
     assert {fates[i][0] for i in (0, 2, 4)} == {Ending.DONE}
+
+
+def test_what_is_given_back_leaves_its_slots_at_once(stage: Stage) -> None:
+    runner = stage.begin(GAME, assign(6))
+    runner.step()
+    assert [server.n_episodes for server in stage.servers] == [3, 3]
+    assert len(runner.release_matches(6, is_begun_too=True)) == 6
+    assert [server.n_episodes for server in stage.servers] == [0, 0]
+
+
+def test_matches_that_begin_after_a_server_was_lost_are_played_there(stage: Stage) -> None:
+    lost = stage.servers[1]
+    receive, is_gone = lost.receive, [True]
+
+    def gone_once(limit_s: float) -> bytes:
+        if is_gone:
+            is_gone.clear()
+            lost.answers.clear()
+            raise LineClosedError("gone")
+        return receive(limit_s)
+
+    lost.receive = gone_once  # type: ignore[method-assign]
+    told = stage.play(GAME, assign(4), later=[item for item in assign(8) if item.index >= 4])
+    lost_ones = {i for i, row in told.ended.items() if row.reason is Reason.SERVER_LOST}
+    assert lost_ones == {1, 3}
+    assert {row.ending for i, row in told.ended.items() if i not in lost_ones} == {Ending.DONE}
 
 
 def test_a_server_at_fault_fails_the_attempt_and_charges_no_seat(lookout: Lookout) -> None:
