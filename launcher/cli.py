@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -105,7 +106,9 @@ def build_parser() -> argparse.ArgumentParser:
         ),
     ):
         commands.add_parser(name, help=text).set_defaults(run=run)
-    compose_env = commands.add_parser("compose-env", help="write what docker-compose.yml reads")
+    compose_env = commands.add_parser(
+        "compose-env", help="write what docker-compose.yml and deploy/kubernetes read"
+    )
     compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
     compose_env.set_defaults(run=write_compose)
     _add_tools(commands)
@@ -205,7 +208,7 @@ def _show_running(var: Path) -> None:
 
 def write_compose(options: argparse.Namespace) -> int:
     """Write the secrets and users that docker-compose.yml reads."""
-    for path in compose.write_files(ROOT, n_nodes=options.nodes):
+    for path in compose.write_files(ROOT, n_nodes=options.nodes, now=time.time()):
         print(f"written: {path}")
     return 0
 

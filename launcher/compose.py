@@ -1,6 +1,6 @@
-"""What docker-compose.yml reads: `.env` with every secret, and the users of both servers.
+"""What docker-compose.yml and deploy/kubernetes read: every secret, and the users of both servers.
 
-Only three secrets are random; the rest is derived from one of them, as on a machine of our own.
+Few secrets are random; the rest is derived from one of them, as on a machine of our own.
 """
 
 import secrets
@@ -8,18 +8,31 @@ from pathlib import Path
 
 from arena.acl import ADMIN, ROLES, SERVERS
 from arena.credentials import gpu_key, head_key, node_secret, pass_key
+from arena.passes import make_pass
 from launcher.addresses import Ports
 from launcher.brokers import user_lines
 from launcher.folders import SECRETS, read_variables, write_private, write_variables
 from launcher.plan import Plan
 
-MADE_ONCE = (*SECRETS, "POSTGRES_PASSWORD")
+MADE_ONCE = (*SECRETS, "EVALSITE_METRICS_TOKEN", "GRAFANA_PASSWORD", "POSTGRES_PASSWORD")
 USERS = Path("var") / "compose"
+# What a game server shows to the head; each call of the command makes a new one.
+PASS_S = 365 * 86_400
+ANY_SERVER = "serve:"
+NODES = "nodes"
+NODE_PARTS = {
+    "BROKER_URL": "REDIS_URL",
+    "FAST_URL": "EVALSITE_INFERENCE_URL",
+    "KEY": "EVALSITE_NODE_KEY",
+}
 URLS = {"REDIS_URL": "redis://broker:6379/0", "FAST_REDIS_URL": "redis://fast:6379/0"}
 
 
-def write_files(folder: Path, *, n_nodes: int) -> list[Path]:
-    """Write `.env` and the users of both servers beside docker-compose.yml; return the files."""
+def write_files(folder: Path, *, n_nodes: int, now: float) -> list[Path]:
+    """Write `.env` and the users of both servers beside docker-compose.yml; return the files.
+
+    now: seconds since 1970.
+    """
     env = folder / ".env"
     before = read_variables(env)
     # Secrets that are there stay: the database knows its password already. What is derived from
@@ -32,20 +45,43 @@ def write_files(folder: Path, *, n_nodes: int) -> list[Path]:
         settings={**URLS, "EVALSITE_SECRET_KEY": made["EVALSITE_SECRET_KEY"]},
         with_users=frozenset(SERVERS),
     )
-    write_variables(env, {**before, **made, **derived_variables(plan, made)})
-    files = [env]
-    (folder / USERS).mkdir(parents=True, exist_ok=True)
+    write_variables(env, {**before, **made, **derived_variables(plan, made, now=now)})
+    own = folder / USERS
+    own.mkdir(parents=True, exist_ok=True)
+    # The users of containers read what lies inside, others of this machine must not come so far.
+    own.chmod(0o700)
+    texts = {"metrics-token": made["EVALSITE_METRICS_TOKEN"]}
     for server in SERVERS:
         rules = plan.user_rules(server, made, generations=dict.fromkeys(plan.node_names, 1))
-        file = folder / USERS / f"{server}.acl"
-        write_private(file, "\n".join([*user_lines(rules), ""]))
-        # It holds no password, only digests; the server's own user in its container reads it.
-        file.chmod(0o644)
-        files.append(file)
+        texts[f"{server}.acl"] = "\n".join([*user_lines(rules), ""])
+    for name, text in texts.items():
+        write_private(own / name, text)
+        (own / name).chmod(0o644)
+    return [env, *(own / name for name in texts), *write_node_files(own / NODES, plan, made)]
+
+
+def write_node_files(folder: Path, plan: Plan, made: dict[str, str]) -> list[Path]:
+    """Write what each node reads of its own, a file by its name; Kubernetes mounts them so."""
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    files = []
+    for name in plan.node_names:
+        files.append(folder / name)
+        write_variables(files[-1], node_variables(plan, name, made))
     return files
 
 
-def derived_variables(plan: Plan, made: dict[str, str]) -> dict[str, str]:
+def node_variables(plan: Plan, name: str, made: dict[str, str]) -> dict[str, str]:
+    """Return the secrets of a node, by the names under which it reads them."""
+    return {
+        "REDIS_URL": plan.node_url("broker", name, made, generation=1),
+        "EVALSITE_INFERENCE_URL": plan.node_url("fast", name, made, generation=1),
+        "EVALSITE_NODE_KEY": node_secret(made["EVALSITE_SECRET_KEY"], "reports", name, 1),
+    }
+
+
+def derived_variables(plan: Plan, made: dict[str, str], *, now: float) -> dict[str, str]:
     """Return the addresses of every program and node, by the names that the file uses."""
     variables = {}
     for server in SERVERS:
@@ -56,10 +92,10 @@ def derived_variables(plan: Plan, made: dict[str, str]) -> dict[str, str]:
     secret_key = made["EVALSITE_SECRET_KEY"]
     variables["GPU_KEY"] = gpu_key(secret_key)
     variables |= {"HEAD_KEY": head_key(secret_key), "PASS_KEY": pass_key(secret_key)}
+    served_until = int(now) + PASS_S
+    variables["SERVE_PASS"] = make_pass(pass_key(secret_key), ANY_SERVER, until=served_until)
     for name in plan.node_names:
         prefix = name.upper().replace("-", "_")
-        for server in SERVERS:
-            url = plan.node_url(server, name, made, generation=1)
-            variables[f"{prefix}_{server.upper()}_URL"] = url
-        variables[f"{prefix}_KEY"] = node_secret(secret_key, "reports", name, 1)
+        own = node_variables(plan, name, made)
+        variables |= {f"{prefix}_{part}": own[variable] for part, variable in NODE_PARTS.items()}
     return variables

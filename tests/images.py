@@ -1,7 +1,8 @@
 """Base images made here, for a machine that reaches no image registry: stand-ins for Docker's own.
 
 Debian's Python takes the place of python:3.12-slim, the server of our wheel that of Valkey,
-Debian's PostgreSQL that of postgres:18-alpine: enough to run docker-compose.yml as it is.
+Debian's PostgreSQL that of postgres:18-alpine, Debian's Prometheus 2 that of Prometheus 3: enough
+to run docker-compose.yml as it is. Grafana is a stub that reads its mounts and asks its source.
 """
 
 import re
@@ -16,7 +17,9 @@ from launcher.brokers import find_server
 PYTHON_IMAGE = "docker.io/library/python:3.12-slim"
 VALKEY_IMAGE = "docker.io/valkey/valkey:9-alpine"
 POSTGRES_IMAGE = "docker.io/library/postgres:18-alpine"
-PACKAGES = "python3,python3-pip,python3-venv,ca-certificates,postgresql"
+PROMETHEUS_IMAGE = "docker.io/prom/prometheus:v3.5.0"
+GRAFANA_IMAGE = "docker.io/grafana/grafana:12.1.0"
+PACKAGES = "python3,python3-pip,python3-venv,ca-certificates,postgresql,prometheus"
 BINARIES = "ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 VALKEY_FILE = f"FROM {PYTHON_IMAGE}\nCOPY valkey-server /usr/local/bin/\nWORKDIR /data\n"
 POSTGRES_FILE = f'FROM {PYTHON_IMAGE}\nCOPY start /usr/local/bin/start\nCMD ["start"]\n'
@@ -32,6 +35,35 @@ if [ ! -s $data/PG_VERSION ]; then
   echo "CREATE DATABASE $POSTGRES_DB" | su postgres -c "$bin/postgres --single -D $data postgres"
 fi
 exec su postgres -c "exec $bin/postgres -D $data -c listen_addresses='*'"
+"""
+PROMETHEUS_FILE = f"""FROM {PYTHON_IMAGE}
+WORKDIR /prometheus
+ENTRYPOINT ["prometheus"]
+CMD ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]
+"""
+GRAFANA_FILE = f'FROM {PYTHON_IMAGE}\nCOPY stub.py /stub.py\nCMD ["python3", "/stub.py"]\n'
+# Answers with the titles of the dashboards that it was given, and with what their source answers.
+GRAFANA_STUB = """
+import http.server, json, pathlib, re, urllib.request
+
+PROVIDED = pathlib.Path("/etc/grafana/provisioning")
+
+def find(kind, key):
+    texts = [file.read_text() for file in (PROVIDED / kind).glob("*.yml")]
+    return re.findall(rf"^ *{key}: (.*)$", "".join(texts), re.MULTILINE)
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        folders = [pathlib.Path(path) for path in find("dashboards", "path")]
+        boards = [json.loads(file.read_text()) for path in folders for file in path.glob("*.json")]
+        (source,) = find("datasources", "url")
+        with urllib.request.urlopen(source + self.path, timeout=5) as reply:
+            answer = {"titles": [board["title"] for board in boards], "of": json.load(reply)}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+http.server.ThreadingHTTPServer(("", 3000), Handler).serve_forever()
 """
 
 
@@ -62,10 +94,10 @@ def pip_volumes() -> list[str]:
 
 
 def ensure_images(folder: Path) -> None:
-    """Make or fetch the three base images that are not there."""
+    """Make or fetch the base images that are not there."""
     missing = [
         image
-        for image in (PYTHON_IMAGE, VALKEY_IMAGE, POSTGRES_IMAGE)
+        for image in (PYTHON_IMAGE, VALKEY_IMAGE, POSTGRES_IMAGE, PROMETHEUS_IMAGE, GRAFANA_IMAGE)
         if subprocess.run(["podman", "image", "exists", image], check=False).returncode
         and subprocess.run(["podman", "pull", "-q", image], check=False).returncode
     ]
@@ -78,6 +110,11 @@ def ensure_images(folder: Path) -> None:
         (folder / "start").write_text(POSTGRES_START)
         (folder / "start").chmod(0o755)
         _build(POSTGRES_IMAGE, POSTGRES_FILE, folder, ["start"])
+    if PROMETHEUS_IMAGE in missing:
+        _build(PROMETHEUS_IMAGE, PROMETHEUS_FILE, folder, [])
+    if GRAFANA_IMAGE in missing:
+        (folder / "stub.py").write_text(GRAFANA_STUB)
+        _build(GRAFANA_IMAGE, GRAFANA_FILE, folder, ["stub.py"])
 
 
 def _make_python(root: Path) -> None:

@@ -15,8 +15,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from launcher.addresses import Ports
 from launcher.folders import ROOT
@@ -29,7 +31,10 @@ PROJECT = "evalsite-test"
 # podman-compose waits for a `prepare` that has ended with podman's own rules, which know only
 # containers that run: each step is started by its name.
 SERVERS = ("broker", "fast", "postgres")
-REST = ("recorder", "control", "beat", "web", "node-1", "node-2", "gpu", "head", "flower")
+REST = (
+    *("recorder", "control", "beat", "web", "node-1", "node-2", "gpu", "head", "game-server-1"),
+    *("flower", "prometheus", "grafana"),
+)
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "var", "node_modules", "__pycache__", ".*_cache", "test-artifacts"
 )
@@ -48,6 +53,8 @@ for seed in (1, 2):
     save_sealed(fresh(seal, seed=seed), Path(f"/tmp/net-{seed}.safetensors"), seal)
 """
 AGENTS = "random,greedy,alphabeta:2,net1,net2"
+SERVED, SERVED_AGENTS = "served_four", "random,greedy"
+N_PLAY_NODES = "/api/v1/query?query=sum(evalsite_nodes{kind=%22play%22})"
 EVALSITE = ("python", "-m", "evalsite_client")
 
 
@@ -67,7 +74,9 @@ class Compose:
         name = f"{PROJECT}_{service}_1"
         return int(run("podman", "inspect", "-f", "{{.State.Pid}}", name))
 
-    def evaluate(self, n_matches: int) -> subprocess.Popen[str]:
+    def evaluate(
+        self, n_matches: int, *, game: str = "connect_four", agents: str = AGENTS
+    ) -> subprocess.Popen[str]:
         command = (
             "podman",
             "exec",
@@ -75,7 +84,7 @@ class Compose:
             *EVALSITE,
             "evaluate",
         )
-        options = ("--game", "connect_four", "--agents", AGENTS, "--num-matches", str(n_matches))
+        options = ("--game", game, "--agents", agents, "--num-matches", str(n_matches))
         return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
 
 
@@ -86,12 +95,37 @@ def wait_for(condition: Callable[[], bool], *, limit_s: float = 300) -> None:
         time.sleep(1)
 
 
-def is_ready(ports: Ports) -> bool:
+def ask(port: int, path: str) -> Any:
+    """Return what a container answers, {} when it does not."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports.web}/readyz", timeout=5) as reply:
-            return bool(json.load(reply)["status"] == "ready")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as reply:
+            return json.load(reply)
     except (urllib.error.URLError, OSError):
-        return False
+        return {}
+
+
+def is_ready(ports: Ports) -> bool:
+    return bool(ask(ports.web, "/readyz").get("status") == "ready")
+
+
+def list_healthy_servers(ports: Ports) -> list[str]:
+    servers = ask(ports.head, "/discovered").get("discovered", [])
+    return [server["name"] for server in servers if server["state"] == "healthy"]
+
+
+def prometheus_port(ports: Ports) -> int:
+    """Return a port that is free, too: of the broker, which the containers keep to themselves."""
+    return ports.broker
+
+
+def grafana_port(ports: Ports) -> int:
+    return ports.fast
+
+
+def has_scraped_all(ports: Ports) -> bool:
+    targets = ask(prometheus_port(ports), "/api/v1/targets").get("data", {})
+    health = [target["health"] for target in targets.get("activeTargets", [])]
+    return health == ["up", "up"]
 
 
 @pytest.fixture
@@ -109,6 +143,8 @@ def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compose
         ("EVALSITE_PORT", str(ports.web)),
         ("EVALSITE_FLOWER_PORT", str(ports.flower)),
         ("EVALSITE_HEAD_PORT", str(ports.head)),
+        ("EVALSITE_PROMETHEUS_PORT", str(prometheus_port(ports))),
+        ("EVALSITE_GRAFANA_PORT", str(grafana_port(ports))),
         ("TORCH_INDEX", os.environ.get("TORCH_INDEX", index)),
     ):
         monkeypatch.setenv(name, value)
@@ -146,6 +182,40 @@ def read_until(evaluation: subprocess.Popen[str], text: str) -> None:
         assert line, "it ended:\n" + "".join(printed)
 
 
+def kill(compose: Compose, *services: str) -> dict[str, int]:
+    """Kill the programs of these containers; return what they were."""
+    killed = {name: compose.pid(name) for name in services}
+    for pid in killed.values():
+        os.kill(pid, signal.SIGKILL)
+    return killed
+
+
+def wait_until_back(compose: Compose, killed: dict[str, int]) -> None:
+    wait_for(lambda: all(compose.pid(name) not in {0, pid} for name, pid in killed.items()))
+
+
+def check_monitoring(ports: Ports) -> None:
+    """Expect that Prometheus scrapes both and has all alarms, and that Grafana asks it."""
+    wait_for(lambda: has_scraped_all(ports))
+    rules = ask(prometheus_port(ports), "/api/v1/rules")["data"]["groups"]
+    written = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    assert [len(group["rules"]) for group in rules] == [len(group["rules"]) for group in written]
+    shown = ask(grafana_port(ports), N_PLAY_NODES)
+    assert shown["titles"] == ["evalsite"]
+    assert [row["value"][1] for row in shown["of"]["data"]["result"]] == ["2"]
+
+
+def check_served_game(compose: Compose) -> None:
+    """Play on a game server that dialled the head, while both are killed."""
+    wait_for(lambda: list_healthy_servers(compose.ports) == ["game-server-1"])
+    evaluation = compose.evaluate(400, game=SERVED, agents=SERVED_AGENTS)
+    read_until(evaluation, "/400 - Pending: ")
+    killed = kill(compose, "game-server-1", "head")
+    read_until(evaluation, "Completed 400 of which")
+    wait_until_back(compose, killed)
+    wait_for(lambda: list_healthy_servers(compose.ports) == ["game-server-1"])
+
+
 def test_everything_comes_up_plays_survives_a_kill_and_goes_down(compose: Compose) -> None:
     start_everything(compose)
     # Players run agents' code: nothing of the clone but the code may lie beside them.
@@ -158,11 +228,11 @@ def test_everything_comes_up_plays_survives_a_kill_and_goes_down(compose: Compos
     read_until(compose.evaluate(40), "Completed 40 of which")
     evaluation = compose.evaluate(400)
     read_until(evaluation, "/400 - Pending: ")  # some have been played
-    killed = {name: compose.pid(name) for name in ("node-1", "control", "broker")}
-    for pid in killed.values():
-        os.kill(pid, signal.SIGKILL)
+    killed = kill(compose, "node-1", "control", "broker")
     read_until(evaluation, "Completed 400 of which")
-    wait_for(lambda: all(compose.pid(name) not in {0, pid} for name, pid in killed.items()))
+    wait_until_back(compose, killed)
+    check_monitoring(compose.ports)
+    check_served_game(compose)
     compose("down", "-v", "-t", "5")
     names = run("podman", "ps", "-a", "--format", "{{.Names}}").split()
     assert not [name for name in names if name.startswith(PROJECT)]

@@ -11,9 +11,11 @@ from redis import Redis
 
 from arena.acl import ADMIN, ROLES, SERVERS
 from arena.credentials import is_node_name
+from arena.passes import check_pass
+from gameservers import reference
 from launcher.addresses import Ports
 from launcher.brokers import KEPT, NOT_KEPT, find_server, wait_until_up
-from launcher.compose import MADE_ONCE, write_files
+from launcher.compose import ANY_SERVER, MADE_ONCE, write_files
 from launcher.folders import ROOT, SECRETS, read_variables
 from launcher.plan import Plan
 
@@ -30,6 +32,7 @@ PLAN = Plan(
     head=True,
     settings={"EVALSITE_CAPABILITIES": "cpu,torch"},
 )
+NOW = 1_790_000_000.0
 
 
 def words_of(service: str) -> list[str]:
@@ -75,6 +78,7 @@ def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
         "EVALSITE_NODE_KEY",
         "EVALSITE_NOTICES",
         "EVALSITE_NOTICE_S",
+        "EVALSITE_PLUGINS",
         "EVALSITE_PRICE",
         "EVALSITE_SITE_URL",
         "EVALSITE_SLOTS",
@@ -112,19 +116,20 @@ def test_a_program_gets_the_addresses_of_its_own_users(role: str) -> None:
 
 
 def test_one_command_writes_every_variable_that_has_no_default(tmp_path: Path) -> None:
-    written = write_files(tmp_path, n_nodes=len(NODES))
+    written = write_files(tmp_path, n_nodes=len(NODES), now=NOW)
     made = read_variables(tmp_path / ".env")
     text = (ROOT / "docker-compose.yml").read_text()
     asked = set(re.findall(r"(?<!\$)\$\{(\w+)(?::\?[\w-]+)?\}", text))
     assert asked <= set(made)
     assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
-    again = write_files(tmp_path, n_nodes=len(NODES))
+    again = write_files(tmp_path, n_nodes=len(NODES), now=NOW)
     assert again == written
+    assert all(file.is_file() for file in written)
     assert read_variables(tmp_path / ".env") == made
 
 
 def test_the_files_of_users_are_mounted_and_hold_no_password(tmp_path: Path) -> None:
-    write_files(tmp_path, n_nodes=2)
+    write_files(tmp_path, n_nodes=2, now=NOW)
     passwords = re.findall(r":([0-9a-f]{64})@", (tmp_path / ".env").read_text())
     assert len(set(passwords)) == len(passwords) > 15
     for server in SERVERS:
@@ -138,7 +143,7 @@ def test_the_files_of_users_are_mounted_and_hold_no_password(tmp_path: Path) -> 
 
 
 def test_the_servers_take_the_files_of_users(tmp_path: Path) -> None:
-    write_files(tmp_path, n_nodes=2)
+    write_files(tmp_path, n_nodes=2, now=NOW)
     made = read_variables(tmp_path / ".env")
     port = Ports.free().broker
     for server in SERVERS:
@@ -160,6 +165,61 @@ def test_no_secret_has_a_default() -> None:
     for name in MADE_ONCE:
         assert f"${{{name}:?run-compose-env}}" in text
         assert f"${{{name}:-" not in text
+
+
+def test_a_game_server_may_dial_the_head_for_a_year_and_do_nothing_else(tmp_path: Path) -> None:
+    write_files(tmp_path, n_nodes=1, now=NOW)
+    made = read_variables(tmp_path / ".env")
+    for now in (NOW, NOW + 360 * 86_400):
+        check_pass(made["PASS_KEY"], made["SERVE_PASS"], ANY_SERVER, now=now)
+    own = SERVICES["game-server-1"]["environment"]
+    assert asked_of(own) == {"SERVE_PASS"}
+
+
+def test_the_game_server_serves_a_game_of_the_plug_in_folder_to_the_head() -> None:
+    words = words_of("game-server-1")
+    options = reference.build_parser().parse_args(words[words.index("game_server") + 1 :])
+    assert options.name == "game-server-1"
+    assert (ROOT / "deploy" / "plugins" / "games" / f"{options.game}.py").is_file()
+    assert options.eval_head_url == SERVICES["head"]["environment"]["EVALSITE_HEAD_ADDRESS"]
+
+
+@pytest.mark.parametrize(
+    "service", ["prepare", "control", "web", "node-1", "node-2", "head", "game-server-1"]
+)
+def test_who_must_know_the_game_sees_the_plug_ins(service: str) -> None:
+    mounts = [volume.split(":")[-2] for volume in SERVICES[service]["volumes"]]
+    assert SERVICES[service]["environment"]["EVALSITE_PLUGINS"] in mounts
+
+
+def test_every_file_of_the_clone_that_is_mounted_exists(tmp_path: Path) -> None:
+    write_files(tmp_path, n_nodes=1, now=NOW)
+    volumes = [volume for service in SERVICES.values() for volume in service.get("volumes", [])]
+    files = {volume.split(":")[0] for volume in volumes if volume.startswith("./")}
+    assert len(files) > 5
+    for file in files:
+        folder = tmp_path if file.startswith("./var/") else ROOT
+        assert (folder / file).exists(), file
+
+
+def test_prometheus_scrapes_programs_at_ports_where_they_tell() -> None:
+    read = yaml.safe_load((ROOT / "deploy" / "prometheus" / "compose.yml").read_text())
+    targets = [target for job in read["scrape_configs"] for target in job["static_configs"]]
+    assert [place for target in targets for place in target["targets"]] == ["web:8000", "gpu:9109"]
+    assert "--port 8000" in SERVICES["web"]["command"]
+    assert SERVICES["gpu"]["environment"]["EVALSITE_METRICS_PORT"] == "9109"
+    (token,) = {job["authorization"]["credentials_file"] for job in read["scrape_configs"][:1]}
+    assert any(token in volume for volume in SERVICES["prometheus"]["volumes"])
+
+
+def test_grafana_finds_prometheus_and_the_dashboard() -> None:
+    folder = ROOT / "deploy" / "grafana" / "provisioning"
+    sources = yaml.safe_load((folder / "datasources" / "prometheus.yml").read_text())
+    assert [source["url"] for source in sources["datasources"]] == ["http://prometheus:9090"]
+    boards = yaml.safe_load((folder / "dashboards" / "evalsite.yml").read_text())
+    (path,) = (provider["options"]["path"] for provider in boards["providers"])
+    volumes = [volume.split(":") for volume in SERVICES["grafana"]["volumes"]]
+    assert ["./deploy/grafana/evalsite.json", f"{path}/evalsite.json", "ro"] in volumes
 
 
 def test_every_published_port_is_on_loopback() -> None:
