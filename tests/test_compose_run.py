@@ -48,12 +48,12 @@ WRITE_NETWORKS = """
 from pathlib import Path
 from arena.checkpoints import Seal
 from inference.model import fresh, save_sealed
-for seed in (1, 2):
-    seal = Seal("mlp", {}, "connect_four", (3, 6, 7), 7)
-    save_sealed(fresh(seal, seed=seed), Path(f"/tmp/net-{seed}.safetensors"), seal)
+for seed, game in enumerate(("connect_four", "connect_four", "served_four"), 1):
+    seal = Seal("mlp", {}, game, (3, 6, 7), 7)
+    save_sealed(fresh(seal, seed=seed), Path(f"/tmp/net{seed}.safetensors"), seal)
 """
 AGENTS = "random,greedy,alphabeta:2,net1,net2"
-SERVED, SERVED_AGENTS = "served_four", "random,greedy"
+SERVED, SERVED_AGENTS = "served_four", "random,net3"
 N_PLAY_NODES = "/api/v1/query?query=sum(evalsite_nodes{kind=%22play%22})"
 EVALSITE = ("python", "-m", "evalsite_client")
 
@@ -222,9 +222,9 @@ def test_everything_comes_up_plays_survives_a_kill_and_goes_down(compose: Compos
     beside = set(compose.run_in("node-1", "ls", "-A").split())
     assert not {".env", ".git", "var", "tests", "docker-compose.yml"} & beside
     compose.run_in("web", "python", "-c", WRITE_NETWORKS)
-    for number in (1, 2):
-        add = ("checkpoints", "add", f"/tmp/net-{number}.safetensors")
-        compose.run_in("web", *EVALSITE, *add, "--agent", f"net{number}", "--placement", "gpu")
+    for name in ("net1", "net2", "net3"):
+        add = ("checkpoints", "add", f"/tmp/{name}.safetensors", "--agent", name)
+        compose.run_in("web", *EVALSITE, *add, "--placement", "gpu")
     read_until(compose.evaluate(40), "Completed 40 of which")
     evaluation = compose.evaluate(400)
     read_until(evaluation, "/400 - Pending: ")  # some have been played
