@@ -11,9 +11,11 @@ from arena.credentials import (
     NAME_RULE,
     Purpose,
     gpu_key,
+    head_key,
     is_node_name,
     node_secret,
     node_user,
+    pass_key,
     with_login,
 )
 from matches.errors import BadInputError, ConflictError
@@ -106,16 +108,28 @@ def build_environment(key: NodeKey) -> dict[str, str]:
 
 def build_gpu_environment() -> dict[str, str]:
     """Return the variables of a gpu worker's environment; all of them share a user."""
+    return {**_build_role_environment("gpu"), "EVALSITE_NODE_KEY": gpu_key(settings.SECRET_KEY)}
+
+
+def build_head_environment() -> dict[str, str]:
+    """Return the variables of the evaluation head's environment that nobody else may have."""
+    keys = {
+        "EVALSITE_NODE_KEY": head_key(settings.SECRET_KEY),
+        "EVALSITE_PASS_KEY": pass_key(settings.SECRET_KEY),
+    }
+    return {**_build_role_environment("head"), **keys}
+
+
+def _build_role_environment(role: str) -> dict[str, str]:
     urls: dict[Server, str] = {"broker": settings.REDIS_URL, "fast": settings.FAST_REDIS_URL}
     for server, url in urls.items():
         if _is_enforced(server):
-            password = role_password(settings.SECRET_KEY, server, "gpu")
-            urls[server] = with_login(url, role_user("gpu"), password)
+            password = role_password(settings.SECRET_KEY, server, role)
+            urls[server] = with_login(url, role_user(role), password)
     return {
         "REDIS_URL": urls["broker"],
         "FAST_REDIS_URL": urls["fast"],
         "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL,
-        "EVALSITE_NODE_KEY": gpu_key(settings.SECRET_KEY),
     }
 
 

@@ -5,7 +5,7 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from arena.acl import role_password
-from arena.credentials import node_secret
+from arena.credentials import head_key, node_secret, pass_key
 from matches.models import NodeKey
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +64,17 @@ def test_gpu_workers_have_addresses_of_their_own() -> None:
     printed = run("gpu")
     password = role_password("key", "fast", "gpu")
     assert printed["FAST_REDIS_URL"] == f"redis://evalsite-gpu:{password}@fast:6379/0"
+
+
+def test_a_head_elsewhere_has_addresses_and_keys_of_its_own_and_not_the_secret_key(
+    settings: Settings,
+) -> None:
+    printed = run("head")
+    password = role_password("key", "broker", "head")
+    assert printed["REDIS_URL"] == f"redis://evalsite-head:{password}@broker:6379/0"
+    assert printed["EVALSITE_NODE_KEY"] == head_key("key")
+    assert printed["EVALSITE_PASS_KEY"] == pass_key("key")
+    assert settings.SECRET_KEY not in printed.values()
 
 
 def test_without_users_at_a_server_a_node_gets_the_address_that_was_given(

@@ -12,6 +12,11 @@ from matches.nodes import node_keys
 from matches.store.auditing import COMMAND_LINE
 from matches.store.clock import db_now
 
+ENVIRONMENTS = {
+    "gpu": node_keys.build_gpu_environment,
+    "head": node_keys.build_head_environment,
+}
+
 
 class Command(BaseCommand):
     """Admit, list and refuse play nodes; control tells the servers within a second."""
@@ -26,7 +31,8 @@ class Command(BaseCommand):
         """Declare the options."""
         acts = parser.add_subparsers(dest="act", required=True)
         acts.add_parser("list", help="who is admitted and who was")
-        acts.add_parser("gpu", help="print the environment of gpu workers")
+        for act in ENVIRONMENTS:
+            acts.add_parser(act, help=f"print the environment of a {act} on another machine")
         for act, text in (
             ("add", "admit a node, or print its environment again"),
             ("replace", "give a node new secrets; the old ones are refused"),
@@ -49,8 +55,8 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
 
     def _do_act(self, act: str, name: str) -> None:
-        if act == "gpu":
-            self._print_variables(node_keys.build_gpu_environment())
+        if act in ENVIRONMENTS:
+            self._print_variables(ENVIRONMENTS[act]())
         elif act == "list":
             for key in NodeKey.objects.all():
                 state = "admitted" if key.revoked_at is None else f"revoked {key.revoked_at:%F %R}"
