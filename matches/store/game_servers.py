@@ -11,8 +11,10 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from heapq import heapify, heapreplace
 
+from arena.games import registry as games
 from arena.games.base import GameSpec
 from matches.models import Order, Worker
+from matches.store.catalog import game_problem
 from matches.store.clock import ALIVE_WITHIN, SERVER_ALIVE_WITHIN
 from matches.store.formats import format_count, format_span
 
@@ -144,11 +146,14 @@ def _describe_loss(worker: Worker, *, now: datetime) -> str:
     return f"was lost by a player {since} ago, tried again in {again}"
 
 
-def describe_missing(spec: GameSpec, workers: Iterable[Worker], *, now: datetime) -> str:
+def describe_missing(game: str, workers: Iterable[Worker], *, now: datetime) -> str:
     """Return which server must be there before a game can be played; empty where one is.
 
-    workers: the game servers that were heard of lately.
+    workers: the game servers that were heard of lately. A game whose file is gone: that it is.
     """
+    if problem := game_problem(game):
+        return problem
+    spec = games.get(game).spec
     of_game = [worker for worker in workers if worker.game == spec.id]
     problems = {worker.node: describe_problem(worker, spec, now=now) for worker in of_game}
     if not all(problems.values()):
@@ -160,9 +165,12 @@ def describe_missing(spec: GameSpec, workers: Iterable[Worker], *, now: datetime
 
 
 def describe_busy(
-    spec: GameSpec, workers: Iterable[Worker], n_taken: Mapping[str, int], *, now: datetime
+    game: str, workers: Iterable[Worker], n_taken: Mapping[str, int], *, now: datetime
 ) -> str:
     """Return that all slots of the servers of a game are taken; empty where some are free."""
+    if game_problem(game):
+        return ""
+    spec = games.get(game).spec
     able = [worker for worker in workers if not describe_problem(worker, spec, now=now)]
     if not able or any(n_taken.get(worker.node, 0) < worker.slots for worker in able):
         return ""

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 
-from arena.games import registry as games
 from arena.needs import GPU, SERVER, SERVICES, Needs, plays_matches
 from matches.models import (
     Agent,
@@ -150,8 +149,8 @@ def describe_missing(tournament: Tournament, *, now: datetime) -> str:
     waiting = list_pending_needs(tournament.pk)
     missing = [_describe_missing_node(needs, tournament, now=now) for needs in waiting]
     if any(SERVER in n.services for n in waiting):
-        spec, servers = games.get(tournament.leaderboard.game).spec, list_servers(now=now)
-        missing.append(game_servers.describe_missing(spec, servers, now=now))
+        game, servers = tournament.leaderboard.game, list_servers(now=now)
+        missing.append(game_servers.describe_missing(game, servers, now=now))
     if any(GPU in n.services for n in waiting):
         missing += filter(None, [describe_missing_for_check(now=now)])
     if waiting and (shortage := disk.describe_shortage()):

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from arena.credentials import pass_key
+from arena.errors import UnknownNameError
 from arena.games import registry as games
 from arena.messages import MatchOrder
 from arena.passes import check_pass
 from matches.ledger import quarantine, recording, relay
 from matches.models import Match, Order, Tournament, Worker
+from matches.operations import explain
+from matches.operations.system import sampling
 from matches.store import selectors
 from matches.store.auditing import Actor
 from matches.store.game_servers import (
@@ -316,3 +319,23 @@ def test_dealing_keeps_to_what_is_free_and_to_its_proportion(free: list[int], sh
         n_dealt = len(dealt.get(server.name, ()))
         assert n_dealt <= server.n_free
         assert abs(n_dealt - n * server.n_free / sum(free)) <= len(free)
+
+
+def test_a_game_whose_file_is_gone_is_told_of_all_the_same(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tournament = planned()
+    make.alive()
+    make.serve()
+
+    def fail(name: str) -> None:
+        raise UnknownNameError("game", name, ())
+
+    monkeypatch.setattr(games, "get", fail)
+    assert make.sent(broker) == []
+    assert "unknown game" in selectors.describe_missing(tournament, now=make.NOW)
+    assert explain.of_tournament(tournament, now=make.NOW).waits_for
+    assert explain.of_match(Match.objects.order_by("pk")[0], now=make.NOW)
+    assert explain.of_worker(Worker.objects.get(node="sim-1"), now=make.NOW).waits_for
+    (shown,) = sampling.take_sample(now=make.NOW, last=None).tournaments
+    assert shown.waits_for

@@ -7,6 +7,7 @@ from arena.games import registry as games
 from matches.ledger import server_voiding
 from matches.models import Worker
 from matches.store import game_servers
+from matches.store.catalog import game_problem
 from matches.store.formats import format_count
 
 
@@ -21,6 +22,8 @@ def list_waits(worker: Worker, *, now: datetime) -> list[str]:
     """Return what keeps matches from a server that is alive and not in quarantine."""
     if worker.game not in games.names():
         return [f"matches of {worker.game or 'a game'}: that game is not installed here"]
+    if problem := game_problem(worker.game):
+        return [f"matches of {worker.game}: {problem}"]
     spec = games.get(worker.game).spec
     problem = game_servers.describe_problem(worker, spec, now=now)
     return [f"its matches: it {problem}"] if problem else []

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
-from arena.games import registry as games
 from arena.needs import CPU, GPU, SERVER, TORCH, Needs
 from matches.ledger import recorder_marks
 from matches.models import Agent, Checkpoint, Worker
@@ -60,8 +59,8 @@ class Presence:
         """Return what must be started before what matches of this game ask for answers."""
         missing = self.list_missing_gpu() if GPU in needs.services else []
         if SERVER in needs.services:
-            spec, servers = games.get(game).spec, self._list_servers()
-            missing.append(game_servers.describe_missing(spec, servers, now=self.now))
+            servers = self._list_servers()
+            missing.append(game_servers.describe_missing(game, servers, now=self.now))
         return [text for text in missing if text]
 
     def list_busy_servers(self, needs: Iterable[Needs], *, game: str) -> list[str]:
@@ -71,8 +70,7 @@ class Presence:
         n_taken = self.n_taken
         if n_taken is None:
             n_taken = game_servers.count_taken(game_servers.read_dealt())
-        spec, servers = games.get(game).spec, self._list_servers()
-        busy = game_servers.describe_busy(spec, servers, n_taken, now=self.now)
+        busy = game_servers.describe_busy(game, self._list_servers(), n_taken, now=self.now)
         return [busy] if busy else []
 
     def _list_servers(self) -> list[Worker]:

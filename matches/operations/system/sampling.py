@@ -33,6 +33,7 @@ from matches.operations.system.sample import (
 from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
 from matches.store import attempt_counters, disk, fast_store, game_servers
+from matches.store.catalog import game_problem
 from matches.store.clock import ALIVE_WITHIN, is_within
 from matches.store.plugin_files import list_game_files
 
@@ -152,6 +153,8 @@ def _describe_node(
 def _describe_problem(worker: Worker, *, now: datetime) -> str:
     if worker.game not in games.names():
         return "plays a game that is not installed here"
+    if problem := game_problem(worker.game):
+        return f"plays {worker.game}: {problem}"
     return game_servers.describe_problem(worker, games.get(worker.game).spec, now=now)
 
 
