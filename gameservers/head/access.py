@@ -2,8 +2,10 @@
 
 What only reads is open. A request is of this machine if it comes over loopback to a loopback name
 with nothing in between, and not from a page of somebody else: a browser sends what any page bids.
+Behind a proxy that says nothing of its callers all of them look so: then everybody shows a pass.
 """
 
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
@@ -28,29 +30,37 @@ def find_pass(connection: HTTPConnection) -> str:
     return connection.query_params.get("token", "")
 
 
-def require_pass(
-    connection: HTTPConnection, token: str, *subjects: str, key: str, now: float
-) -> None:
-    """Raise AccessError unless the pass is for one of the subjects, or none is needed here."""
-    if not token and is_local(connection):
-        return
-    if not token:
-        purpose = subjects[0].removesuffix(":")
-        raise AccessError(
-            f"a pass for {purpose} is needed from other machines: the web server makes it "
-            "(POST /api/v1/passes/), it is shown as `Authorization: Bearer <pass>`"
-        )
-    if not key:
-        raise AccessError("this head checks no passes: start it with EVALSITE_PASS_KEY")
-    refusal: PassError | None = None
-    for subject in subjects:
-        try:
-            check_pass(key, token, subject, now=now)
-        except PassError as error:
-            refusal = refusal or error
-        else:
+@dataclass(frozen=True)
+class Door:
+    """Whom the head lets in; key: checks passes; is_behind_proxy: all come over loopback then."""
+
+    key: str = field(default="", repr=False)
+    is_behind_proxy: bool = False
+
+    def require_pass(
+        self, connection: HTTPConnection, token: str, *subjects: str, now: float
+    ) -> None:
+        """Raise AccessError unless the pass is for one of the subjects, or none is needed here."""
+        if not token and not self.is_behind_proxy and is_local(connection):
             return
-    raise AccessError(str(refusal))
+        if not token:
+            purpose = subjects[0].removesuffix(":")
+            whom = "behind a proxy (EVALSITE_PROXIES)" if self.is_behind_proxy else ""
+            raise AccessError(
+                f"a pass for {purpose} is needed {whom or 'from other machines'}: the web server "
+                "makes it (POST /api/v1/passes/), it is shown as `Authorization: Bearer <pass>`"
+            )
+        if not self.key:
+            raise AccessError("this head checks no passes: start it with EVALSITE_PASS_KEY")
+        refusal: PassError | None = None
+        for subject in subjects:
+            try:
+                check_pass(self.key, token, subject, now=now)
+            except PassError as error:
+                refusal = refusal or error
+            else:
+                return
+        raise AccessError(str(refusal))
 
 
 def is_local(connection: HTTPConnection) -> bool:

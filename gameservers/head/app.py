@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from gameservers.discovery.registry import Registry
 from gameservers.head import bucket as folders
 from gameservers.head import looking, reporting
-from gameservers.head.access import AccessError, find_pass, require_pass
+from gameservers.head.access import AccessError, find_pass
 from gameservers.head.blocks import EvaluateError
 from gameservers.head.bucket import Bucket
 from gameservers.head.discovering import Discovering
@@ -56,7 +56,7 @@ class Head:
         self.board = ServerBoard()
         self.stats = Stats(self.board, clock=time.time)
         self._viewers = Viewers()
-        self.lines = ServingLines(self.board, play_address=own.play_address, pass_key=own.pass_key)
+        self.lines = ServingLines(self.board, play_address=own.play_address, door=own.door)
         self._discovering = Discovering(self.board, registry)
         publisher = make_publisher(own.inference.redis_url) if own.has_broker else None
         self._reporter = Reporter(publisher.publish_report, key=own.node_key) if publisher else None
@@ -66,7 +66,7 @@ class Head:
             note=self.stats.note_batch,
         )
         self._evaluating = Evaluating(
-            self._networks, pass_key=own.pass_key, bucket=bucket.players if bucket else {}
+            self._networks, door=own.door, bucket=bucket.players if bucket else {}
         )
         self._history = History(own.inference.fast_url) if own.has_fast_store else None
 
@@ -111,8 +111,7 @@ class Head:
 
     async def discover(self, request: Request) -> JSONResponse:
         """Look for servers now; answer with what is known then."""
-        key, now = self._own.pass_key, time.time()
-        require_pass(request, find_pass(request), DISCOVER, key=key, now=now)
+        self._own.door.require_pass(request, find_pass(request), DISCOVER, now=time.time())
         await self._discovering.find()
         await self._push_view()
         return await self.show_discovered(request)

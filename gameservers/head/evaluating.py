@@ -15,7 +15,7 @@ from arena.errors import InvalidOutputError
 from arena.passes import PassError
 from arena.policies.network_policy import NetworkOutput
 from arena.policies.sampling import check_logits, choose_greedy, sample_actions, seed_uniforms
-from gameservers.head.access import AccessError, find_pass, require_pass
+from gameservers.head.access import AccessError, Door, find_pass
 from gameservers.head.blocks import (
     BINARY,
     MAX_BYTES,
@@ -51,9 +51,9 @@ class Player:
 class Evaluating:
     """Answers callers for agents that their passes name, and for those of the bucket."""
 
-    def __init__(self, networks: Networks, *, pass_key: str, bucket: Mapping[str, Player]) -> None:
+    def __init__(self, networks: Networks, *, door: Door, bucket: Mapping[str, Player]) -> None:
         """bucket: by name, changed by whoever watches it."""
-        self._networks, self._pass_key, self._bucket = networks, pass_key, bucket
+        self._networks, self._door, self._bucket = networks, door, bucket
 
     async def evaluate(self, request: Request) -> Response:
         """Answer a caller. Raises EvaluateError, AccessError, InferenceError."""
@@ -82,10 +82,10 @@ class Evaluating:
         token = find_pass(request)
         if token.startswith("agent:"):
             try:
-                return make_player(read_agent_pass(self._pass_key, token, now=time.time()))
+                return make_player(read_agent_pass(self._door.key, token, now=time.time()))
             except PassError as error:
                 raise AccessError(str(error)) from error
-        require_pass(request, token, BUCKET, key=self._pass_key, now=time.time())
+        self._door.require_pass(request, token, BUCKET, now=time.time())
         if not name:
             raise EvaluateError(
                 "agent: missing: show the pass of an agent (of the web server, POST "

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from arena.errors import MessageError
-from gameservers.head.access import AccessError, find_pass, require_pass
+from gameservers.head.access import AccessError, Door, find_pass
 from gameservers.head.servers import KnownServer, ServerBoard, State, dialled_key
 from gameservers.head.serving_messages import (
     Leaving,
@@ -41,11 +41,11 @@ class ServingLines:
         board: ServerBoard,
         *,
         play_address: str,
-        pass_key: str,
+        door: Door,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """play_address: where players dial us, ws://...; clock: seconds since 1970."""
-        self._board, self._play_address, self._pass_key = board, play_address, pass_key
+        self._board, self._play_address, self._door = board, play_address, door
         self._clock = clock
         self._lines: dict[str, ServingLine] = {}
         self._channels: dict[str, Channel] = {}
@@ -74,8 +74,9 @@ class ServingLines:
 
     async def serve_channel(self, socket: WebSocket) -> None:
         """Take the line that a server opens for one player."""
-        channel = self._channels.get(socket.path_params["channel"])
-        if channel is None or channel.socket.done():
+        # Taken before anything is waited for: of two that race for it the second finds none.
+        channel = self._channels.pop(socket.path_params["channel"], None)
+        if channel is None:
             await _deny(socket, 404, "nobody waits for this line any more")
             return
         await socket.accept()
@@ -86,7 +87,7 @@ class ServingLines:
         """Join a player to a server that dialled in."""
         name = socket.path_params["server"]
         try:
-            require_pass(socket, find_pass(socket), name, key=self._pass_key, now=self._clock())
+            self._door.require_pass(socket, find_pass(socket), name, now=self._clock())
         except AccessError as error:
             await _deny(socket, 403, str(error))
             return
@@ -109,7 +110,7 @@ class ServingLines:
         """Return the line of a server that may serve. Raises AccessError."""
         subjects = (f"{ANY_SERVER}{hello.name}", ANY_SERVER)
         now = self._clock()
-        require_pass(socket, hello.token, *subjects, key=self._pass_key, now=now)
+        self._door.require_pass(socket, hello.token, *subjects, now=now)
         known = self._board.find(dialled_key(hello.name))
         before = self._lines.get(hello.name)
         if before is not None and known is not None and now - known.seen_at < LIVES_S:

@@ -5,19 +5,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arena.acl import HEAD_NODE
+from arena.parameters import parse_number
 from gameservers.errors import GameServerError, SettingsError
+from gameservers.head.access import Door
 from inference import settings as inference_settings
 from inference.errors import InferenceError
 
 _KEY = re.compile("[0-9a-f]{64}")
 _WS_SCHEMES = ("ws://", "wss://")
+PROXIES, MAX_PROXIES = "EVALSITE_PROXIES", 10
 
 
 @dataclass(frozen=True)
 class HeadSettings:
     """What the head must know.
 
-    node_key: proves to the recorder that a report is of the head; pass_key: checks passes. Without
+    node_key: proves to the recorder that a report is of the head; door: whom it lets in. Without
     a broker nothing is reported, without a fast store no network on the gpu queue is asked.
     """
 
@@ -26,7 +29,7 @@ class HeadSettings:
     # Where players dial the head.
     play_address: str = "ws://127.0.0.1:8080"
     node_key: str = field(default="", repr=False)
-    pass_key: str = field(default="", repr=False)
+    door: Door = field(default_factory=Door)
     inference: inference_settings.Settings = field(
         default_factory=inference_settings.Settings, repr=False
     )
@@ -58,7 +61,7 @@ def read_settings(environ: Mapping[str, str], *, host: str, port: int) -> HeadSe
         port=port,
         play_address=_read_play_address(environ, host, port),
         node_key=node_key,
-        pass_key=_read_key(environ, "EVALSITE_PASS_KEY"),
+        door=Door(_read_key(environ, "EVALSITE_PASS_KEY"), _read_n_proxies(environ) > 0),
         inference=asked,
     )
 
@@ -69,6 +72,13 @@ def _read_key(environ: Mapping[str, str], name: str) -> str:
         # A key that was cut is still a secret: only its length is shown.
         raise SettingsError(name, f"{len(key)} characters", "64 hexadecimal digits")
     return key
+
+
+def _read_n_proxies(environ: Mapping[str, str]) -> int:
+    text = environ.get(PROXIES, "0")
+    if (number := parse_number(text, highest=MAX_PROXIES)) is None:
+        raise SettingsError(PROXIES, text, f"a whole number up to {MAX_PROXIES}")
+    return number
 
 
 def _read_play_address(environ: Mapping[str, str], host: str, port: int) -> str:

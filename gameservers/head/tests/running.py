@@ -16,6 +16,7 @@ from websockets.asyncio.server import serve as listen
 from websockets.sync.client import ClientConnection, connect
 
 from gameservers.discovery.settings import build_registry
+from gameservers.head.access import Door
 from gameservers.head.app import Head
 from gameservers.head.bucket import Bucket
 from gameservers.head.command import uvicorn_options
@@ -102,7 +103,7 @@ def running_head(
 ) -> Iterator[Running]:
     """Run a head on a free port; found: addresses of servers."""
     port = port or free_port()
-    own = own or HeadSettings(port=port, play_address=f"ws://127.0.0.1:{port}", pass_key=PASS_KEY)
+    own = own or HeadSettings(port=port, play_address=f"ws://127.0.0.1:{port}", door=Door(PASS_KEY))
 
     listed = {"EVALSITE_GAME_SERVERS": ",".join(found)}
     head = Head(own, build_registry(listed, probe=None), bucket=bucket)

@@ -5,7 +5,7 @@ from starlette.requests import HTTPConnection
 
 from arena.credentials import is_node_name
 from arena.passes import make_pass
-from gameservers.head.access import AccessError, find_pass, is_local, require_pass
+from gameservers.head.access import AccessError, Door, find_pass, is_local
 from gameservers.head.app import DISCOVER
 from gameservers.head.evaluating import BUCKET
 from gameservers.head.serving import ANY_SERVER
@@ -49,13 +49,20 @@ def test_what_comes_over_loopback_to_a_loopback_name_is_local() -> None:
 def test_what_may_come_from_elsewhere_is_not_local(connection: HTTPConnection) -> None:
     assert not is_local(connection)
     with pytest.raises(AccessError, match="a pass for discover is needed"):
-        require_pass(connection, "", "discover:", key=KEY, now=NOW)
+        Door(KEY).require_pass(connection, "", "discover:", now=NOW)
+
+
+def test_behind_a_proxy_that_says_nothing_of_its_callers_nobody_is_local() -> None:
+    door, token = Door(KEY, is_behind_proxy=True), make_pass(KEY, "discover:", until=2_000)
+    with pytest.raises(AccessError, match=r"needed behind a proxy \(EVALSITE_PROXIES\)"):
+        door.require_pass(made_connection(), "", "discover:", now=NOW)
+    door.require_pass(made_connection(), token, "discover:", now=NOW)
 
 
 def test_a_pass_lets_its_holder_in_from_anywhere() -> None:
     token = make_pass(KEY, "serve:", until=2_000)
     far = made_connection("10.0.0.7", authorization=f"Bearer {token}")
-    require_pass(far, find_pass(far), "serve:sim-1", "serve:", key=KEY, now=NOW)
+    Door(KEY).require_pass(far, find_pass(far), "serve:sim-1", "serve:", now=NOW)
     asked = made_connection("10.0.0.7", query=f"token={token}")
     assert find_pass(asked) == token
 
@@ -67,7 +74,7 @@ def test_the_pass_of_a_server_is_for_nothing_else_whatever_it_calls_itself(purpo
         if is_node_name(name):
             token = make_pass(KEY, name, until=2_000)
             with pytest.raises(AccessError, match=f"a pass for {name}, not for"):
-                require_pass(made_connection(), token, purpose, key=KEY, now=NOW)
+                Door(KEY).require_pass(made_connection(), token, purpose, now=NOW)
     assert not is_node_name(purpose)
 
 
@@ -84,6 +91,6 @@ def test_a_wrong_pass_is_refused_even_on_this_machine(
     subject: str, until: int, key: str, reason: str
 ) -> None:
     token = make_pass(key or KEY, subject, until=until)
-    checked_with = KEY if key else ""
+    door = Door(KEY if key else "")
     with pytest.raises(AccessError, match=reason):
-        require_pass(made_connection(), token, "serve:sim-1", "serve:", key=checked_with, now=NOW)
+        door.require_pass(made_connection(), token, "serve:sim-1", "serve:", now=NOW)

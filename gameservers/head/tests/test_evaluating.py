@@ -15,6 +15,7 @@ from arena.agent_passes import AskedAgent, make_agent_pass
 from arena.messages import AgentOrder
 from arena.policies.network_policy import NetworkOutput
 from arena.policies.sampling import choose_greedy, sample_actions, seed_uniforms
+from gameservers.head.access import Door
 from gameservers.head.bucket import BucketError, open_bucket
 from gameservers.head.settings import HeadSettings
 from gameservers.head.tests.running import PASS_KEY, Running, running_head, wait_until
@@ -37,7 +38,7 @@ def ref(folder: Folder) -> CheckpointRef:
 
 @pytest.fixture(scope="module")
 def own(folder: Folder) -> HeadSettings:
-    return HeadSettings(pass_key=PASS_KEY, inference=Settings(cache=folder.store.folder))
+    return HeadSettings(door=Door(PASS_KEY), inference=Settings(cache=folder.store.folder))
 
 
 @pytest.fixture(scope="module")

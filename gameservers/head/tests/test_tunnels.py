@@ -1,12 +1,18 @@
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
+from starlette.responses import Response
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from arena.passes import make_pass
+from gameservers.head.access import Door
+from gameservers.head.servers import ServerBoard
+from gameservers.head.serving import ServingLines
 from gameservers.head.tests.running import (
     PASS_KEY,
     WITHIN_S,
@@ -15,6 +21,7 @@ from gameservers.head.tests.running import (
     running_head,
     wait_until,
 )
+from gameservers.head.tunnels import Channel
 
 FAR = {"X-Forwarded-For": "10.0.0.7"}
 FOR_EVER = 4_000_000_000
@@ -185,3 +192,36 @@ def test_a_server_that_repeated_its_hello_and_falls_silent_is_gone(
         standing.send(json.dumps(hello("sim-8")))
         wait_until(lambda: head.rows()["sim-8"]["state"] == "gone", "it is gone")
     assert head.rows()["sim-8"]["reason"] == "silent for 0.1 s"
+
+
+class SlowSocket:
+    """A socket of a server whose handshake takes until it is let."""
+
+    def __init__(self, channel: str, is_let: asyncio.Event) -> None:
+        self.path_params, self.is_let, self.answers = {"channel": channel}, is_let, list[str]()
+
+    async def accept(self) -> None:
+        self.answers.append("accepted")
+        await self.is_let.wait()
+
+    async def send_denial_response(self, response: Response) -> None:
+        self.answers.append(bytes(response.body).decode())
+
+
+def test_of_two_that_race_for_one_channel_the_second_is_refused() -> None:
+    async def race() -> None:
+        lines = ServingLines(ServerBoard(), play_address="ws://head", door=Door(PASS_KEY))
+        channel, is_let = Channel(), asyncio.Event()
+        lines._channels["c1"] = channel
+        sockets = [SlowSocket("c1", is_let) for _ in range(2)]
+        ways = [asyncio.create_task(lines.serve_channel(cast(Any, one))) for one in sockets]
+        await asyncio.sleep(0)
+        is_let.set()
+        first: object = await channel.socket
+        channel.is_done.set()
+        await asyncio.gather(*ways)
+        assert first is sockets[0]
+        refusal = "nobody waits for this line any more\n"
+        assert [one.answers for one in sockets] == [["accepted"], [refusal]]
+
+    asyncio.run(race())
