@@ -1,10 +1,13 @@
 """`eval_head --port 8080`: run the head until it is told to stop."""
 
 import argparse
+import errno
 import logging
 import os
+import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -19,6 +22,7 @@ from gameservers.head.bucket import BUCKET, open_bucket
 from gameservers.head.settings import read_settings
 
 BAD_INPUT = 2
+STARTUP_FAILED = 3
 HIGHEST_PORT = 65_535
 # Lines of players that are open when it stops: they break, and their matches are played again.
 STOP_S = 3
@@ -51,12 +55,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         registry = build_registry({**os.environ, "EVALSITE_HOST": options.host}, probe=None)
         text = os.environ.get(BUCKET, "")
         bucket = open_bucket(text, own.inference.cache) if text else None
+        listening = bind_port(own.host, own.port)
     except (GameServerError, AddressError) as error:
         sys.stderr.write(f"eval_head: {error}\n")
         return BAD_INPUT
     app = Head(own, registry, bucket=bucket).make_app()
-    uvicorn.run(app, host=own.host, port=own.port, **uvicorn_options())
-    return 0
+    server = uvicorn.Server(uvicorn.Config(app, **uvicorn_options()))
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    return 0 if server.started else STARTUP_FAILED
+
+
+def bind_port(host: str, port: int) -> socket.socket:
+    """Return the socket on which the head listens. Raises GameServerError."""
+    # Not left to uvicorn, which would answer with a status of its own once all else has started.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        what = "end what has it, or choose another by --port"
+        if error.errno != errno.EADDRINUSE:
+            what = "--host must be an address of this machine, and --port one that is free"
+        # Python puts the address into the text of its own errors.
+        number = error.errno or 0
+        reason = os.strerror(number) if number in errno.errorcode else error
+        raise GameServerError(f"cannot listen at {host}:{port}: {reason}: {what}") from error
 
 
 def uvicorn_options() -> dict[str, Any]:
