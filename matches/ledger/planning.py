@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count, islice
-from time import monotonic
+from time import monotonic, sleep
 from typing import NamedTuple
 
 from django.db import transaction
@@ -66,10 +66,15 @@ _drafts: dict[int, Draft] = {}
 _turns = count(1)
 
 
-def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
+def plan_scheduled(
+    *,
+    now: datetime,
+    clock: Callable[[], float] = monotonic,
+    rest: Callable[[float], object] = sleep,
+) -> int:
     """Plan the tournaments that wait for it, a slice of each in turn; return how many matches.
 
-    After PLAN_S the others are left to the next call.
+    After PLAN_S the others are left to the next call. rest: waits so many seconds.
     """
     until, n_new, over, failures = clock() + PLAN_S, 0, set[int](), Failures()
     while waiting := _list_waiting(over):
@@ -77,14 +82,19 @@ def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> 
         tournament = min(
             waiting, key=lambda row: (_drafts[row.pk].turn if row.pk in _drafts else 0, row.pk)
         )
-        n_written = None
+        began, n_written = clock(), None
         with failures.collect(f"planning tournament {tournament.pk}"):
             n_written = _plan_slice(tournament, now=now)
         n_new += n_written or 0
         if n_written is None:
             over.add(tournament.pk)
             _drafts.pop(tournament.pk, None)
-        if clock() >= until and len(waiting) > (n_written is None):
+        ended = clock()
+        if n_written is not None:
+            # As long again: the rating shares the process and the writer's lock with the planner,
+            # and without it boards lag half a second more while a large tournament is planned.
+            rest(ended - began)
+        if ended >= until and len(waiting) > (n_written is None):
             dispatch.wake_planner()
             break
     failures.raise_all()

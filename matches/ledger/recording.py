@@ -89,11 +89,14 @@ class Prepared(NamedTuple):
 
 
 def record_messages(wires: Sequence[object], *, now: datetime) -> Recorded:
-    """Record reports as they came off the queue, the oldest first; refuse what cannot be read."""
+    """Record reports as they came off the queue, the oldest first; refuse what cannot be read.
+
+    wires: each as Celery hands it over, or read already.
+    """
     reports, n_broken = list[Report](), 0
     for wire in wires:
         try:
-            reports.append(read_report(wire))
+            reports.append(wire if isinstance(wire, Report) else read_report(wire))
         except MessageError as error:
             log.warning("refused: %s", error)
             n_broken += 1

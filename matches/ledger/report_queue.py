@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import OperationalError
 
 from arena.errors import MessageError
-from arena.messages import to_wire
+from arena.messages import Report
 from arena.task_messages import REPORT_TASKS, read_item
 from matches import dispatch
 from matches.ledger import recording
@@ -54,11 +54,11 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
     return recorded
 
 
-def _read_items(items: Sequence[bytes]) -> Iterator[object]:
+def _read_items(items: Sequence[bytes]) -> Iterator[Report]:
     for item in items:
         try:
             (report,) = read_item(item, REPORT_TASKS)
         except MessageError as error:
             log.warning("an item of the reports queue was dropped: %s", error)
         else:
-            yield to_wire(report)
+            yield report

@@ -107,6 +107,7 @@ def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are
     monkeypatch.setattr(planning, "SLICE", 10)
     large = [make.scheduled(300, board=f"large-{n}") for n in range(3)]
     ticks = itertools.count()
+    rests: list[float] = []
     small: list[Tournament] = []
     n_planned: list[list[int]] = []
 
@@ -114,15 +115,17 @@ def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are
         """Pass half a second with every slice; schedule a small one after the seventh."""
         rows = Tournament.objects.order_by("pk").values_list("n_planned", flat=True)
         n_planned.append(list(rows))
-        if len(n_planned) == 8:
+        # Asked once at first, and before and after each slice.
+        if len(n_planned) == 15:
             small.append(make.scheduled(4, board="small"))
-        return next(ticks) / 2
+        return next(ticks) / 4
 
-    assert planning.plan_scheduled(now=make.NOW, clock=clock) < 900
-    assert n_planned[7:9] == [[30, 20, 20], [30, 20, 20, 4]]
+    assert planning.plan_scheduled(now=make.NOW, clock=clock, rest=rests.append) < 900
+    assert n_planned[14:17:2] == [[30, 20, 20], [30, 20, 20, 4]]
+    assert set(rests) == {0.25}, "as long as a slice took"
     # What is left is planned by the next calls, each in turn, and drawn once only.
     monkeypatch.setattr(planning, "draw_matches", None)
-    while planning.plan_scheduled(now=make.later(1), clock=clock):
+    while planning.plan_scheduled(now=make.later(1), clock=clock, rest=rests.append):
         rows = Tournament.objects.filter(pk__in=[row.pk for row in large])
         counts = list(rows.values_list("n_planned", flat=True))
         assert max(counts) - min(counts) <= 10
@@ -135,7 +138,8 @@ def test_a_draft_is_dropped_when_its_tournament_changes(
 ) -> None:
     monkeypatch.setattr(planning, "SLICE", 10)
     tournament = make.scheduled(40)
-    assert planning.plan_scheduled(now=make.NOW, clock=itertools.count(0, 9).__next__) == 10
+    clock = itertools.count(0, 9).__next__
+    assert planning.plan_scheduled(now=make.NOW, clock=clock, rest=lambda _: None) == 10
     extend_tournament(tournament, 60)
     assert planning.plan_scheduled(now=make.NOW) == 50
     assert len(_matches(tournament)) == 60
