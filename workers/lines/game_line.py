@@ -33,7 +33,7 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 # Said of a server that is there and takes no more: another attempt finds another one.
 _BUSY = ("full", "stopping", "refused")
 _ILLEGAL = "illegal"
-# After a line has broken twice without an answer in between, and at most: control sends nothing to
+# After a server was lost twice without an answer in between, and at most: control sends nothing to
 # a server for five seconds after a loss, and must not find it refused here for an older one.
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 4.0
 
@@ -76,9 +76,9 @@ class GameLine:
         # Seconds that somebody has waited for this line; by episode, as it was last asked.
         self._waited_s = 0.0
         self._asked_at: dict[int, float] = {}
-        self._n_breaks, self._dial_at = 0, 0.0
-        self.error: LineError | None = None
-        """What it broke with last, until it has answered again."""
+        self._n_losses, self._dial_at = 0, 0.0
+        self.error: ServerLostError | None = None
+        """How it was lost last, until it has answered again."""
 
     def start(
         self,
@@ -175,8 +175,7 @@ class GameLine:
     def _open(self) -> Transport:
         left_s = self._dial_at - self._clock()
         if self.error is not None and left_s > 0:
-            # Whose fault the last break was is no matter of an episode that it has never heard of.
-            raise ServerLostError(f"not dialled again for {left_s:.1f} s: {self.error}")
+            raise ServerLostError(f"{self.error}; not dialled again for {left_s:.1f} s")
         transport = self._dial()
         try:
             self._greet(transport)
@@ -203,13 +202,15 @@ class GameLine:
             kept.clear()
         self._outgoing.clear()
         self.close()
-        if self._clock() < self._dial_at:
-            return  # it was not dialled: the pause is not made longer by who asks meanwhile
+        if isinstance(error, ServerFaultError) or self._clock() < self._dial_at:
+            # Who is at fault is tried by each episode, until control has seen enough of it. And the
+            # pause is not made longer by who asks meanwhile.
+            return
         self.error = error
         # At once after it has answered: most lines break because a server was started anew.
-        pause_s = FIRST_PAUSE_S * 2 ** (self._n_breaks - 1) if self._n_breaks else 0.0
+        pause_s = FIRST_PAUSE_S * 2 ** (self._n_losses - 1) if self._n_losses else 0.0
         self._dial_at = self._clock() + min(pause_s, MAX_PAUSE_S)
-        self._n_breaks += 1
+        self._n_losses += 1
 
     def _send(self) -> None:
         if self._transport is not None and self._outgoing:
@@ -262,7 +263,7 @@ class GameLine:
                     # Of an episode that was given up an answer may still be under way.
                     if episode in self._n_given:
                         self._answers[episode] = self._read_answer(episode, message, raw)
-                        self.error, self._n_breaks = None, 0
+                        self.error, self._n_losses = None, 0
                 case _:
                     raise ServerFaultError(f"{self._server}: a {type(message).__name__} in a game")
 

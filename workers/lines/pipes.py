@@ -46,7 +46,7 @@ class ChildPipes:
 
     def receive(self, limit_s: float) -> bytes:
         """Return the next line."""
-        until, silence = self._clock() + limit_s, f"has said nothing for {limit_s:g} s"
+        until, silence = self._clock() + limit_s, f"has said nothing for {limit_s:.1f} s"
         # What has come already is taken also where no time is left.
         self._child.move_bytes(0)
         try:
@@ -58,7 +58,7 @@ class ChildPipes:
 
     def receive_bytes(self, n: int, limit_s: float) -> bytes:
         """Return the next n bytes."""
-        until, silence = self._clock() + limit_s, f"has said nothing for {limit_s:g} s"
+        until, silence = self._clock() + limit_s, f"has said nothing for {limit_s:.1f} s"
         self._child.move_bytes(0)
         while (raw := self._child.take_bytes(n)) is None:
             self._wait_for_more(until, silence)

@@ -112,7 +112,7 @@ class SocketTransport:
             with suppress(TimeoutError):
                 return self._socket.recv(limit_s)
             # Whose fault a silence is: the server's if it is there, and answers a ping.
-            silence = f"{self._address} has said nothing for {limit_s:g} s"
+            silence = f"{self._address} has said nothing for {limit_s:.1f} s"
             if not self._socket.ping().wait(PING_S):
                 raise LineClosedError(f"{silence}, nor to a ping")
             # What it had said before, this machine may have stood still for: it comes first.
