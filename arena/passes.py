@@ -9,12 +9,6 @@ import hmac
 from arena.errors import ArenaError
 from arena.parameters import parse_number
 
-HEAD_SUBJECTS = frozenset(("serve", "discover", "evaluate"))
-"""What passes to the evaluation head are for: no game server has such a name.
-
-Whoever plays on a server holds a pass by its name, and would hold one to the head.
-"""
-
 
 class PassError(ArenaError):
     """A pass that does not let its holder in; the message says why, never the pass itself."""

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from arena.credentials import NAME_RULE, is_node_name
 from arena.games.line_messages import PROTOCOL, ServerHello
-from arena.passes import HEAD_SUBJECTS
 from gameservers.discovery.merging import Place
 
 # What is gone is shown for so long.
@@ -186,8 +185,6 @@ class ServerBoard:
     def _refuse_hello(self, known: KnownServer, hello: ServerHello) -> str:
         if not is_node_name(hello.name):
             return f"its name is {hello.name!r:.100}: must be {NAME_RULE}"
-        if hello.name in HEAD_SUBJECTS:
-            return f"its name is {hello.name}, which passes to the head are made for: rename it"
         if hello.protocol != PROTOCOL:
             return f"it speaks version {hello.protocol} of the protocol, the head {PROTOCOL}"
         for other in self.list_healthy():

@@ -10,7 +10,7 @@ from arena.credentials import NAME_RULE, is_node_name, pass_key
 from arena.errors import UnknownNameError
 from arena.games import registry
 from arena.messages import AgentOrder
-from arena.passes import HEAD_SUBJECTS, make_pass
+from arena.passes import make_pass
 from matches.errors import BadInputError, ConflictError
 from matches.models import Agent
 from matches.store import signing
@@ -72,8 +72,6 @@ def grant_head_pass(purpose: str, *, name: str, days: int, now: datetime) -> Pas
     """Return a pass for one of PURPOSES. Raises BadInputError for a name that cannot be one."""
     if name and purpose != SERVE:
         raise BadInputError("name", f"is {name!r:.100}: only a pass for {SERVE!r} has one")
-    if name in HEAD_SUBJECTS:
-        raise BadInputError("name", f"is {name!r}: no game server has the name of a purpose")
     if name and not is_node_name(name):
         raise BadInputError("name", f"is {name!r:.100}: must be {NAME_RULE}")
     # The colon also without a name: the pass of a server is for its name, which has none.

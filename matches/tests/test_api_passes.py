@@ -86,7 +86,6 @@ def test_a_server_gets_a_pass_of_its_name(client: Client) -> None:
     [
         ({"purpose": "fly"}, "purpose"),
         ({"purpose": "serve", "name": "a b"}, "name"),
-        ({"purpose": "serve", "name": "evaluate"}, "name"),
         ({"purpose": "discover", "name": "sim-1"}, "name"),
         ({"purpose": "serve", "days": 1_000}, "days"),
     ],

@@ -73,7 +73,6 @@ def test_a_server_that_comes_back_has_another_incarnation() -> None:
     [
         ({"protocol": 2}, "version 2 of the protocol, the head 1"),
         ({"name": "a b"}, "'a b'"),
-        ({"name": "evaluate"}, "which passes to the head are made for"),
     ],
 )
 def test_a_server_that_players_could_not_use_is_unreachable(
