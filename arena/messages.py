@@ -26,7 +26,7 @@ REPORTS_QUEUE = "reports"
 MAX_RECORDERS = 10
 MAX_DETAIL = 500
 # In the versions of a node: which orders it reads.
-ORDERS, ORDERS_WITH_ACTIONS = "orders", "2"
+ORDERS, ORDERS_WITH_ACTIONS, ORDERS_WITH_SERVERS = "orders", "2", "3"
 # Plug-ins that a node reports the hashes of: what a match is played with.
 PLAYED_PLUGINS = ("games", "policies", "architectures")
 

@@ -17,7 +17,7 @@ from arena.catalogs import hash_plugin_files
 from arena.machine import measure_load
 from arena.messages import (
     ORDERS,
-    ORDERS_WITH_ACTIONS,
+    ORDERS_WITH_SERVERS,
     PLAYED_PLUGINS,
     REPORTS_QUEUE,
     Alive,
@@ -194,8 +194,9 @@ class Node:
 
 def installed_versions() -> dict[str, str]:
     """Return the versions of what decides how a match is played."""
-    # Of orders: with actions to go on from. A node that does not say so is sent none.
-    versions = {"python": platform.python_version(), ORDERS: ORDERS_WITH_ACTIONS}
+    # Of orders: with actions to go on from and game servers to play on. A node that does not say
+    # so is sent none.
+    versions = {"python": platform.python_version(), ORDERS: ORDERS_WITH_SERVERS}
     for package in PACKAGES:
         try:
             versions[package] = version(package)

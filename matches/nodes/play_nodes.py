@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from arena.machine import CLASS
-from arena.messages import ORDERS, ORDERS_WITH_ACTIONS, play_queue
-from arena.needs import Needs
+from arena.messages import play_queue
+from arena.needs import SERVER, Needs
 from matches.models import Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.nodes.survival import read_order_limits_s
 from matches.store import selectors
+from matches.store.order_versions import SERVED, reads_actions, reads_orders
 from matches.store.plugin_files import Files, has_files
 
 # One in play and two waiting: no node runs dry while reports are under way.
@@ -33,6 +34,8 @@ class PlayNode:
     """How long an order may last, where nodes of its class are soon gone; None: as usual."""
     reads_actions: bool = True
     """Whether it goes on with what others began; a node of an older version does not."""
+    reads_servers: bool = True
+    """Whether it plays on game servers; a node of an older version does not."""
     n_orders: int = 0
     n_queued: int = 0
     """Of its orders: those that it has not begun."""
@@ -65,7 +68,8 @@ class PlayNode:
 
     def can_play(self, needs: Needs, files: Files) -> bool:
         """Say whether it has what the players of a match with these plug-in files need."""
-        return needs.are_met_by(self.capabilities) and has_files(self.plugins, files)
+        is_read = self.reads_servers or SERVER not in needs.services
+        return is_read and needs.are_met_by(self.capabilities) and has_files(self.plugins, files)
 
     def add_waiting(
         self, tournament: int, n_matches: int, mean_s: float | None, *, order: tuple[int, UUID]
@@ -99,7 +103,8 @@ def read_play_nodes(*, now: datetime) -> list[PlayNode]:
         PlayNode(
             *(w.node, w.slots, frozenset(map(str, w.capabilities)), w.plugins),
             longest_s=limits_s.get(str(w.labels.get(CLASS, ""))),
-            reads_actions=w.versions.get(ORDERS) == ORDERS_WITH_ACTIONS,
+            reads_actions=reads_actions(w.versions),
+            reads_servers=reads_orders(w.versions, SERVED),
         )
         for w in workers
     ]

@@ -24,6 +24,7 @@ from matches.store import disk, game_servers
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.game_servers import list_servers
 from matches.store.match_needs import list_pending_needs
+from matches.store.order_versions import describe_old_nodes
 from matches.store.plugin_files import describe_missing_files, has_files, list_files
 
 SHORTEST_HASH = 6
@@ -162,6 +163,8 @@ def _describe_missing_node(needs: Needs, tournament: Tournament, *, now: datetim
     """Return what node must be there to play these; empty where one is."""
     files = list_files(tournament)
     capable = [n for n in list_alive_workers(now=now) if needs.are_met_by(n.capabilities)]
+    if old := describe_old_nodes(capable, needs):
+        return old
     if any(has_files(node.plugins, files) for node in capable):
         return ""
     return describe_missing_files(capable, files) if capable else needs.node

@@ -12,7 +12,7 @@ from redis import Redis
 from arena.credentials import gpu_key, head_key
 from arena.messages import (
     ORDERS,
-    ORDERS_WITH_ACTIONS,
+    ORDERS_WITH_SERVERS,
     Alive,
     Ending,
     MatchOrder,
@@ -94,7 +94,7 @@ def alive(
         incarnation=incarnation,
         slots=slots,
         capabilities=list(capabilities),
-        versions={"evalsite": "test", ORDERS: ORDERS_WITH_ACTIONS},
+        versions={"evalsite": "test", ORDERS: ORDERS_WITH_SERVERS},
         orders=list(orders),
         key=gpu_key(settings.SECRET_KEY) if "gpu" in capabilities else key_of(node),
         place=place,

@@ -339,3 +339,16 @@ def test_a_game_whose_file_is_gone_is_told_of_all_the_same(
     assert explain.of_worker(Worker.objects.get(node="sim-1"), now=make.NOW).waits_for
     (shown,) = sampling.take_sample(now=make.NOW, last=None).tournaments
     assert shown.waits_for
+
+
+def test_a_node_of_an_older_version_is_sent_no_matches_of_game_servers(broker: Redis) -> None:
+    tournament = planned()
+    make.alive()
+    make.serve()
+    Worker.objects.filter(node=make.NODE).update(versions={"orders": "2"})
+    assert make.sent(broker) == []
+    why = "a play node that dials game servers: install this version of evalsite on node-1"
+    assert selectors.describe_missing(tournament, now=make.NOW) == why
+    assert why in explain.of_tournament(tournament, now=make.NOW).waits_for
+    make.alive(now=make.later(1))
+    assert len(make.sent(broker, now=make.later(1))) == 1

@@ -12,6 +12,7 @@ from matches.models import Agent, Checkpoint, Worker
 from matches.store import disk, game_servers
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count, format_since, format_span
+from matches.store.order_versions import describe_old_nodes
 from matches.store.plugin_files import Files, describe_missing_files, has_files
 
 MAX_NAMED = 3
@@ -49,6 +50,7 @@ class Presence:
         capable = self._list_capable(needs)
         if capable and not self.list_able(needs, files):
             missing.append(describe_missing_files(capable, files))
+        missing += filter(None, [describe_old_nodes(capable, needs)])
         if not capable:
             held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
             only = f" but {', '.join(held)}, in quarantine" if held else ""
