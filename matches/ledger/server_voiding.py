@@ -2,24 +2,26 @@
 
 from datetime import datetime
 
+from django.db.models import F, QuerySet
+
 from matches.ledger.voiding import MAX_AT_ONCE, void_matches
 from matches.models import Attempt, Match
 from matches.store.auditing import Actor
-from matches.store.bulk import split_batches
 
 _CLOSING = (Attempt.Ending.DONE, Attempt.Ending.FORFEIT)
 
 
-def list_matches(server: str) -> list[int]:
-    """Return the matches whose outcome counts and was decided on a game server."""
+def count_matches(server: str, *, most: int | None = None) -> int:
+    """Return how many outcomes count that were decided on a game server, as far as is asked."""
+    return _find_deciding(server)[:most].count()
+
+
+def _find_deciding(server: str) -> QuerySet[Attempt]:
+    """Return the attempts on a server whose outcomes count, in their order."""
     served = Attempt.objects.filter(Attempt.is_served(), server=server, ending__in=_CLOSING)
-    columns = ("match_id", "number", "match__outcome__attempt", "match__state")
-    return sorted(
-        match
-        for match, number, deciding, state in served.values_list(*columns)
-        # Another attempt, on another server, may have been first.
-        if state == Match.State.DONE and number == deciding
-    )
+    # Another attempt, on another server, may have been first.
+    deciding = served.filter(match__state=Match.State.DONE, match__outcome__attempt=F("number"))
+    return deciding.order_by("pk")
 
 
 def void_matches_of_server(server: str, *, actor: Actor, reason: str, now: datetime) -> int:
@@ -27,7 +29,11 @@ def void_matches_of_server(server: str, *, actor: Actor, reason: str, now: datet
 
     Raises BadInputError without a reason.
     """
-    n_struck = 0
-    for batch in split_batches(list_matches(server), MAX_AT_ONCE):
-        n_struck += void_matches(batch, actor=actor, reason=reason, now=now).n_struck
+    n_struck, after = 0, 0
+    while batch := list(
+        _find_deciding(server).filter(pk__gt=after).values_list("pk", "match_id")[:MAX_AT_ONCE]
+    ):
+        after = batch[-1][0]
+        matches = sorted(match for _, match in batch)
+        n_struck += void_matches(matches, actor=actor, reason=reason, now=now).n_struck
     return n_struck

@@ -206,7 +206,7 @@ CASES = (
     ),
     Case(
         *("worker", "void", _held_server, REASON, "count no more"),
-        lambda row: not server_voiding.list_matches(fresh(row).node),
+        lambda row: not server_voiding.count_matches(fresh(row).node),
         audited_as="match.void",
     ),
     Case(

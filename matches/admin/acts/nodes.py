@@ -67,7 +67,7 @@ class VoidMatches(Act[Worker]):
             return refuse_act("it is no game server")
         if row.quarantined_at is None:
             return refuse_act("it may be sent matches: put it into quarantine first")
-        n = len(server_voiding.list_matches(row.node))
+        n = server_voiding.count_matches(row.node)
         if not n:
             return refuse_act("no match that counts was decided by it")
         return Effect(f"{format_count(n, 'match', 'matches')} of {row.game}", n=n)

@@ -10,6 +10,9 @@ from matches.store import game_servers
 from matches.store.catalog import game_problem
 from matches.store.formats import format_count
 
+MAX_COUNTED = 10_000
+"""Matches of a server that are counted for an explanation."""
+
 
 def describe_serving(worker: Worker) -> str:
     """Return what it serves, where, and how much of it is taken."""
@@ -33,6 +36,9 @@ def list_notes(worker: Worker) -> list[str]:
     """Return where the matches are listed that a server in quarantine decided."""
     if worker.quarantined_at is None:
         return []
-    n_matches = format_count(len(server_voiding.list_matches(worker.node)), "match", "matches")
+    n = server_voiding.count_matches(worker.node, most=MAX_COUNTED + 1)
+    n_matches = format_count(min(n, MAX_COUNTED), "match", "matches")
+    if n > MAX_COUNTED:
+        n_matches = f"more than {n_matches}"
     where = f"/matches/?{urlencode({'server': worker.node})}"
     return [f"{n_matches} of its count ({where}): its page in the admin can declare them void"]
