@@ -5,7 +5,7 @@ node-hours of all tournaments and the time without an order are those that the n
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -65,12 +65,24 @@ def book_uses(uses: Sequence[Use]) -> None:
         add_busy_time(run, node_s, since=since, until=until)
 
 
-def sum_at_risk_s(order: Order, *, until: datetime) -> float:
-    """Return the slot-seconds that are lost when a node dies: since each was safe or begun last."""
+def sum_at_risk_s(
+    order: Order, *, until: datetime, matches: Collection[int] | None = None
+) -> float:
+    """Return the slot-seconds that are lost when a node dies: since each was safe or begun last.
+
+    matches: of these alone, which are taken from it.
+    """
     if order.started_at is None:
         return 0.0
     played_s = (until - order.started_at).total_seconds()
-    return float(sum(max(0.0, played_s - safe_s) for safe_s in order.safe_at_s))
+    at_risk = zip(order.executing, order.safe_at_s, strict=False)
+    return float(
+        sum(
+            max(0.0, played_s - safe_s)
+            for match, safe_s in at_risk
+            if matches is None or match in matches
+        )
+    )
 
 
 def list_safe_times(

@@ -138,18 +138,30 @@ def take_from_server(name: str, *, now: datetime) -> int:
     dealt = {order.pk: order.servers.get(name, []) for order in locked}
     matches = [match for of_order in dealt.values() for match in of_order]
     lock_matches_in_flight([], more=matches)
-    ending, n_given_back = Attempt.Ending.INTERRUPTED, 0
+    ending, n_given_back, uses = Attempt.Ending.INTERRUPTED, 0, list[Use]()
     for order in sorted(locked, key=lambda order: (order.tournament_id, order.pk)):
         begun, own = order.executing, dealt[order.pk]
         n_given_back += _give_unplayed_back(
             order, ending, Reason.RETURNED, begun, now=now, matches=own
         )
-        Order.objects.filter(pk=order.pk).update(servers={**order.servers, name: []})
+        # At least that: how long they were played before their actions were told is not kept.
+        uses.append(Use(order, None, sum_at_risk_s(order, until=now, matches=own)))
+        Order.objects.filter(pk=order.pk).update(
+            servers={**order.servers, name: []}, **_without(order, own)
+        )
     # Its agents decided by what it showed them: the next attempt goes on from none of that.
     begun_matches.forget_actions(matches)
     finish_if_closed(sorted({order.tournament_id for order in locked}), now=now)
+    book_uses(uses)
     transaction.on_commit(dispatch.wake_relay)
     return n_given_back
+
+
+def _without(order: Order, matches: Collection[int]) -> dict[str, list[float]]:
+    """Return what an order executes but for these matches: they are thrown away once."""
+    executing = zip(order.executing, order.safe_at_s, strict=False)
+    left = [(match, safe_s) for match, safe_s in executing if match not in matches]
+    return {"executing": [match for match, _ in left], "safe_at_s": [safe_s for _, safe_s in left]}
 
 
 def _give_unplayed_back(

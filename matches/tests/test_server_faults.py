@@ -13,7 +13,16 @@ from arena.games.served import ServedGame
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches import control
 from matches.ledger import quarantine, recording, server_checks
-from matches.models import Attempt, AuditRow, Match, Outcome, ReplayCheck, Tournament, Worker
+from matches.models import (
+    Attempt,
+    AuditRow,
+    Match,
+    NodeCost,
+    Outcome,
+    ReplayCheck,
+    Tournament,
+    Worker,
+)
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 from matches.tests import served
@@ -235,3 +244,16 @@ def test_the_last_matches_of_a_server_are_read_by_an_index() -> None:
         pytest.skip("reads the plan of SQLite")
     served_by = Attempt.objects.filter(Attempt.is_served(), server="sim-1").order_by("-id")
     assert "attempt_of_server (server=?)" in served_by[:100].explain()
+
+
+def test_what_is_taken_from_a_server_is_thrown_away_once(order: MatchOrder) -> None:
+    playing = [row.match for row in order.matches[:2]]
+    begun = make.reported(order, [], is_last=False, executing=playing)
+    recording.record_report(begun, now=make.later(1))
+    worker = Worker.objects.get(node="sim-1")
+    quarantine.quarantine_worker(worker, actor=Actor("anna"), reason="it lies", now=make.later(4))
+    assert NodeCost.objects.get().thrown_s == 2 * 3
+    # Its node plays them on until it is told.
+    recording.record_report(begun, now=make.later(5))
+    make.alive(incarnation="second", now=make.later(20))
+    assert NodeCost.objects.get().thrown_s == 2 * 3
