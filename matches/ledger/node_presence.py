@@ -1,13 +1,12 @@
 """Note what play nodes report of themselves: that they live, and that they began an order."""
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from arena.messages import Alive, Reason, Started, order_token
 from arena.needs import SERVER
-from arena.passes import HEAD_SUBJECTS
 from matches import dispatch
 from matches.ledger.order_states import (
     compute_hard_limit,
@@ -15,13 +14,18 @@ from matches.ledger.order_states import (
     lose_orders,
     take_order_back,
 )
+from matches.ledger.quarantine import quarantine_worker
 from matches.models import Match, Order, Worker
 from matches.nodes import node_runs
 from matches.nodes.report_keys import note_forged
+from matches.store.auditing import CONTROL
 from matches.store.clock import ALIVE_WITHIN, PLAYING_LEASE
 from matches.store.signing import derive_tournament_key, is_same_token
 
 log = logging.getLogger(__name__)
+
+RENAMED_WITHIN = timedelta(hours=1)
+"""Later another machine may have the address."""
 
 
 @transaction.atomic
@@ -32,9 +36,6 @@ def note_alive(report: Alive, *, now: datetime) -> bool:
     """
     before = Worker.objects.filter(node=report.node).first()
     is_server = SERVER in report.capabilities
-    if is_server and report.node in HEAD_SUBJECTS:
-        log.error("a game server calls itself %s, as passes to the head: rename it", report.node)
-        return False
     # Of both kinds one has no key of its own: whoever had the name first keeps it.
     if before is not None and before.is_server != is_server:
         note_forged(report, now=now)
@@ -42,9 +43,30 @@ def note_alive(report: Alive, *, now: datetime) -> bool:
     if is_server:
         # It has no orders, and the head lets only one of a name in.
         _note_presence(report, now=now)
+        if before is None:
+            _hold_if_renamed(report, now=now)
     else:
         _note_node(report, before, now=now)
     return True
+
+
+def _hold_if_renamed(report: Alive, *, now: datetime) -> None:
+    """Put a new game server into quarantine that is where one in quarantine was a while ago.
+
+    Of those that the head lends its way the address is made of the name: there a pass for one name
+    alone keeps them from another.
+    """
+    stopped = Worker.objects.filter(
+        address=report.address,
+        quarantined_at__isnull=False,
+        last_seen_at__gte=now - RENAMED_WITHIN,
+    ).exclude(node=report.node)
+    former = stopped.order_by("-last_seen_at").first()
+    if former is None:
+        return
+    worker = Worker.objects.get(node=report.node)
+    reason = f"it is at {report.address}, as {former.node} was: {former.quarantine_reason}"
+    quarantine_worker(worker, actor=CONTROL, reason=reason[:500], now=now)
 
 
 def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:

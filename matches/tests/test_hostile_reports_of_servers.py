@@ -4,9 +4,9 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
-from matches.access.passes import PURPOSES
-from matches.ledger import recording
+from matches.ledger import quarantine, recording
 from matches.models import Attempt, Match, Tournament, Worker
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 from matches.tests import served
 
@@ -70,8 +70,17 @@ def test_a_loss_that_is_told_again_pauses_nobody(order: MatchOrder) -> None:
     assert Worker.objects.get(node="sim-1").lost_at == before
 
 
-@pytest.mark.parametrize("name", sorted(PURPOSES))
-def test_no_game_server_has_the_name_of_a_pass_to_the_head(name: str) -> None:
-    # Whoever plays an order holds a pass by the name of its server.
-    make.serve(name)
-    assert not Worker.objects.exists()
+def test_a_server_in_quarantine_is_not_let_in_under_another_name(order: MatchOrder) -> None:
+    stopped = Worker.objects.get(node="sim-1")
+    quarantine.quarantine_worker(stopped, actor=Actor("anna"), reason="it lies", now=make.NOW)
+    make.serve("renamed", address=stopped.address, now=make.later(60))
+    renamed = Worker.objects.get(node="renamed")
+    assert renamed.quarantine_reason == f"it is at {stopped.address}, as sim-1 was: it lies"
+    # Whoever lets it in again is obeyed, and a neighbour is no culprit.
+    quarantine.release_worker(renamed, actor=Actor("anna"), reason="", now=make.later(61))
+    make.serve("renamed", address=stopped.address, now=make.later(62))
+    make.serve("neighbour", now=make.later(62))
+    # Much later the address may be that of somebody else.
+    make.serve("late", address=stopped.address, now=make.later(4_000))
+    held = Worker.objects.filter(quarantined_at__isnull=False)
+    assert list(held.values_list("node", flat=True)) == ["sim-1"]
