@@ -1,12 +1,13 @@
 """Build what an order names: the game, its agents and the faults to emulate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
 
 from arena.fault_injection import Charge, FaultPlan
 from arena.games import registry as games
 from arena.games.base import CHILD, Game, GameSpec, State
-from arena.games.served import Line, ServedGame
+from arena.games.served import CHECKED_SHARE, Line, ServedGame
 from arena.messages import AgentOrder, ServerLink
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
@@ -80,6 +81,8 @@ class Setup:
     recorder: Recorder | None = None
     # Of a game that is played elsewhere: to its child process, or by server of the order.
     lines: Sequence[Line] = ()
+    # Which episodes are compared with our own rules: a server that knew would tell the truth there.
+    rng: Random = field(default_factory=SystemRandom)
 
     @property
     def is_batched(self) -> bool:
@@ -98,6 +101,7 @@ class Setup:
             assignment.game_seed,
             opening_plies=plies,
             actions=assignment.actions,
+            is_checked=self.rng.random() < CHECKED_SHARE,
         )
 
     def end_programs(self) -> None:

@@ -25,6 +25,12 @@ from arena.games.base import CHILD, OVER, SERVER, Game, GameSpec, State, ranks
 from arena.games.line_messages import StateMessage
 from arena.parameters import Value, read_parameters
 
+CHECKED_SHARE = 0.05
+"""Of the episodes that begin: their seats and legal actions are compared with rules that are here.
+
+What is reported of a match is its actions: that a server hides moves shows while it plays alone.
+"""
+
 
 class Position(NamedTuple):
     """What a server said of an episode; `observation` is of the seat to move, None when over."""
@@ -80,9 +86,20 @@ class ServedState:
     # What its server applied before the first decision is not said.
     opening: Sequence[int] = ()
 
-    def __init__(self, spec: GameSpec, line: Line, episode: int, actions: Sequence[int]) -> None:
-        """Go on with an episode that the line has started with these actions."""
-        self._spec, self._line, self._episode = spec, line, episode
+    def __init__(
+        self,
+        spec: GameSpec,
+        line: Line,
+        episode: int,
+        actions: Sequence[int],
+        *,
+        twin: State | None = None,
+    ) -> None:
+        """Go on with an episode that the line has started with these actions.
+
+        twin: the same episode by rules that are here; the server may not say otherwise.
+        """
+        self._spec, self._line, self._episode, self._twin = spec, line, episode, twin
         self.actions: list[int] = list(actions)
         self._position: Position | None = None
 
@@ -91,10 +108,15 @@ class ServedState:
         """The position, waited for where it has not come."""
         if self._position is None:
             self._position = self._line.wait(self._episode, len(self.actions))
+            if self._twin is not None:
+                _compare(self._position, self._twin)
         return self._position
 
     def to_move(self) -> int:
-        """Return the seat that decides next, or OVER. Raises what `Line.wait` does."""
+        """Return the seat that decides next, or OVER. Raises what `Line.wait` does.
+
+        ServerFaultError, too, where rules that are here say otherwise.
+        """
         return self._now.seat
 
     def legal_actions(self) -> Sequence[int]:
@@ -122,6 +144,8 @@ class ServedState:
         if type(action) is not int or action not in legal:
             raise IllegalActionError(f"{self._spec.id}: {action!r:.80} is not in {legal}")
         self._line.act(self._episode, len(self.actions), action)
+        if self._twin is not None:
+            self._twin.apply(action)
         self.actions.append(action)
         self._position = None
 
@@ -194,13 +218,39 @@ class ServedGame:
         return self.rules.start(game_seed, opening_plies=opening_plies)
 
     def start_on(
-        self, line: Line, game_seed: int, *, opening_plies: int, actions: Sequence[int] = ()
+        self,
+        line: Line,
+        game_seed: int,
+        *,
+        opening_plies: int,
+        actions: Sequence[int] = (),
+        is_checked: bool = False,
     ) -> ServedState:
-        """Return a new episode at the other end of a line, in which these actions were played."""
+        """Return a new episode at the other end of a line, in which these actions were played.
+
+        is_checked: against the rules that are here, if there are any and nothing was played yet.
+        """
+        twin = None
+        if is_checked and not actions and self.rules is not None and can_replay(self):
+            twin = self.rules.start(game_seed, opening_plies=opening_plies)
         episode = line.start(
             game_seed, opening_plies=opening_plies, parameters=self._parameters, actions=actions
         )
-        return ServedState(self._spec, line, episode, actions)
+        return ServedState(self._spec, line, episode, actions, twin=twin)
+
+
+def _compare(position: Position, twin: State) -> None:
+    """Raise ServerFaultError where a position is another one than by rules that are here.
+
+    Returns are compared where results are recorded: a lie about them is no mere fault.
+    """
+    seat, legal = twin.to_move(), list(twin.legal_actions())
+    if position.seat != seat:
+        raise ServerFaultError(f"it says that seat {position.seat} is to move, by our rules {seat}")
+    if seat != OVER and list(position.legal) != legal:
+        raise ServerFaultError(
+            f"it says that {list(position.legal)!r:.150} are legal, by our rules {legal!r:.150}"
+        )
 
 
 def serve_rules(rules: Game, *, id: str, title: str, **changed: Any) -> ServedGame:

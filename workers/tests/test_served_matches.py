@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import SystemRandom
 
 import msgspec
 import pytest
@@ -161,6 +162,20 @@ def test_an_emulated_fault_leaves_no_episode_behind(stage: Stage) -> None:
     assert len(left.ended) == 2
     # What was given up in the first order went out with a later frame, or with its line.
     assert all(server.n_episodes <= 3 for server in stage.servers)
+
+
+def test_some_episodes_are_compared_with_our_rules_and_the_server_cannot_know_which(
+    lookout: Lookout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter([0.04, 0.05])
+    monkeypatch.setattr(SystemRandom, "random", lambda _: next(drawn))
+    hide = {"legal": [0, 1, 2]}
+    stage = Stage(lookout, lambda m: {**m, **hide} if m.get("step") == 0 and "legal" in m else m)
+    told = stage.play(GAME, assign(2))
+    found, unseen = told.ended[0], told.ended[1]
+    assert (found.ending, found.reason) == (Ending.FAILED, Reason.SERVER_FAULT)
+    assert "by our rules [0, 1, 2, 3, 4, 5, 6]" in found.detail
+    assert unseen.ending is Ending.DONE
 
 
 def test_an_order_without_servers_is_refused() -> None:

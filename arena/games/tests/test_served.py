@@ -17,7 +17,7 @@ from arena.errors import (
     ServerFaultError,
     UnsupportedGameError,
 )
-from arena.games.base import CHILD, OVER, SERVER, Game
+from arena.games.base import CHILD, OVER, SERVER, Game, State
 from arena.games.catalog import connect_four, dice_walk
 from arena.games.line_messages import Act, PlayerHello, StateMessage, encode_frame, read_frame
 from arena.games.served import (
@@ -217,3 +217,60 @@ def test_what_has_its_default_is_not_sent() -> None:
         b'[{"kind":"hello","protocol":1,"game":"far_four"},'
         b'{"kind":"act","episode":1,"step":0,"action":3}]'
     )
+
+
+def say_of(twin: State, **changed: Any) -> Position:
+    """Return the truth about a state, or something else."""
+    return Position(twin.to_move(), list(twin.legal_actions()), SEEN, ())._replace(**changed)
+
+
+def test_an_episode_that_is_checked_goes_on_as_long_as_our_rules_say_the_same() -> None:
+    served = serve_rules(connect_four.GAME, id="far_four", title="Connect Four elsewhere")
+    twin = connect_four.GAME.start(5, opening_plies=0)
+    line = Script(say_of(twin))
+    state = served.start_on(line, 5, opening_plies=0, is_checked=True)
+    assert state.to_move() == 0
+    for action in (3, 3, 3, 3, 3, 3):
+        state.apply(action)
+        twin.apply(action)
+        line.positions.append(say_of(twin))
+        assert list(state.legal_actions()) == list(twin.legal_actions())
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"seat": 1}, "it says that seat 1 is to move, by our rules 0"),
+        ({"seat": OVER, "legal": [], "returns": (1.0, -1.0)}, "seat -1 is to move, by our rules 0"),
+        ({"legal": [0, 1, 2]}, r"\[0, 1, 2\] are legal, by our rules \[0, 1, 2, 3, 4, 5, 6\]"),
+    ],
+)
+def test_a_server_that_hides_moves_is_found_in_an_episode_that_is_checked(
+    changed: dict[str, Any], says: str
+) -> None:
+    served = serve_rules(connect_four.GAME, id="far_four", title="Connect Four elsewhere")
+    lie = say_of(connect_four.GAME.start(5, opening_plies=0), **changed)
+    state = served.start_on(Script(lie), 5, opening_plies=0, is_checked=True)
+    with pytest.raises(ServerFaultError, match=says):
+        state.to_move()
+    unseen = served.start_on(Script(lie), 5, opening_plies=0)
+    assert unseen.to_move() == lie.seat
+
+
+def test_what_goes_on_or_has_no_rules_here_is_not_checked() -> None:
+    served = serve_rules(connect_four.GAME, id="far_four", title="Connect Four elsewhere")
+    lie = say_of(connect_four.GAME.start(5, opening_plies=0), seat=1)
+    assert served.start_on(Script(lie), 5, opening_plies=0, actions=[3], is_checked=True).to_move()
+    assert ServedGame(SPEC).start_on(Script(lie), 5, opening_plies=0, is_checked=True).to_move()
+
+
+def test_the_end_of_an_episode_that_is_checked_is_compared_too() -> None:
+    served = serve_rules(connect_four.GAME, id="far_four", title="Connect Four elsewhere")
+    twin = connect_four.GAME.start(5, opening_plies=0)
+    line = Script(say_of(twin))
+    state = served.start_on(line, 5, opening_plies=0, is_checked=True)
+    for action in (0, 1, 0, 1, 0, 1, 0):
+        state.apply(action)
+        twin.apply(action)
+        line.positions.append(say_of(twin))
+    assert state.to_move() == OVER
