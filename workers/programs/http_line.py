@@ -3,8 +3,13 @@
 The address is of the operator's list; nothing is followed anywhere else.
 """
 
+import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from io import BufferedReader, RawIOBase
+from socket import SocketIO, socket
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from arena.errors import AgentDiedError, InvalidOutputError
@@ -19,11 +24,56 @@ _AWAY = (
 )
 
 
+class _LimitedSocket:
+    """A socket whose limit holds for a whole question and its answer, not for each piece of it."""
+
+    def __init__(self, inner: socket, until: float | None, clock: Callable[[], float]) -> None:
+        self.inner, self._until, self._clock = inner, until, clock
+
+    def sendall(self, text: bytes) -> None:
+        """Send all of a text."""
+        self.set_limit()
+        self.inner.sendall(text)
+
+    def makefile(self, mode: str) -> BufferedReader:
+        """Return what the answer is read from."""
+        raw = self.inner.makefile(mode, buffering=0)  # type: ignore[call-overload]
+        return BufferedReader(_LimitedReader(self, raw))
+
+    def close(self) -> None:
+        """Close it once what is read from it is closed, too."""
+        self.inner.close()
+
+    def set_limit(self) -> None:
+        """Give the next step what is left of the limit. Raises TimeoutError without any."""
+        left_s = None if self._until is None else self._until - self._clock()
+        if left_s is not None and left_s <= 0:
+            raise TimeoutError("timed out")
+        self.inner.settimeout(left_s)
+
+
+class _LimitedReader(RawIOBase):
+    def __init__(self, limited: _LimitedSocket, raw: SocketIO) -> None:
+        self._limited, self._raw = limited, raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._limited.set_limit()
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
 class HttpLine:
     """The line to an address; its connection is kept from one decision to the next."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         """address: http:// or https://, as the list has it."""
+        self._clock = clock
         parts = urlsplit(address)
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._host, self._port = parts.hostname or "", parts.port
@@ -42,12 +92,14 @@ class HttpLine:
 
     def receive(self, *, within_s: float | None = None) -> str:
         """Return the answer to the message. It is a death when the address does not answer."""
+        until = None if within_s is None else self._clock() + within_s
         try:
             connection = self._connection = self._connection or self._connect()
             if connection.sock is None:
                 # It ends its connection with each answer, as HTTP/1.0 does.
                 connection.connect()
-            connection.sock.settimeout(within_s)
+            inner = getattr(connection.sock, "inner", connection.sock)
+            connection.sock = cast(socket, _LimitedSocket(inner, until, self._clock))
             headers = {"Content-Type": "application/json"}
             connection.request("POST", self._path, body=self._unsent.encode(), headers=headers)
             answer = connection.getresponse()

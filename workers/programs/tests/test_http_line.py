@@ -1,7 +1,9 @@
 """The line to an address: a real server in a thread that answers as it is told."""
 
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -14,7 +16,7 @@ from workers.programs.http_line import HttpLine
 
 class Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    status, body, thinks_s = 200, b"", 0.0
+    status, body, thinks_s, trickles_s = 200, b"", 0.0, 0.0
     asked: list[str] = []
 
     def do_POST(self) -> None:
@@ -27,7 +29,13 @@ class Answers(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Location", "http://127.0.0.1:1/elsewhere")
         self.end_headers()
-        self.wfile.write(body)
+        if not cls.trickles_s:
+            self.wfile.write(body)
+            return
+        with suppress(OSError):
+            for letter in body:
+                self.wfile.write(bytes([letter]))
+                threading.Event().wait(cls.trickles_s)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -101,6 +109,19 @@ def test_an_agent_that_hangs_up_after_each_answer_may_think_longer_than_a_connec
     for text in ("one", "two"):
         line.send(text)
         assert line.receive(within_s=20) == text.upper()
+    line.close()
+
+
+def test_an_answer_that_comes_letter_by_letter_takes_no_longer_than_the_limit(
+    server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Answers, "trickles_s", 0.05)
+    line = line_to(server)
+    line.send("x" * 40)
+    began = time.monotonic()
+    with pytest.raises(AgentDiedError, match="timed out"):
+        line.receive(within_s=0.3)
+    assert time.monotonic() - began < 1.5
     line.close()
 
 
