@@ -7,11 +7,14 @@ from datetime import datetime
 from django.db import transaction
 
 from arena.messages import Ending, Reason, ResultRow
+from arena.needs import Needs
 from matches.ledger.quarantine import quarantine_worker
 from matches.models import Attempt, Worker
 from matches.store.auditing import CONTROL
 from matches.store.formats import format_count
 from matches.store.game_servers import compute_pause
+from matches.store.plugin_files import has_files, list_files
+from matches.store.selectors import list_alive_workers
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +68,10 @@ def stop_if_faulty(name: str, *, now: datetime) -> bool:
     is_in_a_row = len(in_a_row) == FAULTS_IN_A_ROW and faults[:FAULTS_IN_A_ROW] == in_a_row
     if not is_in_a_row and len(faults) < MAX_FAULTS:
         return False
+    is_in_a_row = is_in_a_row and _are_believed(in_a_row, now=now)
+    if not is_in_a_row and not (len(faults) >= MAX_FAULTS and _are_believed(faults, now=now)):
+        log.warning("faults of game server %s are told by %s alone", name, faults[0].node)
+        return False
     count = f"{len(faults)} of its last {len(judged)} matches"
     if is_in_a_row:
         count = f"{FAULTS_IN_A_ROW} matches in a row"
@@ -78,6 +85,24 @@ def stop_if_faulty(name: str, *, now: datetime) -> bool:
         ],
         now=now,
     )
+
+
+def _are_believed(faults: Sequence[Attempt], *, now: datetime) -> bool:
+    """Say whether two nodes tell of these faults, or one that is the only one to play such matches.
+
+    Else a single node that lies, or is broken, would stop every server that it is dealt. Of a
+    server that is bad another node tells the same as soon as it plays there.
+    """
+    if len({attempt.node for attempt in faults}) > 1:
+        return True
+    match = faults[0].match
+    needs, files = Needs(match.needs), list_files(match.tournament)
+    able = [
+        n.node
+        for n in list_alive_workers(now=now)
+        if needs.are_met_by(n.capabilities) and has_files(n.plugins, files)
+    ]
+    return set(able) <= {faults[0].node}
 
 
 def _read_last_matches(worker: Worker) -> list[Attempt]:

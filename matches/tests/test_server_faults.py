@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -76,6 +77,33 @@ def test_three_faults_in_a_row_stop_a_server(order: MatchOrder) -> None:
         reason,
     )
     assert Match.objects.filter(state="running").count() == 0, "the others are given back"
+
+
+def test_one_node_alone_stops_no_server_that_others_can_play_on(order: MatchOrder) -> None:
+    make.alive(node="node-2")
+    rows = order.matches
+    report(order, rows[:8], served.faulty)
+    assert not is_held(), "neither by three in a row nor by five of a hundred"
+    # Another node finds the same, not lately: five faults are told by two.
+    Attempt.objects.filter(match=rows[0].match).update(node="node-2")
+    report(order, rows[8:9], served.faulty)
+    assert "in 9 of its last 9 matches" in Worker.objects.get(node="sim-1").quarantine_reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"capabilities": ("gpu",)},  # plays nothing
+        {"capabilities": ("mujoco",)},  # plays other games
+        {"now": make.later(-60)},  # is silent
+    ],
+)
+def test_the_word_of_the_only_node_that_can_play_is_enough(
+    order: MatchOrder, other: dict[str, Any]
+) -> None:
+    make.alive(node="node-2", **other)
+    report(order, order.matches[:3], served.faulty)
+    assert is_held()
 
 
 def test_a_match_that_is_at_fault_again_and_again_is_one_fault(
