@@ -16,6 +16,8 @@ from matches.store.clock import ALIVE_WITHIN
 MAX_CLASS = 60
 MAX_PRICE = 1e6
 """Of an hour, as of those in the settings: sums of more than a number holds could not be stored."""
+MAX_RUNS = 50_000
+"""The newest runs are kept, and all that live. What tournaments cost is booked apart (NodeCost)."""
 Run = tuple[str, str]
 """The name of a node and its incarnation."""
 
@@ -35,6 +37,7 @@ def note_run(report: Alive, *, now: datetime) -> None:
     NodeRun.objects.bulk_create([run], ignore_conflicts=True)
     others = NodeRun.objects.filter(node=report.node, ended_at=None)
     others.exclude(incarnation=report.incarnation).update(ended_at=F("heard_at"))
+    _forget_oldest_runs()
 
 
 def describe_machine(labels: dict[str, str], *, slots: int) -> dict[str, object]:
@@ -82,8 +85,16 @@ def find_runs(orders: Iterable[Order]) -> dict[Run, NodeRun]:
         new.append(run)
     if new:
         NodeRun.objects.bulk_create(new, ignore_conflicts=True)
+        _forget_oldest_runs()
         found |= _read_runs(wanted)
     return found
+
+
+def _forget_oldest_runs() -> None:
+    """Keep the table bounded, also where a node starts again every few seconds for months."""
+    newest = NodeRun.objects.order_by("-id").values_list("id", flat=True).first() or 0
+    # By the primary key: what was deleted before costs nothing.
+    NodeRun.objects.filter(id__lte=newest - MAX_RUNS, ended_at__isnull=False).delete()
 
 
 def _read_runs(wanted: Collection[Run]) -> dict[Run, NodeRun]:

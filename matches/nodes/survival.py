@@ -1,8 +1,11 @@
 """How long spot nodes live, and how long an order may last on one that is soon gone."""
 
+from collections import defaultdict
 from collections.abc import Collection
 from datetime import timedelta
 from typing import NamedTuple
+
+from django.db.models import Q
 
 from arena.machine import SPOT
 from matches.models import NodeRun
@@ -10,7 +13,7 @@ from matches.models import NodeRun
 THROWN_AWAY = 0.05
 """Of what spot nodes play: the most that may be thrown away as they go."""
 N_RUNS = 100
-"""The newest runs of a class, which say how long they live."""
+"""The newest runs of a class, which say how long they live, beside those that live on."""
 
 
 class Life(NamedTuple):
@@ -20,13 +23,18 @@ class Life(NamedTuple):
     is_over: bool
 
 
-def measure_mean_life_s(lives: Collection[Life]) -> float | None:
-    """Return the mean life; None while none is over.
+def measure_mean_life_s(lives_by_node: Collection[Collection[Life]]) -> float | None:
+    """Return the mean life; None while none is over. lives_by_node: of each node one or more.
 
     The time of all by those that are over: as much as lives that go on say, not only short ones.
+    Each node weighs as one life, the mean of its own: one that starts again every few seconds
+    would else outnumber all others, and shrink their orders.
     """
-    n_over = sum(life.is_over for life in lives)
-    return sum(life.alive_s for life in lives) / n_over if n_over else None
+    alive_s = n_over = 0.0
+    for lives in lives_by_node:
+        alive_s += sum(life.alive_s for life in lives) / len(lives)
+        n_over += sum(life.is_over for life in lives) / len(lives)
+    return alive_s / n_over if n_over else None
 
 
 def limit_order_s(mean_life_s: float, *, share: float = THROWN_AWAY) -> float:
@@ -42,13 +50,17 @@ def read_order_limits_s(classes: Collection[str]) -> dict[str, float]:
     """Return by class how long an order may last, of the spot classes whose lives are known."""
     limits = {}
     for machine_class in {*classes} & {SPOT}:
-        newest = NodeRun.objects.filter(machine_class=machine_class).order_by("-id")[:N_RUNS]
-        rows = newest.values_list("began_at", "heard_at", "ended_at")
-        lives = [
-            Life(_count_seconds(heard_at - began_at), ended_at is not None)
-            for began_at, heard_at, ended_at in rows
-        ]
-        mean_life_s = measure_mean_life_s(lives)
+        of_class = NodeRun.objects.filter(machine_class=machine_class).order_by("-id")
+        newest = Q(id__in=[*of_class.values_list("id", flat=True)[:N_RUNS]])
+        # The newest may all be of one node that starts again and again.
+        rows = of_class.filter(newest | Q(ended_at=None))
+        lives_by_node = defaultdict[str, list[Life]](list)
+        for node, began_at, heard_at, ended_at in rows.values_list(
+            "node", "began_at", "heard_at", "ended_at"
+        ):
+            life = Life(_count_seconds(heard_at - began_at), ended_at is not None)
+            lives_by_node[node].append(life)
+        mean_life_s = measure_mean_life_s(lives_by_node.values())
         if mean_life_s is not None:
             limits[machine_class] = limit_order_s(mean_life_s)
     return limits

@@ -162,6 +162,21 @@ def test_a_node_that_falls_silent_has_ended_and_lives_on_when_it_is_heard_again(
     assert (run.ended_at, run.heard_at - run.began_at) == (None, timedelta(seconds=50))
 
 
+def test_the_newest_runs_are_kept_and_what_was_booked_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(node_runs, "MAX_RUNS", 3)
+    make.alive(node="node-2", labels=SPOT)
+    make.alive(labels=SPOT)
+    play_order(make.planned(10), 5, 0, 4)
+    for number in range(5):
+        make.alive(incarnation=f"run-{number}", labels=SPOT, now=later(10 + number))
+    kept = NodeRun.objects.order_by("id").values_list("node", "incarnation")
+    runs = [(make.NODE, f"run-{number}") for number in (2, 3, 4)]
+    assert [*kept] == [("node-2", make.INCARNATION), *runs], "one that lives is kept"
+    assert NodeCost.objects.get().node_s == 4
+
+
 def test_a_rival_and_a_gpu_worker_are_no_runs() -> None:
     make.alive()
     make.alive(incarnation="other", place="machine-2", now=later(1))

@@ -11,7 +11,13 @@ from matches.ledger import relay
 from matches.models import NodeRun, Tournament
 from matches.nodes.desired_nodes import count_nodes, measure_desired_nodes
 from matches.nodes.play_nodes import read_play_nodes
-from matches.nodes.survival import Life, limit_order_s, measure_mean_life_s
+from matches.nodes.survival import (
+    N_RUNS,
+    Life,
+    limit_order_s,
+    measure_mean_life_s,
+    read_order_limits_s,
+)
 from matches.operations.system.prometheus import export_metrics
 from matches.operations.system.pushing import look_alone
 from matches.tests import factories as make
@@ -25,7 +31,7 @@ spans = st.floats(0.01, 1e6)
 def test_no_more_than_the_share_is_thrown_away_whatever_the_lives(
     lives: list[float], share: float
 ) -> None:
-    mean_life_s = measure_mean_life_s([Life(life, True) for life in lives])
+    mean_life_s = measure_mean_life_s([[Life(life, True)] for life in lives])
     assert mean_life_s is not None
     order_s = limit_order_s(mean_life_s, share=share)
     # Each life ends in the middle of an order, all of which is lost.
@@ -35,13 +41,13 @@ def test_no_more_than_the_share_is_thrown_away_whatever_the_lives(
 
 @given(st.lists(spans, min_size=1, max_size=20), st.lists(spans, max_size=20))
 def test_lives_that_go_on_make_the_mean_longer(over: list[float], alive: list[float]) -> None:
-    ended = [Life(life, True) for life in over]
+    ended = [[Life(life, True)] for life in over]
     mean_s = measure_mean_life_s(ended)
-    with_alive = measure_mean_life_s([*ended, *(Life(life, False) for life in alive)])
+    with_alive = measure_mean_life_s([*ended, *([Life(life, False)] for life in alive)])
     assert mean_s is not None
     assert with_alive is not None
     assert with_alive >= mean_s
-    assert measure_mean_life_s([Life(life, False) for life in alive]) is None
+    assert measure_mean_life_s([[Life(life, False)] for life in alive]) is None
 
 
 @given(st.floats(0.001, 100), st.floats(0, 1e5), st.integers(1, 64), st.booleans())
@@ -114,3 +120,20 @@ def test_nothing_is_wished_for_when_nothing_is_planned(
 def test_without_a_node_alive_the_newest_that_was_says_how_many_slots(broker: Redis) -> None:
     make.alive(slots=3)
     assert measure_desired_nodes(now=later(3_600)).slots_per_node == 3.0
+
+
+@pytest.mark.django_db
+def test_a_spot_node_that_starts_again_and_again_does_not_shrink_the_orders_of_others() -> None:
+    def run(node: str, number: int, life_s: float, *, is_over: bool) -> NodeRun:
+        heard_at = later(life_s)
+        return NodeRun(
+            node=node, incarnation=f"{number}", slots=2, machine_class="spot", began_at=NOW,
+            heard_at=heard_at, ended_at=heard_at if is_over else None,
+        )  # fmt: skip
+
+    sound = [run("node-2", 1, 36_000, is_over=False), run("node-3", 1, 18_000, is_over=True)]
+    NodeRun.objects.bulk_create([*sound, run("node-3", 2, 18_000, is_over=False)])
+    assert read_order_limits_s(["spot"])["spot"] == pytest.approx(0.05 * 54_000 / 0.5)
+    NodeRun.objects.bulk_create(run("node-4", n, 5, is_over=True) for n in range(N_RUNS))
+    # Those that live are seen behind it; all its lives weigh as one.
+    assert read_order_limits_s(["spot"])["spot"] == pytest.approx(0.05 * (54_000 + 5) / 1)
