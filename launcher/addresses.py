@@ -4,11 +4,13 @@ import errno
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from ipaddress import ip_address
 from random import SystemRandom
 from urllib.parse import urlsplit
 
 import psutil
 
+from arena.acl import SERVERS
 from arena.parameters import parse_number
 from launcher.errors import SetupError
 
@@ -17,6 +19,7 @@ BROKER_PORT = 7379
 FAST_PORT = 7380
 HEAD_PORT = 8080
 HIGHEST_PORT = 65535
+IPV4 = 4
 # Below those that Linux and macOS give to outgoing connections, above the well-known ones.
 SERVED_PORTS = (10_000, 32_000)
 LOOPBACK = "127.0.0.1"
@@ -24,9 +27,36 @@ LOOPBACK = "127.0.0.1"
 SHOWN = ("web", "head")
 
 
-def redis_url(port: int) -> str:
+def redis_url(port: int, host: str = LOOPBACK) -> str:
     """Return the address of a Valkey server on this machine."""
-    return f"redis://{LOOPBACK}:{port}/0"
+    return f"redis://{f'[{host}]' if ':' in host else host}:{port}/0"
+
+
+def check_bound(host: str) -> str:
+    """Return an address at which other machines find this one. Raises SetupError for another."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        address = None
+    if address is None or address.is_unspecified or address.is_multicast:
+        raise SetupError(
+            f"--bind {host!r:.60}: must be one IP address of this machine, the one by which the "
+            "others find it"
+        )
+    try:
+        with socket.socket(socket.AF_INET if address.version == IPV4 else socket.AF_INET6) as probe:
+            probe.bind((str(address), 0))
+    except OSError as error:
+        raise SetupError(f"--bind {host}: no address of this machine: {error}") from error
+    return str(address)
+
+
+def describe_bound(environment: Mapping[str, str], host: str, ports: "Ports") -> dict[str, str]:
+    """Return what the web server must know that is reached at this address."""
+    site = site_address(host, ports.web)
+    names = ",".join((LOOPBACK, "localhost", "[::1]", urlsplit(site).netloc.rpartition(":")[0]))
+    known = {"EVALSITE_ALLOWED_HOSTS": names, "EVALSITE_SITE_URL": site}
+    return {name: environment.get(name) or value for name, value in known.items()}
 
 
 def site_address(host: str, port: int) -> str:
@@ -83,13 +113,18 @@ class Ports:
         """Return the variables that set these ports."""
         return {self.variable(field.name): str(getattr(self, field.name)) for field in fields(self)}
 
-    def require_free(self, names: list[str], *, host: str) -> None:
-        """Raise SetupError that names every port that cannot be used, why, and what to change."""
+    def require_free(self, names: list[str], *, host: str, bind: str = LOOPBACK) -> None:
+        """Raise SetupError that names every port that cannot be used, why, and what to change.
+
+        host: where web server and head listen; bind: where broker and fast store do, besides
+        loopback.
+        """
         problems = []
         for name in names:
-            port = getattr(self, name)
-            reason = _why_unusable(host if name in SHOWN else LOOPBACK, port)
-            if reason:
+            port, hosts = getattr(self, name), {host} if name in SHOWN else {LOOPBACK}
+            hosts |= {bind} if name in SERVERS else set()
+            reasons = (_why_unusable(each, port) for each in sorted(hosts))
+            if reason := next(filter(None, reasons), ""):
                 problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
         if problems:
             raise SetupError("\n".join(problems))

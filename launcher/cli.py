@@ -15,7 +15,7 @@ from arena.parameters import HIGHEST_KEY, parse_number
 from arena.programs import VARIABLE as PROGRAM_LIST
 from arena.programs import format_programs, read_programs
 from launcher import compose, foreground, toolbox, tools
-from launcher.addresses import Ports
+from launcher.addresses import LOOPBACK, Ports, check_bound, describe_bound
 from launcher.errors import SetupError
 from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
@@ -93,6 +93,13 @@ def build_parser() -> argparse.ArgumentParser:
         default=os.environ.get("EVALSITE_HEAD") == "1",
         help="the evaluation head, for game servers: docs/gameservers.md",
     )
+    up.add_argument(
+        "--bind",
+        type=check_bound,
+        metavar="ADDRESS",
+        help="open web server, broker and fast store at this address of this machine, for nodes "
+        "that join with ./run node",
+    )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
     up.set_defaults(run=start_here)
@@ -157,10 +164,13 @@ def start_here(options: argparse.Namespace) -> int:
         raise SetupError(str(error)) from error
     own = {CAPABILITIES: options.capabilities} if options.capabilities else {}
     own |= {PROGRAM_LIST: format_programs(programs)} if programs else {}
+    ports, bind = Ports.from_environment(os.environ), options.bind
+    own |= describe_bound(os.environ, bind, ports) if bind else {}
     plan = Plan(
         var=var,
-        ports=Ports.from_environment(os.environ),
-        host=os.environ.get("EVALSITE_HOST", "127.0.0.1"),
+        ports=ports,
+        host=bind or os.environ.get("EVALSITE_HOST", LOOPBACK),
+        bind=bind or LOOPBACK,
         nodes=options.nodes,
         slots=options.concurrency,
         gpus=options.gpus,

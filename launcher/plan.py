@@ -25,7 +25,7 @@ from arena.credentials import (
 )
 from arena.parameters import parse_number
 from launcher import programs
-from launcher.addresses import Ports, redis_url, site_address
+from launcher.addresses import LOOPBACK, Ports, redis_url, site_address
 from launcher.brokers import server_command
 from launcher.errors import SetupError
 from launcher.programs import (
@@ -52,7 +52,9 @@ class Plan:
 
     var: Path
     ports: Ports
-    host: str = "127.0.0.1"
+    host: str = LOOPBACK
+    # Where our broker and fast store listen besides loopback, for nodes on other machines.
+    bind: str = LOOPBACK
     nodes: int = 1
     slots: int = 1
     gpus: int = 0
@@ -125,7 +127,8 @@ class Plan:
         return self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
 
     def _plain_url(self, server: Server) -> str:
-        return self.settings.get(URL_VARIABLES[server]) or redis_url(getattr(self.ports, server))
+        own = redis_url(getattr(self.ports, server), self.bind)
+        return self.settings.get(URL_VARIABLES[server]) or own
 
     @property
     def site_url(self) -> str:
@@ -176,6 +179,7 @@ class Plan:
                 self.var / name,
                 port=getattr(self.ports, name),
                 kept=name == "broker",
+                hosts=dict.fromkeys((LOOPBACK, self.bind)),
                 rules=self.user_rules(name, secrets, generations=generations),
             )
             # Only the broker has a file that may be damaged; the fast store keeps nothing.

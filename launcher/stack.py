@@ -20,7 +20,7 @@ from typing import Self, TypedDict, Unpack
 
 from arena.acl import SERVERS, Server
 from arena.messages import MAX_RECORDERS, recorder_name
-from launcher.addresses import Ports
+from launcher.addresses import LOOPBACK, Ports
 from launcher.awaiting import Patience, wait_while_alive
 from launcher.brokers import inspect, make_users
 from launcher.errors import SetupError
@@ -102,6 +102,8 @@ class Shape(TypedDict, total=False):
     slots: int
     gpus: int
     recorders: int
+    host: str
+    bind: str
     web: bool
     flower: bool
     head: bool
@@ -141,7 +143,7 @@ def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
     require_alone(plan.var)
     secrets = ensure_secrets(plan.var)
     plan = _look_at_given_servers(plan, secrets, say=say)
-    plan.ports.require_free(plan.listening, host=plan.host)
+    plan.ports.require_free(plan.listening, host=plan.host, bind=plan.bind)
     shared = plan.shared_variables(secrets)
     write_variables(plan.var / "stack.env", shared)
     stack = Stack(plan, child_environment(plan.var, shared))
@@ -165,6 +167,9 @@ def _look_at_given_servers(
         warning = inspect(url, name=URL_VARIABLES[name]).warning
         say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
         refusal = make_users(url, plan.user_rules(name, secrets, generations={}))
+        if refusal and plan.bind != LOOPBACK:
+            # Who reaches it could do everything there.
+            raise SetupError(f"--bind: {name}: {UNENFORCED}: {refusal}")
         if refusal:
             say(f"warning: {name}: {UNENFORCED}: {refusal}")
         else:

@@ -2,7 +2,13 @@ import socket
 
 import pytest
 
-from launcher.addresses import Ports, redis_url, without_password
+from launcher.addresses import (
+    Ports,
+    check_bound,
+    describe_bound,
+    redis_url,
+    without_password,
+)
 from launcher.errors import SetupError
 
 
@@ -49,3 +55,38 @@ def test_free_ports_can_be_used() -> None:
 def test_an_address_is_shown_without_its_password() -> None:
     assert without_password("redis://:s3cret@127.0.0.1:7/0") == "redis://:***@127.0.0.1:7/0"
     assert without_password(redis_url(7)) == "redis://127.0.0.1:7/0"
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "224.0.0.1", "server.example", "1"])
+def test_what_no_other_machine_can_call_is_no_address_to_bind(host: str) -> None:
+    with pytest.raises(SetupError, match="must be one IP address of this machine"):
+        check_bound(host)
+
+
+def test_an_address_of_another_machine_cannot_be_bound() -> None:
+    with pytest.raises(SetupError, match=r"--bind 192\.0\.2\.1: no address of this machine"):
+        check_bound("192.0.2.1")
+    assert check_bound("127.0.0.2") == "127.0.0.2"
+
+
+def test_ports_of_broker_and_fast_store_are_looked_at_where_they_are_opened() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.2", 0))
+        taken.listen()
+        ports = Ports(broker=taken.getsockname()[1])
+        with pytest.raises(SetupError, match="set EVALSITE_BROKER_PORT"):
+            ports.require_free(["broker"], host="127.0.0.1", bind="127.0.0.2")
+        ports.require_free(["broker"], host="127.0.0.2")
+
+
+def test_who_is_bound_tells_nodes_its_address_unless_told_otherwise() -> None:
+    told = describe_bound({}, "192.0.2.1", Ports(web=81))
+    assert told == {
+        "EVALSITE_ALLOWED_HOSTS": "127.0.0.1,localhost,[::1],192.0.2.1",
+        "EVALSITE_SITE_URL": "http://192.0.2.1:81",
+    }
+    assert describe_bound({}, "2001:db8::1", Ports())["EVALSITE_ALLOWED_HOSTS"].endswith(
+        ",[2001:db8::1]"
+    )
+    own = {"EVALSITE_SITE_URL": "https://site"}
+    assert describe_bound(own, "192.0.2.1", Ports())["EVALSITE_SITE_URL"] == "https://site"

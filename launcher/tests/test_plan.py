@@ -170,3 +170,16 @@ def test_a_stack_without_pages_opens_no_port_for_them(tmp_path: Path) -> None:
 def test_a_browser_is_not_sent_to_the_address_of_all_hosts(tmp_path: Path) -> None:
     plan = Plan(var=tmp_path, ports=Ports(web=81), host="0.0.0.0")
     assert plan.addresses()["Board"] == "http://127.0.0.1:81/"
+
+
+def test_what_is_bound_is_open_there_and_on_loopback_with_the_same_users(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), host="192.0.2.1", bind="192.0.2.1", flower=True)
+    programs = {one.name: one for one in plan.programs(SECRET_VALUES, generations={})}
+    for name in ("broker", "fast"):
+        lines = (tmp_path / name / "valkey.conf").read_text().splitlines()
+        assert "bind 127.0.0.1 192.0.2.1" in lines
+        assert "user default off" in lines
+    assert "@192.0.2.1:7379/0" in plan.node_url("broker", "far-1", SECRET_VALUES, generation=1)
+    assert "192.0.2.1" in programs["web"].command
+    # The monitor asks for no login everywhere: it stays where it was.
+    assert "--address=127.0.0.1" in programs["flower"].command
