@@ -46,6 +46,14 @@ def pass_key(secret_key: str) -> str:
     return _derive_secret(secret_key, "passes")
 
 
+def join_key(secret_key: str) -> str:
+    """Return the key of the tokens by which machines join; only the web server has it.
+
+    Not pass_key: the head has that one, and may not say who is a play node.
+    """
+    return _derive_secret(secret_key, "joining")
+
+
 def role_secret(secret_key: str, server: str, role: str) -> str:
     """Return the password of a role, such as "web", at one of the servers."""
     # The first word of the text keeps nodes and roles apart, whatever they are called.

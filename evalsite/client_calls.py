@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evalsite.client_types import SENT, Node, Types, describe, find_name, write_doc
+from matches.api.idempotency import HEADER
 
 ROOT: Final = "/api/v1/"
 # What people say instead of "create", "retrieve" and "destroy".
@@ -16,6 +17,7 @@ NAMES: Final = {
     "leaderboards_create": "open",
     "leaderboards_ratings_history_list": "rating_history",
     "leaderboards_ratings_retrieve": "rating",
+    "nodes_create": "join",
     "schedules_create": "add",
     "schedules_destroy": "remove",
     "tokens_destroy": "revoke",
@@ -69,6 +71,7 @@ class Operation:
         # A file goes as it is read: that is written by hand.
         self.is_file = "multipart/form-data" in content or is_download
         self.is_paged = any(asked["name"] == "page_size" for asked in node.get("parameters", ()))
+        self.takes_key = any(asked["name"] == HEADER for asked in node.get("parameters", ()))
         self.is_plain = self.name == f"{self.noun}_{self.verb}"
         body = next(iter(content.values()))["schema"] if content else None
         self.body = types.components[find_name(body)] if body else {"properties": {}}
@@ -89,7 +92,7 @@ class Operation:
         named = [one.write() for one in arguments if not self._is_positional(one)]
         named.sort(key=lambda text: " = " in text)
         named += ["page_size: int | None = None"] if self.is_paged else []
-        named += ["key: str | None = None"] if self.method == "post" else []
+        named += ["key: str | None = None"] if self.takes_key else []
         signature = ", ".join(["self", *first, *(["*", *named] if named else [])])
         answer = self.find_answer() or "None"
         shown = f"Rows[{answer}]" if self.verb == "list" else answer
@@ -119,7 +122,7 @@ class Operation:
                 is_number = part in ("{id}", "{agent}")
                 name = "agent" if part == "{agent}" else self.subject
                 yield Argument(name, "int" if is_number else "str", REQUIRED, "", part)
-        for node in self.node["parameters"]:
+        for node in self.node.get("parameters", ()):
             if node["in"] == "query" and node["name"] not in ("cursor", "page_size"):
                 name = node["name"].partition("__")[0]
                 kind, default = self.types.annotate(node["schema"]), REQUIRED
@@ -143,7 +146,7 @@ class Operation:
         if self.method == "delete":
             return f"self._transport.delete({self._write_path(arguments)})"
         if self.method == "post":
-            given.append("key=key")
+            given.append("key=key" if self.takes_key else "key=None")
         # None asks for what the server has by itself; where it has another default None is a value.
         has_default = [one for one in sent if one.default not in ("None", REQUIRED)]
         if kept := [f'"{one.name}"' for one in has_default if one.kind.endswith("| None")]:

@@ -17,6 +17,7 @@ from evalsite_client.api.games import Games
 from evalsite_client.api.gates import Gates
 from evalsite_client.api.generations import Generations
 from evalsite_client.api.matches import Matches
+from evalsite_client.api.nodes import Nodes
 from evalsite_client.api.outcomes import Outcomes
 from evalsite_client.api.passes import Passes
 from evalsite_client.api.schedules import Schedules
@@ -71,8 +72,7 @@ class Client:
             rng=random.Random(),
             session=self._session,
         )
-        self.base_url = transport.base_url
-        self.clock = transport.clock
+        self.base_url, self.clock = transport.base_url, transport.clock
         self.agents = Agents(transport)
         self.alarms = Alarms(transport)
         self.attempts = Attempts(transport)
@@ -86,6 +86,7 @@ class Client:
         self.imports = Imports(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
+        self.nodes = Nodes(transport)
         self.outcomes = Outcomes(transport)
         self.schedules = Schedules(transport)
         self.seasons = Seasons(transport)

@@ -31,7 +31,9 @@ from schemathesis.specs.openapi.checks import (
 from matches.access import tokens
 from matches.campaigns import gates, watching
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
+from matches.nodes import joining
 from matches.ratings import snapshots
+from matches.store.auditing import COMMAND_LINE
 from matches.store.clock import db_now
 from matches.tests import boards, callers, factories, operating
 from matches.tests.imported import imported_batch
@@ -77,6 +79,7 @@ def _no_limits(settings: Any) -> None:
     """Take as many requests and wrong passwords as come."""
     settings.EVALSITE_USER_RATE = settings.EVALSITE_ANONYMOUS_RATE = 0
     settings.AXES_ENABLED = False
+    settings.EVALSITE_UNENFORCED = []  # else no machine is invited
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
@@ -134,6 +137,10 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         "run": "run",
         "trained": trained.pk,
         "pair": pair,
+        "join_token": joining.grant_join_token(
+            "far-1", minutes=60, actor=COMMAND_LINE, now=db_now()
+        ).token,
+        "node_key": factories.key_of("far-3"),
         "gates": gates.enter_test(first, second, bounds, leaderboard="", max_matches=400).pk,
         "watches": watching.start_evaluation(watch, trained).pk,
         "weights": weights(tmp_path / "given" / "new.safetensors", seed=1).read_bytes(),
@@ -185,6 +192,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "campaigns_forecast_create": {"leaderboard": "connect-four", "margin_elo": 20},
     "tokens_create": {"name": "laptop", "scopes": ["read"]},
     "passes_create": {"purpose": "discover"},
+    "nodes_create": {},
+    "nodes_invite_create": {"name": "far-2"},
+    "nodes_look_create": {"name": "far-3"},
+    "nodes_leave_create": {"name": "far-3"},
     "schedules_create": {
         "name": "weekly",
         "leaderboard": "connect-four",
@@ -254,6 +265,10 @@ def _real(operation: Any, known: dict[str, Any]) -> Any:
         case.body["matches"] = [known["void" if "requeue" in name else "matches"]]
     if name == "tournaments_create":
         case.body["agents"] = [known["first"], known["second"]]
+    if name == "nodes_create":
+        case.body["token"] = known["join_token"]
+    if name in ("nodes_look_create", "nodes_leave_create"):
+        case.body["node_key"] = known["node_key"]
     if name == "gates_create":
         case.body |= known["pair"]
     if name == "watches_create":

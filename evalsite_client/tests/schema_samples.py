@@ -48,7 +48,7 @@ class Schema:
             name=known["operationId"],
             method=method.upper(),
             pattern=re.compile(re.sub(r"\{\w+\}", "[^/]+", address)),
-            queries=frozenset(p["name"] for p in known["parameters"] if p["in"] == "query"),
+            queries=frozenset(p["name"] for p in known.get("parameters", ()) if p["in"] == "query"),
             body=self.resolved(sent["schema"]).get("properties", {}),
             status=int(status),
             answered=next(iter(content.values()))["schema"] if content else None,

@@ -21,7 +21,7 @@ RIGHTS = {
     Scope.SUBMIT: ("add_agent", "add_checkpoint", "add_leaderboard", "add_tournament"),
     Scope.OPERATE: (
         *("change_agent", "change_leaderboard", "change_match", "change_tournament"),
-        *("change_worker", "view_auditrow"),
+        *("change_worker", "add_nodekey", "view_auditrow"),
         *("view_schedule", "add_schedule", "change_schedule", "delete_schedule"),
     ),
     Scope.WORKER: ("view_checkpoint",),

@@ -17,6 +17,7 @@ from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.viewsets import GenericViewSet
 
 from matches.api import idempotency
+from matches.api.permissions import TABLE
 
 Row = TypeVar("Row", bound=Model)
 ID = r"\d{1,18}"
@@ -57,11 +58,15 @@ class Endpoints(GenericViewSet[Row]):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Let a POST that passes all checks be answered once under its key."""
         super().initial(request, *args, **kwargs)
-        if request.method == "POST" and self.action is not None:
+        if request.method == "POST" and self.action is not None and not self._is_proved():
             # Here, after authentication and rights: who may not call must not take up a key.
             run = getattr(self, self.action)
             # On the instance, so for this request alone: Django makes a view for each.
             self.post = idempotency.run_once(run, is_atomic=self.is_atomic, hidden=self.hidden)
+
+    def _is_proved(self) -> bool:
+        """Say whether no login is needed: a key of such a call would belong to nobody."""
+        return bool(TABLE[self.basename, self.action].is_proved)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Let caches ask every time, and keep the answers to different callers apart."""

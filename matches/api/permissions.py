@@ -18,6 +18,8 @@ class Access(NamedTuple):
     """Rights for what the call may make on the way, such as agents."""
     is_public: bool = False
     """Also without a login, as long as EVALSITE_PUBLIC_READ is on."""
+    is_proved: bool = False
+    """Without a login, also on a closed site: the body holds what lets its sender do this."""
 
 
 class Endpoint(Protocol):
@@ -40,6 +42,9 @@ _RETIRES = Access(Scope.OPERATE, "matches.change_agent")
 
 _QUARANTINES_AGENTS = Access(Scope.OPERATE, "matches.change_agent")
 _QUARANTINES_WORKERS = Access(Scope.OPERATE, "matches.change_worker")
+_ADMITS_NODES = Access(Scope.OPERATE, "matches.add_nodekey")
+# A token that lets one node in, or the key of a node.
+_OF_ONE_NODE = Access(Scope.READ, is_proved=True)
 _CHANGES_MATCHES = Access(Scope.OPERATE, "matches.change_match")
 _CHANGES_BOARDS = Access(Scope.OPERATE, "matches.change_leaderboard")
 _SEES_SCHEDULES = Access(Scope.OPERATE, "matches.view_schedule")
@@ -130,6 +135,10 @@ TABLE: Final = {
     ("worker", "explanation"): _PUBLIC,
     ("worker", "quarantine"): _QUARANTINES_WORKERS,
     ("worker", "release"): _QUARANTINES_WORKERS,
+    ("node", "invite"): _ADMITS_NODES,
+    ("node", "create"): _OF_ONE_NODE,
+    ("node", "look"): _OF_ONE_NODE,
+    ("node", "leave"): _OF_ONE_NODE,
     ("schedule", "list"): _SEES_SCHEDULES,
     ("schedule", "retrieve"): _SEES_SCHEDULES,
     ("schedule", "explanation"): _SEES_SCHEDULES,
@@ -168,7 +177,7 @@ class IsAllowed(MayRead):
         if view.action in _NOT_THERE:
             return True  # answered with 405
         access = TABLE[view.basename, view.action]
-        if access.is_public and may_read(None):
+        if access.is_proved or (access.is_public and may_read(None)):
             return True
         if not request.user.is_authenticated:
             return False

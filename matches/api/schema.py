@@ -94,7 +94,9 @@ class ApiSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         """Return the headers that a method takes and answers."""
-        return [*_HEADERS.get(self.method, ()), _RETRY_AFTER]
+        # What is called without a login is done as often as it comes.
+        headers = () if self._find_access().is_proved else _HEADERS.get(self.method, ())
+        return [*headers, _RETRY_AFTER]
 
     def get_summary(self) -> str:
         """Return the operation in a sentence: the first of its method, else its verb and object."""
@@ -110,7 +112,7 @@ class ApiSchema(AutoSchema):
         """Return the ways to log in; an empty one where no login is needed."""
         access = self._find_access()
         ways: list[dict[str, Any]] = super().get_auth()
-        return [*ways, {}] if access.is_public else ways
+        return [*ways, {}] if access.is_public or access.is_proved else ways
 
     def get_extensions(self) -> dict[str, Any]:
         """Return the scope that a token needs."""

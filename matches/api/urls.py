@@ -16,6 +16,7 @@ from matches.api.generations import GenerationView
 from matches.api.imports import ImportView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
+from matches.api.nodes import NodeView
 from matches.api.operating import AuditView
 from matches.api.passes import PassView
 from matches.api.schedules import ScheduleView
@@ -61,6 +62,7 @@ router.register("outcomes", OutcomeView, basename="outcome")
 router.register("attempts", AttemptView)
 router.register("workers", WorkerView)
 router.register("system", SystemView, basename="system")
+router.register("nodes", NodeView, basename="node")
 router.register("seasons", SeasonView)
 router.register("schedules", ScheduleView)
 router.register("audit", AuditView, basename="audit")

@@ -30,14 +30,7 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
 
     Raises BadInputError for a name that no node may have.
     """
-    if not is_node_name(name):
-        raise BadInputError("name", f"{name!r:.80} is no name of a node: {NAME_RULE}")
-    # "a" and "node-a" would share one user at the servers, and with it their rights.
-    user = node_user(name)
-    for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):
-        raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
-    if Worker.objects.filter(node=name).exclude(game="").exists():
-        raise BadInputError("name", f"{name!r} is the name of a game server: choose another")
+    check_name(name)
     key, is_new = NodeKey.objects.get_or_create(name=name, defaults={"created_at": now})
     if key.revoked_at is not None:
         key.revoked_at, is_new = None, True
@@ -47,6 +40,40 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
     if is_new:
         _audit_node("nodekey.admit", key, actor=actor, now=now)
     return key
+
+
+@transaction.atomic
+def admit_generation(name: str, generation: int, *, actor: Actor, now: datetime) -> NodeKey | None:
+    """Admit a node whose secrets are the first of this generation.
+
+    None: such a node has been admitted before. Raises BadInputError for a name that no node may
+    have.
+    """
+    check_name(name)
+    if generation == 1:
+        key, is_new = NodeKey.objects.get_or_create(name=name, defaults={"created_at": now})
+        if not is_new:
+            return None
+    else:
+        # The conditional UPDATE is the lock: of two that come at once one changes the row.
+        before = NodeKey.objects.filter(name=name, generation=generation - 1)
+        if not before.exclude(revoked_at=None).update(generation=generation, revoked_at=None):
+            return None
+        key = NodeKey.objects.get(name=name)
+    _audit_node("nodekey.admit", key, actor=actor, now=now)
+    return key
+
+
+def check_name(name: str) -> None:
+    """Raise BadInputError for a name that no node may have."""
+    if not is_node_name(name):
+        raise BadInputError("name", f"{name!r:.80} is no name of a node: {NAME_RULE}")
+    # "a" and "node-a" would share one user at the servers, and with it their rights.
+    user = node_user(name)
+    for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):
+        raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
+    if Worker.objects.filter(node=name).exclude(game="").exists():
+        raise BadInputError("name", f"{name!r} is the name of a game server: choose another")
 
 
 @transaction.atomic

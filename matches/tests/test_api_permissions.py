@@ -31,6 +31,8 @@ SUBMITS = "401 403 400 400 403 400 401"
 OPERATES = "401 403 403 200 403 200 401"
 WATCHES = OPERATES
 REASON = "401 403 403 400 403 400 401"
+# Who shows a token of one node, or its key, needs no login.
+PROVED = "400 400 400 400 400 400 401"
 EXPECTED = {
     "get /": ALL,
     "get /agents/": ALL,
@@ -96,6 +98,10 @@ EXPECTED = {
     "post /matches/requeue/": REASON,
     "get /outcomes/": ALL,
     "get /schedules/": WATCHES,
+    "post /nodes/": PROVED,
+    "post /nodes/invite/": REASON,
+    "post /nodes/leave/": PROVED,
+    "post /nodes/look/": PROVED,
     "post /schedules/": REASON,
     "get /schedules/{pk}/": WATCHES,
     "delete /schedules/{pk}/": "401 403 403 204 403 404 401",

@@ -98,3 +98,14 @@ def test_several_nodes_are_added_one_after_the_other_or_none_of_them() -> None:
     with pytest.raises(CommandError, match="'b 2' is no name of a node"):
         call_command("node", "add", "b-1", "b 2", stdout=out)
     assert set(NodeKey.objects.values_list("name", flat=True)) == {"a-1", "a-2"}
+
+
+def test_an_invitation_is_the_command_to_type_on_the_other_machine() -> None:
+    out = StringIO()
+    call_command("node", "invite", "far-1", "--minutes", "5", stdout=out)
+    head, token = out.getvalue().split(" --token ")
+    assert head == "./run node --join http://site"
+    assert token.startswith("far-1:1.")
+    assert not NodeKey.objects.exists(), "nobody is let in before it is used"
+    with pytest.raises(CommandError, match="0"):
+        call_command("node", "invite", "far-2", "--minutes", "0")

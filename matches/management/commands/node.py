@@ -3,12 +3,13 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from matches.errors import MatchError
 from matches.models import NodeKey
-from matches.nodes import node_keys
+from matches.nodes import joining, node_keys
 from matches.store.auditing import COMMAND_LINE
 from matches.store.clock import db_now
 
@@ -24,7 +25,8 @@ class Command(BaseCommand):
     help = (
         "Say who may be a play node: `add NAME` prints its environment (again, if it is admitted "
         "already; of several names one after the other), `replace NAME` gives it new secrets, "
-        "`revoke NAME` shuts it out, `list` shows."
+        "`revoke NAME` shuts it out, `list` shows; `invite NAME` prints the command by which a "
+        "machine becomes that node."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,6 +35,17 @@ class Command(BaseCommand):
         acts.add_parser("list", help="who is admitted and who was")
         for act in ENVIRONMENTS:
             acts.add_parser(act, help=f"print the environment of a {act} on another machine")
+        invite = acts.add_parser("invite", help="let one machine join as a node, once")
+        invite.add_argument("names", nargs=1, metavar="name", help="of the node")
+        span = f"1 to {joining.MAX_MINUTES}, {joining.MINUTES} if not given"
+        invite.add_argument(
+            "--minutes",
+            type=int,
+            choices=range(1, joining.MAX_MINUTES + 1),
+            default=joining.MINUTES,
+            metavar="M",
+            help=f"how long the token is good: {span}",
+        )
         for act, text in (
             ("add", "admit a node, or print its environment again"),
             ("replace", "give a node new secrets; the old ones are refused"),
@@ -50,13 +63,19 @@ class Command(BaseCommand):
             with transaction.atomic():
                 for number, name in enumerate(options.get("names", [""])):
                     self.stdout.write("\n" if number else "", ending="")
-                    self._do_act(act, name)
+                    self._do_act(act, name, options)
         except MatchError as error:
             raise CommandError(str(error), returncode=2) from error
 
-    def _do_act(self, act: str, name: str) -> None:
+    def _do_act(self, act: str, name: str, options: dict[str, Any]) -> None:
         if act in ENVIRONMENTS:
             self._print_variables(ENVIRONMENTS[act]())
+        elif act == "invite":
+            granted = joining.grant_join_token(
+                name, minutes=options["minutes"], actor=COMMAND_LINE, now=db_now()
+            )
+            url = settings.EVALSITE_SITE_URL
+            self.stdout.write(f"./run node --join {url} --token {granted.token}")
         elif act == "list":
             for key in NodeKey.objects.all():
                 state = "admitted" if key.revoked_at is None else f"revoked {key.revoked_at:%F %R}"
