@@ -19,6 +19,7 @@ from launcher.addresses import LOOPBACK, Ports, check_bound, describe_bound
 from launcher.errors import SetupError
 from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
+from launcher.joining.__main__ import main as run_node
 from launcher.nodes.commands import add_nodes_command
 from launcher.plan import Plan
 from launcher.programs import CAPABILITIES, ONE_THREAD, PYTHON
@@ -138,6 +139,7 @@ def _add_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 PASSED_ON_HELP = {
+    "node": "make this machine a play node of a server elsewhere: ./run node --help",
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage migrate",
     "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
@@ -240,6 +242,7 @@ def pass_on(*command: str, without: Sequence[str] = ()) -> Callable[[Sequence[st
 
 
 PASSED_ON = {
+    "node": run_node,
     "test": toolbox.run_tests,
     "manage": pass_on("manage.py"),
     "bench": pass_on("-m", "benchmarks"),

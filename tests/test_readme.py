@@ -34,6 +34,8 @@ TOO_LONG = {
     "./run test": "checks everything for a quarter of an hour, this test among it",
     "./run bench": "measures for minutes; tests/test_bench*.py try each",
     "./run chaos": "plays 2,000 matches twice while it kills",
+    "./run manage": "prints a command for another machine",
+    "./run node": "is for another machine; tests/test_second_machine.py types it there",
 }
 """Commands that are not typed here, each with the reason; that they exist is checked."""
 TYPED = {

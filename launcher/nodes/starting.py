@@ -53,7 +53,7 @@ def _prepare_machines(machines: Machines, cargo: bytes, options: argparse.Namesp
     )
     if options.python:
         return
-    extras = "server,inference" if options.with_torch else "server"
+    extras = "node,inference" if options.with_torch else "node"
     print(f"packages of {len(machines.hosts)} machines (minutes the first time)", flush=True)
     machines.do_everywhere(
         lambda host: machines.call(host, remote.INSTALL, extras, python, limit_s=INSTALL_LIMIT_S)

@@ -66,6 +66,32 @@ def test_packages_are_installed_when_the_lists_changed_and_only_then(clone: Path
     assert called(clone) == [install, "python -m launcher stop"]
 
 
+INSTALL = "python -m pip install -q --no-compile -c constraints.txt -e"
+
+
+def test_a_play_node_installs_what_it_needs_and_no_more(clone: Path) -> None:
+    pretend(clone, ".venv/bin/python")
+    pretend(clone, "bin/npm")
+    run(clone, "node", "--join", "http://x", "--token", "t")
+    joins = "python -m launcher.joining --join http://x --token t"
+    assert called(clone) == [f"{INSTALL} .[node]", joins]
+    run(clone, "node", "--join", "http://x", "--with-torch")
+    torch = "python -m launcher.joining --join http://x --with-torch"
+    assert called(clone) == [f"{INSTALL} .[node,inference]", torch]
+    run(clone, "node", "--leave")
+    assert called(clone) == ["python -m launcher.joining --leave"]
+    # What runs a server, too, needs the rest.
+    run(clone, "status")
+    assert called(clone)[0] == f"{INSTALL} .[server,dev,inference]"
+
+
+def test_a_clone_that_has_all_installs_nothing_for_a_node(clone: Path) -> None:
+    pretend(clone, ".venv/bin/python")
+    run(clone, "status")
+    run(clone, "node", "--with-torch")
+    assert called(clone) == ["python -m launcher.joining --with-torch"]
+
+
 def test_a_failed_installation_ends_it_and_is_tried_again(clone: Path) -> None:
     pretend(clone, ".venv/bin/python")
     shutil.copy(clone / ".venv/bin/python", clone / "good")
