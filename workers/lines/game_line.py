@@ -73,7 +73,7 @@ class GameLine:
         self._answers: dict[int, Position | ArenaError] = {}
         # By episode: what the line broke with that it was on.
         self._fates: dict[int, LineError] = {}
-        # Seconds that somebody has waited for this line; by episode, as it was last asked.
+        # Seconds that somebody has waited for this line; by episode that was asked, as it was then.
         self._waited_s = 0.0
         self._asked_at: dict[int, float] = {}
         self._n_losses, self._dial_at = 0, 0.0
@@ -156,7 +156,8 @@ class GameLine:
         """Read frames until one answers the episode, or the line breaks."""
         began = self._clock()
         # What was asked together is due together: a block may not take the limit once per episode.
-        until = began + self._answer_s - (self._waited_s - self._asked_at[episode])
+        asked_at = self._asked_at.get(episode, self._waited_s)
+        until = began + self._answer_s - (self._waited_s - asked_at)
         while episode in self._n_given and episode not in self._answers:
             self._guard(lambda: self._take_turn(until))
             # One that says much, and nothing of this episode, is as silent as who says nothing.
@@ -263,6 +264,7 @@ class GameLine:
                     # Of an episode that was given up an answer may still be under way.
                     if episode in self._n_given:
                         self._answers[episode] = self._read_answer(episode, message, raw)
+                        self._asked_at.pop(episode, None)
                         self.error, self._n_losses = None, 0
                 case _:
                     raise ServerFaultError(f"{self._server}: a {type(message).__name__} in a game")
@@ -272,6 +274,9 @@ class GameLine:
     ) -> Position | ArenaError:
         """Return what is kept until it is waited for: of a large frame what is of the episode."""
         step = self._n_applied[episode]
+        if episode not in self._asked_at:
+            # Kept, it would be taken for the answer to what is asked next.
+            return ServerFaultError(f"{self._server}: it answers what nobody has asked")
         if isinstance(message, ErrorMessage):
             was_given = step > 0 and self._n_given[episode] == step
             return self._judge(message, was_given=was_given)

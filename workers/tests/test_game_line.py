@@ -281,6 +281,24 @@ def test_lists_that_are_longer_than_the_game_are_not_kept(field: str) -> None:
         waiting.to_move()
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_state_that_comes_twice_is_not_taken_for_the_next(n: int) -> None:
+    server = FakeServer(connect_four.GAME)
+    line = open_line(server)
+    first, other = (GAME.start_on(line, seed, opening_plies=0) for seed in (1, 2))
+    assert [first.to_move(), other.to_move()] == [0, 0]
+    other.apply(3)
+    line.flush()
+    again = {"kind": "state", "episode": 1, "step": 0, "seat": 0, "legal": [0], "at": 0}
+    raw = np.zeros(GAME.spec.observation_shape, np.float32).tobytes()
+    server.answers.extendleft([msgspec.json.encode([again, {"kind": "bytes", "n": len(raw)}])] * n)
+    server.raw.extendleft([raw] * n)
+    assert other.to_move() == 1
+    first.apply(3)
+    with pytest.raises(ServerFaultError, match="sim: it answers what nobody has asked"):
+        first.to_move()
+
+
 def test_a_block_that_is_asked_together_may_not_take_the_limit_once_per_episode() -> None:
     server, now_s = FakeServer(connect_four.GAME), [0.0]
     line = open_line(server, clock=lambda: now_s[0])
