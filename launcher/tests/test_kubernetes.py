@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,15 @@ def test_a_node_sees_its_own_secrets_and_no_other(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[\w:/@.-]+", value) for value in own.values())
     (nodes,) = (entry for entry in of_kind("StatefulSet") if entry["metadata"]["name"] == "node")
     assert nodes["spec"]["ordinals"] == {"start": 1}
+
+
+def test_the_shell_of_a_node_hands_its_secrets_on_to_its_program(tmp_path: Path) -> None:
+    write_files(tmp_path, n_nodes=1, now=NOW)
+    file = tmp_path / "var" / "compose" / "nodes" / "node-1"
+    words = container("node")["command"]
+    shell = [word.replace("/run/evalsite/node.env", str(file)) for word in words[:4]]
+    done = subprocess.run([*shell, "env"], capture_output=True, text=True, check=True)
+    assert set(file.read_text().splitlines()) <= set(done.stdout.splitlines())
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -92,7 +92,8 @@ def verify(folder: Path, unit: str, text: str) -> subprocess.CompletedProcess[st
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     file = folder / unit
-    file.write_text(text.replace(HOME, str(ROOT)).replace("User=evalsite", "User=root"))
+    here = text.replace(f"{HOME}/.venv/bin/python", PYTHON).replace(HOME, str(ROOT))
+    file.write_text(here.replace("User=evalsite", "User=root"))
     command = ["systemd-analyze", "verify", "--man=no", str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
