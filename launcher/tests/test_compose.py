@@ -231,3 +231,11 @@ def test_every_published_port_is_on_loopback() -> None:
 def test_every_dependency_is_a_service() -> None:
     for service in SERVICES.values():
         assert set(service.get("depends_on", {})) <= set(SERVICES)
+
+
+@pytest.mark.parametrize("name", [".env", "head.env", "var/compose/nodes/node-1"])
+def test_git_ignores_secrets_and_with_it_skypilot_sends_them_to_no_machine(name: str) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this tree is no clone")
+    ignored = subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False)
+    assert ignored.returncode == 0
