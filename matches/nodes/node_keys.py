@@ -6,7 +6,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from arena.acl import Server, role_password, role_user
+from arena.acl import HEAD_NODE, Server, role_password, role_user
 from arena.credentials import (
     NAME_RULE,
     Purpose,
@@ -68,6 +68,9 @@ def check_name(name: str) -> None:
     """Raise BadInputError for a name that no node may have."""
     if not is_node_name(name):
         raise BadInputError("name", f"{name!r:.80} is no name of a node: {NAME_RULE}")
+    if name == HEAD_NODE:
+        reason = "the evaluation head's answers come by that name, and this node could take them"
+        raise BadInputError("name", f"{name!r}: {reason}: choose another")
     # "a" and "node-a" would share one user at the servers, and with it their rights.
     user = node_user(name)
     for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):

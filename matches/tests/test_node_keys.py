@@ -61,6 +61,11 @@ def test_a_name_that_is_none_is_refused_with_the_rule(name: str) -> None:
         add(name)
 
 
+def test_no_node_has_the_name_by_which_the_head_takes_its_answers() -> None:
+    with pytest.raises(BadInputError, match="'head': the evaluation head's answers"):
+        add("head")
+
+
 @pytest.mark.parametrize(("first", "second"), [("a", "node-a"), ("node-a", "a")])
 def test_two_names_never_share_a_user(first: str, second: str) -> None:
     add(first)
