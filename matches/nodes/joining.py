@@ -99,9 +99,10 @@ def grant_join_token(name: str, *, minutes: int, actor: Actor, now: datetime) ->
 def join_node(token: str, *, now: datetime) -> Joined:
     """Admit the node that a token is for, and return what it needs.
 
-    Raises BadInputError for a token that lets nobody in, ConflictError for one that has been used:
-    secrets are told once.
+    Raises BadInputError for a token that lets nobody in, ConflictError for one that has been used
+    (secrets are told once) and where rights are not enforced.
     """
+    _refuse_without_rights()  # they may have been when the token was made
     name, generation = _read_token(token, now=now)
     key = admit_generation(name, generation, actor=Actor(f"token of {name}"), now=now)
     if key is None:

@@ -153,6 +153,15 @@ def test_where_rights_are_not_enforced_nobody_is_invited(settings: Any) -> None:
         token_of()
 
 
+def test_a_token_of_before_lets_nobody_in_where_rights_are_enforced_no_more(settings: Any) -> None:
+    token = token_of()
+    settings.EVALSITE_UNENFORCED = ["broker"]
+    answer = post(JOIN, token=token)
+    assert answer.status_code == 409
+    assert "rights are not enforced at broker" in answer.json()["detail"]
+    assert not NodeKey.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("make_token", "why"),
     [
