@@ -40,6 +40,7 @@ def join(options: argparse.Namespace) -> int:
     check_options(options.join, options.token)
     own = read_own_settings(os.environ, options.slots)
     folder, server = _node_folder(), JoinServer(options.join)
+    _refuse_strange(folder)
     with _alone(folder):
         _refuse_joined(folder)
         try:
@@ -66,7 +67,7 @@ def _begin(folder: Path, server: JoinServer, told: Told, own: Mapping[str, str])
         plugins = write_plugins(folder / "plugins", told.plugins)
         write_variables(folder / TOLD, {**variables, "EVALSITE_PLUGINS": plugins})
         _start_node(folder, server)
-    except SetupError as error:
+    except (SetupError, OSError) as error:
         raise SetupError(f"{error}. {_give_back(folder, server, variables)}") from None
     except BaseException:
         print(_give_back(folder, server, variables), file=sys.stderr)
@@ -130,6 +131,19 @@ def _read_told(folder: Path) -> dict[str, str]:
     return told
 
 
+def _refuse_strange(folder: Path) -> None:
+    """Raise SetupError where the folder holds what is of no node: it will be removed as a whole."""
+    # A join that was killed early may have left the folder of its logs.
+    if not folder.is_dir() or (folder / TOLD).exists():
+        return
+    for path in (*folder.iterdir(), *(folder / "log").glob("*")):
+        if path != folder / "log":
+            raise SetupError(
+                f"{path} is of no node, and ./run node --leave would remove it: move it away, or "
+                "name another data folder with EVALSITE_VAR"
+            )
+
+
 def _refuse_joined(folder: Path) -> None:
     if (folder / TOLD).exists():
         told = _read_told(folder)
@@ -141,7 +155,13 @@ def _refuse_joined(folder: Path) -> None:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Let one `./run node` at a time change the node of this clone. Raises SetupError."""
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"the data folder {folder.parent} cannot be written ({error.strerror}): name another "
+            "with EVALSITE_VAR"
+        ) from None
     require_writable(folder)
     # Beside the folder, which may be removed meanwhile; the lock goes with the process.
     path = folder.with_name("node.lock")

@@ -92,7 +92,7 @@ def await_servers(told: Mapping[str, str]) -> None:
     if site := told.get(SITE):
         try:
             requests.get(f"{site}/healthz", timeout=5).raise_for_status()
-        except requests.RequestException as error:
+        except (requests.RequestException, ValueError) as error:
             raise SetupError(
                 f"{SITE} is {site}, where this machine finds no web server: {name_cause(error)}"
             ) from None

@@ -69,7 +69,8 @@ class JoinServer:
             answer = requests.post(
                 f"{self.url}/api/v1/{path}", json=body, timeout=CALL_S, allow_redirects=False
             )
-        except requests.RequestException as error:
+        # Of a host like "a..b" another one comes through.
+        except (requests.RequestException, ValueError) as error:
             raise SetupError(
                 f"{self.url} cannot be reached: {name_cause(error)}. Is the server started with "
                 "./run up --bind ADDRESS, and its port open to this machine?"

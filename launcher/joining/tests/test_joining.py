@@ -215,6 +215,48 @@ def test_two_commands_at_once_do_not_meet(
     assert Answers.asked == []
 
 
+def test_a_folder_of_that_name_that_is_no_nodes_is_left_alone(
+    capsys: pytest.CaptureFixture[str], var: Path
+) -> None:
+    other = var / "node" / "app.js"
+    other.parent.mkdir(parents=True)
+    other.write_text("of somebody")
+    line = refused(capsys, "--join", "http://127.0.0.1:1", "--token", TOKEN)
+    assert f"{other} is of no node" in line
+    assert "EVALSITE_VAR" in line
+    assert [*var.rglob("*")] == [other.parent, other]
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 70])
+def test_a_host_that_has_no_address_is_named(
+    host: str, capsys: pytest.CaptureFixture[str], var: Path
+) -> None:
+    assert "cannot be reached" in refused(capsys, "--join", f"http://{host}", "--token", TOKEN)
+    assert not var.exists()
+
+
+def test_a_data_folder_that_is_a_file_is_named(
+    capsys: pytest.CaptureFixture[str], var: Path
+) -> None:
+    var.write_text("of somebody")
+    line = refused(capsys, "--join", "http://127.0.0.1:1", "--token", TOKEN)
+    assert f"the data folder {var} cannot be written" in line
+    assert var.read_text() == "of somebody"
+
+
+def test_files_that_cannot_be_written_give_the_node_back_without_a_traceback(
+    url: str, capsys: pytest.CaptureFixture[str], var: Path
+) -> None:
+    plugins = {"1/a": "", "1/a/b": ""}
+    told = {**NODE, "REDIS_URL": ""}
+    Answers.given["nodes/"] = (201, {"environment": told, "plugins": plugins})
+    Answers.given["nodes/leave/"] = (200, {})
+    line = refused(capsys, "--join", url, "--token", TOKEN)
+    assert "1/a" in line
+    assert "far-1 is given back" in line
+    assert not var.exists()
+
+
 @pytest.mark.parametrize("answer", [(200, {}), (403, {"detail": "no such node"})])
 def test_leaving_tells_the_server_and_removes_all(
     answer: Any, url: str, capsys: pytest.CaptureFixture[str], var: Path
