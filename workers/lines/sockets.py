@@ -69,7 +69,8 @@ class SocketTransport:
                     proxy=None,
                 )
             )
-        except (OSError, InvalidHandshake, InvalidURI, TimeoutError, EOFError) as error:
+        # ValueError: of a port or a host that cannot be one.
+        except (OSError, InvalidHandshake, InvalidURI, EOFError, ValueError) as error:
             raise LineClosedError(f"{self._address} does not answer: {error}") from error
         # A limit of its own: that of Python would hold for what is read, too.
         limit = pack("ll", int(SEND_S), int(SEND_S % 1 * 1e6))

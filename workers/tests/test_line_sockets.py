@@ -185,3 +185,9 @@ def test_a_line_whose_server_has_gone_is_not_open() -> None:
             transport.receive(5)
         assert not transport.is_open()
         transport.close()
+
+
+@pytest.mark.parametrize("address", ["ws://sim:99999", "ws://[::1", "ws://sim..org:80"])
+def test_an_address_that_cannot_be_one_does_not_answer(address: str) -> None:
+    with pytest.raises(LineClosedError, match="does not answer"):
+        SocketTransport(address)
