@@ -43,18 +43,18 @@ def note_alive(report: Alive, *, now: datetime) -> bool:
     if is_server:
         # It has no orders, and the head lets only one of a name in.
         _note_presence(report, now=now)
-        if before is None:
-            _hold_if_renamed(report, now=now)
+        _hold_if_renamed(report, now=now)
     else:
         _note_node(report, before, now=now)
     return True
 
 
 def _hold_if_renamed(report: Alive, *, now: datetime) -> None:
-    """Put a new game server into quarantine that is where one in quarantine was a while ago.
+    """Put a game server into quarantine that is where one in quarantine was a while ago.
 
-    Of those that the head lends its way the address is made of the name: there a pass for one name
-    alone keeps them from another.
+    Also one that is known: it may have had both names before it was stopped under one. Of those
+    that the head lends its way the address is made of the name: there a pass for one name alone
+    keeps them from another.
     """
     stopped = Worker.objects.filter(
         address=report.address,
@@ -62,9 +62,13 @@ def _hold_if_renamed(report: Alive, *, now: datetime) -> None:
         last_seen_at__gte=now - RENAMED_WITHIN,
     ).exclude(node=report.node)
     former = stopped.order_by("-last_seen_at").first()
-    if former is None:
+    if former is None or former.quarantined_at is None:
         return
     worker = Worker.objects.get(node=report.node)
+    # Whoever let it in again after that is obeyed.
+    is_trusted = worker.trusted_at is not None and worker.trusted_at >= former.quarantined_at
+    if worker.quarantined_at is not None or is_trusted:
+        return
     reason = f"it is at {report.address}, as {former.node} was: {former.quarantine_reason}"
     quarantine_worker(worker, actor=CONTROL, reason=reason[:500], now=now)
 

@@ -84,3 +84,11 @@ def test_a_server_in_quarantine_is_not_let_in_under_another_name(order: MatchOrd
     make.serve("late", address=stopped.address, now=make.later(4_000))
     held = Worker.objects.filter(quarantined_at__isnull=False)
     assert list(held.values_list("node", flat=True)) == ["sim-1"]
+
+
+def test_nor_under_one_that_it_had_used_before(order: MatchOrder) -> None:
+    stopped = Worker.objects.get(node="sim-1")
+    make.serve("spare", address=stopped.address, now=make.later(-5))
+    quarantine.quarantine_worker(stopped, actor=Actor("anna"), reason="it lies", now=make.NOW)
+    make.serve("spare", address=stopped.address, now=make.later(2))
+    assert "as sim-1 was: it lies" in Worker.objects.get(node="spare").quarantine_reason
