@@ -13,6 +13,7 @@ from matches.models import Attempt, Worker
 from matches.store.auditing import CONTROL
 from matches.store.formats import format_count
 from matches.store.game_servers import compute_pause
+from matches.store.order_versions import reads_orders
 from matches.store.plugin_files import has_files, list_files
 from matches.store.selectors import list_alive_workers
 
@@ -100,7 +101,9 @@ def _are_believed(faults: Sequence[Attempt], *, now: datetime) -> bool:
     able = [
         n.node
         for n in list_alive_workers(now=now)
-        if needs.are_met_by(n.capabilities) and has_files(n.plugins, files)
+        if needs.are_met_by(n.capabilities)
+        and reads_orders(n.versions, needs)
+        and has_files(n.plugins, files)
     ]
     return set(able) <= {faults[0].node}
 

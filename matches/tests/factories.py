@@ -94,12 +94,11 @@ def alive(
         incarnation=incarnation,
         slots=slots,
         capabilities=list(capabilities),
-        versions={"evalsite": "test", ORDERS: ORDERS_WITH_SERVERS},
         orders=list(orders),
         key=gpu_key(settings.SECRET_KEY) if "gpu" in capabilities else key_of(node),
         place=place,
         load={"cpu": 0.5, "memory": 0.25},
-        **more,
+        **{"versions": {"evalsite": "test", ORDERS: ORDERS_WITH_SERVERS}, **more},
     )
     recording.record_report(report, now=now)
 

@@ -11,7 +11,13 @@ from redis import Redis
 
 from arena.games.catalog.skill_game import GAME as RULES
 from arena.games.served import ServedGame
-from arena.messages import MatchOrder, MatchOrderRow, ResultRow
+from arena.messages import (
+    ORDERS,
+    ORDERS_WITH_ACTIONS,
+    MatchOrder,
+    MatchOrderRow,
+    ResultRow,
+)
 from matches import control
 from matches.ledger import quarantine, recording, server_checks
 from matches.models import (
@@ -96,6 +102,7 @@ def test_one_node_alone_stops_no_server_that_others_can_play_on(order: MatchOrde
         {"capabilities": ("gpu",)},  # plays nothing
         {"capabilities": ("mujoco",)},  # plays other games
         {"now": make.later(-60)},  # is silent
+        {"versions": {ORDERS: ORDERS_WITH_ACTIONS}},  # is of a version that dials no game servers
     ],
 )
 def test_the_word_of_the_only_node_that_can_play_is_enough(
