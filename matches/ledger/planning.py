@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 SLICE = 500
 # How long one call plans: other duties of control wait for the thread.
 PLAN_S = 5.0
+# And rests after a slice at most: that of a pairing that thinks long would stop those duties, too.
+MAX_REST_S = 0.5
 
 
 class Planned(NamedTuple):
@@ -93,7 +95,7 @@ def plan_scheduled(
         if n_written is not None:
             # As long again: the rating shares the process and the writer's lock with the planner,
             # and without it boards lag half a second more while a large tournament is planned.
-            rest(ended - began)
+            rest(min(ended - began, MAX_REST_S))
         if ended >= until and len(waiting) > (n_written is None):
             dispatch.wake_planner()
             break

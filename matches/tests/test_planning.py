@@ -138,8 +138,9 @@ def test_a_draft_is_dropped_when_its_tournament_changes(
 ) -> None:
     monkeypatch.setattr(planning, "SLICE", 10)
     tournament = make.scheduled(40)
-    clock = itertools.count(0, 9).__next__
-    assert planning.plan_scheduled(now=make.NOW, clock=clock, rest=lambda _: None) == 10
+    clock, rests = itertools.count(0, 9).__next__, list[float]()
+    assert planning.plan_scheduled(now=make.NOW, clock=clock, rest=rests.append) == 10
+    assert rests == [0.5], "the other duties of control wait meanwhile"
     extend_tournament(tournament, 60)
     assert planning.plan_scheduled(now=make.NOW) == 50
     assert len(_matches(tournament)) == 60
