@@ -36,6 +36,8 @@ _ILLEGAL = "illegal"
 # After a server was lost twice without an answer in between, and at most: control sends nothing to
 # a server for five seconds after a loss, and must not find it refused here for an older one.
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 4.0
+# Past the limit, frames that lie there are read for so long: this machine may have stood still.
+LATE_S = 0.25
 
 Dial = Callable[[], Transport]
 LineError = ServerLostError | ServerFaultError
@@ -158,11 +160,15 @@ class GameLine:
         # What was asked together is due together: a block may not take the limit once per episode.
         asked_at = self._asked_at.get(episode, self._waited_s)
         until = began + self._answer_s - (self._waited_s - asked_at)
+        read_until: float | None = None
         while episode in self._n_given and episode not in self._answers:
             self._guard(lambda: self._take_turn(until))
             # One that says much, and nothing of this episode, is as silent as who says nothing.
             is_waiting = episode in self._n_given and episode not in self._answers
-            if is_waiting and self._clock() >= until:
+            if not is_waiting or (now_s := self._clock()) < until:
+                continue
+            read_until = read_until or now_s + LATE_S
+            if now_s >= read_until:
                 late = f"has not answered an episode for {self._answer_s:g} s"
                 self._break(ServerFaultError(f"{self._server}: {late}"))
         self._waited_s += self._clock() - began

@@ -319,7 +319,7 @@ def test_a_block_that_is_asked_together_may_not_take_the_limit_once_per_episode(
     server.receive_bytes = lambda n, limit_s: server.raw[0]  # type: ignore[method-assign]
     assert [state.to_move() for state in states[:2]] == [1, 1]
     with pytest.raises(ServerFaultError, match="has not answered an episode for 1 s"):
-        states[3].to_move()
+        states[4].to_move()
 
 
 def test_a_server_that_cannot_be_dialled_is_lost() -> None:
@@ -367,3 +367,23 @@ def test_a_server_that_talks_of_other_episodes_for_ever_is_silent() -> None:
     with pytest.raises(ServerFaultError, match="has not answered an episode for 1 s"):
         state.to_move()
     assert server.is_closed
+
+
+def test_what_came_in_many_frames_while_this_machine_stood_still_is_read() -> None:
+    server, now_s = FakeServer(connect_four.GAME), [0.0]
+    line = open_line(server, clock=lambda: now_s[0])
+    states = [GAME.start_on(line, seed, opening_plies=0) for seed in range(3)]
+    assert [state.to_move() for state in states] == [0] * 3
+    for state in states:
+        state.apply(3)
+    line.flush()
+    (together,) = (msgspec.json.decode(frame) for frame in server.answers)
+    server.answers.clear()
+
+    def stand_still_once(limit_s: float) -> bytes:
+        now_s[0] += 60 if len(together) == 4 else 0.001
+        return msgspec.json.encode([together.pop(0), *together[-1:]])
+
+    server.receive = stand_still_once  # type: ignore[method-assign]
+    server.receive_bytes = lambda n, limit_s: server.raw[0]  # type: ignore[method-assign]
+    assert [state.to_move() for state in reversed(states)] == [1] * 3
