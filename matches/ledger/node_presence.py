@@ -61,7 +61,8 @@ def _hold_if_renamed(report: Alive, *, now: datetime) -> None:
         quarantined_at__isnull=False,
         last_seen_at__gte=now - RENAMED_WITHIN,
     ).exclude(node=report.node)
-    former = stopped.order_by("-last_seen_at").first()
+    # Without an address it is sent nothing, and is where every play node is.
+    former = stopped.order_by("-last_seen_at").first() if report.address else None
     if former is None or former.quarantined_at is None:
         return
     worker = Worker.objects.get(node=report.node)

@@ -92,3 +92,11 @@ def test_nor_under_one_that_it_had_used_before(order: MatchOrder) -> None:
     quarantine.quarantine_worker(stopped, actor=Actor("anna"), reason="it lies", now=make.NOW)
     make.serve("spare", address=stopped.address, now=make.later(2))
     assert "as sim-1 was: it lies" in Worker.objects.get(node="spare").quarantine_reason
+
+
+def test_a_server_without_an_address_is_no_play_node_in_quarantine(broker: Redis) -> None:
+    make.alive()
+    node = Worker.objects.get(node="node-1")
+    quarantine.quarantine_worker(node, actor=Actor("anna"), reason="it lies", now=make.NOW)
+    make.serve("sim-2", address="", now=make.later(2))
+    assert Worker.objects.get(node="sim-2").quarantined_at is None
