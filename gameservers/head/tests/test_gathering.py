@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from arena.policies.network_policy import FloatBatch, NetworkOutput
+from gameservers.head import gathering
 from gameservers.head.gathering import MAX_ROWS, MAX_WAITING, Gatherer
 from inference.client import CheckpointRef, QueueFullError, RequestError, UnavailableError
 
@@ -87,6 +88,22 @@ async def test_what_comes_while_the_network_is_busy_goes_together_when_it_is_fre
     network.is_free.set()
     assert await asyncio.gather(*tasks) == [[float(n)] for n in range(12)]
     assert sorted(network.blocks) == [1, 1, 10]
+
+
+async def test_those_who_ask_in_quick_succession_while_a_block_is_computed_share_the_next(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "GATHER_S", 0.1)
+    gatherer = made_gatherer(network)
+    network.is_free.clear()
+    tasks = []
+    for n in range(4):
+        tasks.append(asyncio.create_task(ask(gatherer, float(n))))
+        await asyncio.sleep(0.005)
+    await asyncio.sleep(0.2)
+    network.is_free.set()
+    assert await asyncio.gather(*tasks) == [[float(n)] for n in range(4)]
+    assert sorted(network.blocks) == [1, 3]
 
 
 async def test_networks_do_not_wait_for_each_other(network: Network) -> None:
