@@ -81,9 +81,9 @@ class NodeView(Endpoints[NodeKey]):
     @action(detail=False, methods=["post"])
     def invite(self, request: Request) -> Response:
         """Make a token by which one machine joins, once, as the node of this name."""
-        wanted = read_body(NewJoinTokenSerializer, request)
+        token_request = read_body(NewJoinTokenSerializer, request)
         granted = joining.grant_join_token(
-            wanted["name"], minutes=wanted["minutes"], **read_actor(request)
+            token_request["name"], minutes=token_request["minutes"], **read_actor(request)
         )
         return Response(JoinTokenSerializer(granted).data)
 
@@ -104,10 +104,10 @@ class NodeView(Endpoints[NodeKey]):
     @action(detail=False, methods=["post"])
     def leave(self, request: Request) -> Response:
         """Shut out the node that shows its key."""
-        known = read_body(KnownNodeSerializer, request)
-        joining.leave_node(**known, now=db_now())
-        return _answer_state(known)
+        credentials = read_body(KnownNodeSerializer, request)
+        joining.leave_node(**credentials, now=db_now())
+        return _answer_state(credentials)
 
 
-def _answer_state(known: dict[str, Any]) -> Response:
-    return Response(NodeStateSerializer(joining.look_at_node(**known)).data)
+def _answer_state(credentials: dict[str, Any]) -> Response:
+    return Response(NodeStateSerializer(joining.look_at_node(**credentials)).data)
