@@ -105,7 +105,7 @@ class Ports:
         # Drawn, not counted up: stacks that start at the same time shall not meet at one port.
         while len(ports) < len(fields(cls)):
             port = SystemRandom().randrange(*SERVED_PORTS)
-            if not _why_unusable(LOOPBACK, port):
+            if not why_unusable(LOOPBACK, port):
                 ports.add(port)
         return cls(*ports)
 
@@ -123,7 +123,7 @@ class Ports:
         for name in names:
             port, hosts = getattr(self, name), {host} if name in SHOWN else {LOOPBACK}
             hosts |= {bind} if name in SERVERS else set()
-            reasons = (_why_unusable(each, port) for each in sorted(hosts))
+            reasons = (why_unusable(each, port) for each in sorted(hosts))
             if reason := next(filter(None, reasons), ""):
                 problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
         if problems:
@@ -136,7 +136,8 @@ def _read_port(variable: str, text: str) -> int:
     return port
 
 
-def _why_unusable(host: str, port: int) -> str:
+def why_unusable(host: str, port: int) -> str:
+    """Return why nothing can listen there, and who does; empty where it is free."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             # As the servers do: what a connection that has ended left behind does not count.

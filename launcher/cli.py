@@ -11,7 +11,6 @@ from arena.errors import ProgramListError
 from arena.machine import LabelError, read_machine_labels
 from arena.messages import MAX_RECORDERS
 from arena.needs import refuse_capability
-from arena.parameters import HIGHEST_KEY, parse_number
 from arena.programs import VARIABLE as PROGRAM_LIST
 from arena.programs import format_programs, read_programs
 from launcher import compose, foreground, toolbox, tools
@@ -21,8 +20,10 @@ from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
 from launcher.joining.__main__ import main as run_node
 from launcher.nodes.commands import add_nodes_command
+from launcher.options import whole_number
 from launcher.plan import Plan
 from launcher.programs import CAPABILITIES, ONE_THREAD, PYTHON
+from launcher.showdown.commands import add_showdown_command
 from launcher.stack import NOT_OURS, child_environment, own_settings, stop_stack
 from launcher.supervision import Supervisor, find_leftovers
 
@@ -35,18 +36,6 @@ EPILOG = (
     "list them all."
 )
 DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
-
-
-def whole_number(lowest: int, highest: int = HIGHEST_KEY) -> Callable[[str], int]:
-    """Return a reader of option values that are whole numbers from `lowest` on."""
-    span = f"from {lowest} on" if highest == HIGHEST_KEY else f"from {lowest} to {highest}"
-
-    def read(text: str) -> int:
-        if (number := parse_number(text, lowest=lowest, highest=highest)) is None:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number {span}")
-        return number
-
-    return read
 
 
 def capabilities(text: str) -> str:
@@ -121,6 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     compose_env.set_defaults(run=write_compose)
     _add_tools(commands)
     add_nodes_command(commands)
+    add_showdown_command(commands)
     for name, text in PASSED_ON_HELP.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
@@ -248,7 +238,7 @@ PASSED_ON = {
     "bench": pass_on("-m", "benchmarks"),
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
-OWN = ("up", "stop", "status", "check", "compose-env", "tools", "nodes")
+OWN = ("up", "stop", "status", "check", "compose-env", "tools", "nodes", "showdown")
 # What we do not know ourselves is a command of `evalsite`, called against the stack here.
 ask_server = pass_on("-m", "evalsite_client", without=NOT_OURS)
 

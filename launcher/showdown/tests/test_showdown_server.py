@@ -1,0 +1,203 @@
+"""The commands of `./run showdown`, with a program in place of Node.js."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launcher import cli
+from launcher.showdown import commands, home
+from launcher.showdown.server import read_record, record_path
+from launcher.tools import PINNED, hash_packages
+
+# Says what a server of Showdown says to whoever connects, until it is ended.
+SERVER = """\
+import sys
+from websockets.sync.server import serve
+
+def greet(socket):
+    socket.send("|updateuser| Guest 1")
+    socket.send("|challstr|4|abc")
+    socket.recv()
+
+serve(greet, "127.0.0.1", int(sys.argv[-1])).serve_forever()
+"""
+
+
+@pytest.fixture
+def var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a data folder in which the tool is installed; end the server that it has started."""
+    folder = tmp_path / "var"
+    package = folder / "tools" / "showdown" / home.PACKAGE
+    (package / "dist" / "server").mkdir(parents=True)
+    (package / "config").mkdir()
+    (package / "dist" / "server" / "index.js").write_text("the server")
+    (package / "dist" / "server" / "index.js.map").write_text("its map")
+    (package / "config" / "config-example.js").write_text("exports.port = 8000;\n")
+    marker = folder / "tools" / "showdown" / "installed"
+    marker.write_text(hash_packages(PINNED / "showdown"))
+    monkeypatch.setenv("EVALSITE_VAR", str(folder))
+    # A signal of the terminal is for the process that is tested, not for pytest.
+    monkeypatch.setattr(commands, "Interruption", lambda: None)
+    yield folder
+    commands.stop_server(None)  # type: ignore[arg-type] # it has no options
+
+
+@pytest.fixture
+def node(var: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the program that stands for Node.js."""
+    folder = var.parent / "bin"
+    folder.mkdir()
+    (folder / "server.py").write_text(SERVER)
+    program = folder / "node"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {folder / "server.py"} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return program
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def run(*words: str) -> int:
+    return cli.main(["showdown", *words])
+
+
+def test_a_server_is_started_asked_and_stopped(
+    var: Path, node: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("start", "--port", str(port)) == 0
+    url = f"ws://127.0.0.1:{port}/showdown/websocket"
+    assert f"It answers at {url}" in capsys.readouterr().out
+    record = read_record(var)
+    assert record
+    assert record.process
+    assert run("status") == 0
+    said = capsys.readouterr().out
+    assert f"Pokemon Showdown answers at {url}" in said
+    assert f"pid {record.pid}" in said
+    assert "1 processes" in said
+    assert run("start", "--port", str(port)) == 1
+    assert "runs here already" in capsys.readouterr().out
+    assert run("stop") == 0
+    assert f"stopped (pid {record.pid})" in capsys.readouterr().out
+    assert record.process is None
+    assert run("stop") == 0
+    assert run("status") == 1
+    assert "no server of Pokemon Showdown runs" in capsys.readouterr().out
+
+
+def test_its_folder_shares_the_package_and_owns_what_it_writes(var: Path, port: int) -> None:
+    tool, folder = var / "tools" / "showdown", var / "showdown" / "server"
+    home.make_home(tool, folder)
+    home.write_config(folder, port=port, simulators=2)
+    config = (folder / "config" / "config.js").read_text()
+    for setting in ("bindaddress = '127.0.0.1'", "repl = false", "watchconfig = false"):
+        assert setting in config
+    assert f"exports.port = {port};" in config
+    assert "simulator: 2" in config
+    shared = folder / "dist" / "server" / "index.js"
+    assert shared.samefile(tool / home.PACKAGE / "dist" / "server" / "index.js")
+    assert not shared.with_name("index.js.map").exists()
+    example = folder / "config" / "config-example.js"
+    assert not example.samefile(tool / home.PACKAGE / "config" / "config-example.js")
+    assert (folder / "logs" / "modlog").is_dir()
+    # Another version of the tool takes the place of the old one, and what was written stays.
+    (folder / "config" / "chatrooms.json").write_text("[]")
+    (tool / "installed").write_text("another")
+    (tool / home.PACKAGE / "dist" / "server" / "index.js").unlink()
+    (tool / home.PACKAGE / "dist" / "server" / "index.js").write_text("the next server")
+    home.make_home(tool, folder)
+    assert shared.read_text() == "the next server"
+    assert (folder / "config" / "chatrooms.json").exists()
+
+
+def test_a_server_that_dies_while_starting_is_told_with_the_end_of_its_log(
+    var: Path, node: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node.write_text("#!/bin/sh\necho begins\necho 'Error: no room left' >&2\nexit 7\n")
+    assert run("start", "--port", str(port)) == 1
+    said = capsys.readouterr().err
+    assert "does not run: it ended" in said
+    assert "Error: no room left" in said
+    assert not record_path(var).exists()
+
+
+def test_a_server_that_has_died_since_is_told_by_status(
+    var: Path, node: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("start", "--port", str(port)) == 0
+    record = read_record(var)
+    assert record
+    assert record.process
+    record.process.kill()
+    assert run("status") == 1
+    assert f"pid {record.pid} is gone" in capsys.readouterr().out
+
+
+def test_whoever_gives_up_waiting_leaves_no_server_behind(
+    var: Path, node: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = []
+
+    def interrupt(running: object, *_: object) -> None:
+        processes.append(running.process)  # type: ignore[attr-defined]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "wait_until_it_answers", interrupt)
+    assert run("start", "--port", str(port)) == 130
+    assert processes[0]
+    assert not processes[0].is_running()
+    assert not record_path(var).exists()
+
+
+def test_a_busy_port_is_named_with_who_has_it(
+    var: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        busy = taken.getsockname()[1]
+        assert run("start", "--port", str(busy)) == 2
+    said = capsys.readouterr().err
+    assert f"port {busy} is in use by pid {os.getpid()}" in said
+    assert "--port" in said
+    assert said.count("\n") == 1
+
+
+def test_without_the_tool_it_says_what_to_type(
+    var: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (var / "tools" / "showdown" / "installed").unlink()
+    assert run("start") == 2
+    assert capsys.readouterr().err == (
+        "showdown is not installed here: ./run tools install showdown\n"
+    )
+
+
+def test_without_node_it_says_where_to_get_it(
+    var: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(var))
+    monkeypatch.setattr(sys, "executable", str(var / "python"))
+    assert run("start") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Node.js is not installed here")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("start", "--port", "0"), ("start", "--prot", "1"), ("begin",)])
+def test_what_it_does_not_know_is_refused(
+    words: tuple[str, ...], var: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(*words)
+    assert caught.value.code == 2
+    assert words[-1] in capsys.readouterr().err
