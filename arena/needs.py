@@ -5,11 +5,14 @@ operator's own. A game names one of them (`GameSpec.capability`). Services are n
 without one that is alive no match is sent that asks it.
 """
 
+import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 
 from arena.errors import NeedsError
+from arena.games.showdown.installed import CAPABILITY as SHOWDOWN
+from arena.games.showdown.installed import is_playable
 
 CPU, TORCH, GPU, SERVER = "cpu", "torch", "gpu", "server"
 SERVICES = (GPU, SERVER)
@@ -32,10 +35,11 @@ def refuse_capability(name: str) -> str:
     return ""
 
 
-def list_installed() -> tuple[str, ...]:
+def list_installed(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return what a play node of this installation has, unless its operator says otherwise."""
     # Looked for, not imported: the parent of the players computes nothing itself.
-    return (CPU, TORCH) if find_spec(TORCH) else (CPU,)
+    found = {TORCH: find_spec(TORCH) is not None, SHOWDOWN: is_playable(environ)}
+    return (CPU, *(name for name, is_here in found.items() if is_here))
 
 
 def plays_matches(capabilities: Collection[str]) -> bool:

@@ -23,6 +23,7 @@ from arena.credentials import (
     with_login,
     without_login,
 )
+from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from arena.parameters import parse_number
 from launcher import programs
 from launcher.addresses import LOOPBACK, Ports, redis_url, site_address
@@ -164,7 +165,7 @@ class Plan:
             "EVALSITE_RECORDERS": str(self.recorders),
             "EVALSITE_HEAD": str(int(self.head)),
         }
-        return {**self.settings, **self.ports.environment(), **urls, **shape}
+        return {**self._tools, **self.settings, **self.ports.environment(), **urls, **shape}
 
     def programs(
         self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
@@ -194,7 +195,7 @@ class Plan:
         self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
     ) -> list[Program]:
         """Return the programs that need the servers and the database, in the order of starting."""
-        server = {**ONE_THREAD, "EVALSITE_VAR": str(self.var)}
+        server = {**self._tools, **ONE_THREAD, "EVALSITE_VAR": str(self.var)}
         # A Celery process works on one task after the other: it keeps its database connection.
         task = {**server, "EVALSITE_CONN_MAX_AGE": "600"}
         chosen = [
@@ -238,7 +239,8 @@ class Plan:
         self, number: int, name: str, secrets: Mapping[str, str], generation: int
     ) -> Program:
         # Only what it needs: a node gets neither the database nor the secrets of the others.
-        own = self._pick_settings(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files | ONE_THREAD
+        own = self._tools | self._pick_settings(*NODE_VARIABLES, *INFERENCE_VARIABLES)
+        own |= self._files | ONE_THREAD
         own["REDIS_URL"] = self.node_url("broker", name, secrets, generation=generation)
         asks = self.node_url("fast", name, secrets, generation=generation)
         own |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
@@ -258,6 +260,12 @@ class Plan:
         # Never the secret key itself: the head checks passes and can make nothing else.
         own["EVALSITE_PASS_KEY"] = pass_key(self._key(secrets))
         return programs.head(self.host, self.ports.head, environment=own)
+
+    @property
+    def _tools(self) -> dict[str, str]:
+        """Where the simulator of Showdown is, if it was installed into this data folder."""
+        folder = self.var / "tools" / "showdown"
+        return {SHOWDOWN: str(folder)} if folder.is_dir() else {}
 
     @property
     def _shards(self) -> int:

@@ -1,10 +1,12 @@
 """The processes of the stack: one place that says how each is started."""
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from arena.messages import gpu_queue, play_queue, recorder_name, reports_queue
 from arena.needs import list_installed
 from arena.programs import VARIABLE as PROGRAM_LIST
@@ -29,6 +31,7 @@ NODE_VARIABLES = (
     PROGRAM_LIST,
     "EVALSITE_REPORT_S",
     "EVALSITE_SERVER_S",
+    SHOWDOWN,
 )
 # What clients and servers of the inference queue must agree on, and what only the servers read.
 INFERENCE_VARIABLES = (
@@ -138,7 +141,9 @@ def node_name(number: int) -> str:
 def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Program:
     """Return a play node; it gets its own secrets and no other's, no database, no Django."""
     name = node_name(number)
-    capabilities = environment.get(CAPABILITIES) or ",".join(list_installed())
+    capabilities = environment.get(CAPABILITIES) or ",".join(
+        list_installed(os.environ | environment)
+    )
     own = {"EVALSITE_NODE": name, "EVALSITE_SLOTS": str(slots)}
     own[CAPABILITIES] = capabilities
     command = worker("workers", name, play_queue(name), ("-P", "solo"))

@@ -64,7 +64,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     if SPOT in capabilities:
         # Where it was said before there were labels.
         labels.setdefault(CLASS, SPOT)
-        capabilities = tuple(name for name in capabilities if name != SPOT) or list_installed()
+        capabilities = tuple(name for name in capabilities if name != SPOT) or list_installed(
+            environ
+        )
     return Settings(
         redis_url=_redis_url(environ),
         node=_checked_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
@@ -122,7 +124,7 @@ def _whole_number(environ: Mapping[str, str], name: str, default: int, highest: 
 
 def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
     variable = "EVALSITE_CAPABILITIES"
-    names = (environ.get(variable) or ",".join(list_installed())).split(",")
+    names = (environ.get(variable) or ",".join(list_installed(environ))).split(",")
     for name in map(str.strip, names):
         if refusal := refuse_capability(name):
             raise SettingsError(variable, name, refusal)

@@ -228,10 +228,12 @@ class ServedGame:
     ) -> ServedState:
         """Return a new episode at the other end of a line, in which these actions were played.
 
-        is_checked: against the rules that are here, if there are any and nothing was played yet.
+        is_checked: against the rules that are here, if there are any and nothing was played yet. A
+        child process is our own, as they are.
         """
         twin = None
-        if is_checked and not actions and self.rules is not None and can_replay(self):
+        is_new = is_checked and not actions and self._spec.served == SERVER
+        if is_new and self.rules is not None and can_replay(self):
             twin = self.rules.start(game_seed, opening_plies=opening_plies)
         episode = line.start(
             game_seed, opening_plies=opening_plies, parameters=self._parameters, actions=actions

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from arena.errors import ArenaError
 from arena.games import registry as games
+from arena.games.base import CHILD
 from arena.games.served import can_replay
 from arena.needs import GPU, SERVER, Needs
 from arena.pairing.base import COUPLE
@@ -75,9 +76,10 @@ def start_generation(generation: Generation) -> Tournament:
     if not game.spec.is_replayable:
         reason = f"{board.game} cannot be replayed, so the same seed would give other files"
         raise BadInputError("game", reason)
-    # Tried once here: what is refused would fail on every node.
+    # Tried once here: what is refused would fail on every node. A child process needs what only
+    # nodes must have.
     try:
-        if can_replay(game):
+        if can_replay(game) and game.spec.served != CHILD:
             game.start(0, opening_plies=board.plies)
     except ArenaError as error:
         raise BadInputError("opening_plies", str(error)) from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import IO, NamedTuple, cast
 
+from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from workers.failures import OWN_SIGNALS, one_line
 
 EXIT_S = 2.0
@@ -24,7 +25,10 @@ _SHOWN_ERRORS = 200
 _CHUNK = 1 << 16
 _PR_SET_PDEATHSIG = 1
 # What a program may know of its player's environment: not the address of the fast store.
-INHERITED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
+INHERITED = (
+    *("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"),
+    SHOWDOWN,
+)
 FIXED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # Looked up once: between fork and exec nothing may be loaded.
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None

@@ -1,0 +1,1 @@
+"""Battles of Pokemon Showdown: the package's simulator is a child process in JavaScript."""

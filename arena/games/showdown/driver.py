@@ -1,0 +1,108 @@
+"""The driver in JavaScript as a child of this process, asked one question at a time.
+
+For replays, tests and matches without a cluster. Play nodes do not come here: their players have
+lines of their own, on which many battles go on at once (workers.lines).
+"""
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from arena.errors import IllegalActionError, UnsupportedGameError
+from arena.games.showdown.installed import VARIABLE, find_folder, is_playable
+
+ANSWER_S: Final = 20.0
+INHERITED: Final = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")
+
+
+class Driver:
+    """The child process of one game."""
+
+    def __init__(self, game: str, command: Sequence[str], *, answer_s: float = ANSWER_S) -> None:
+        """Start it. Raises UnsupportedGameError saying what is missing."""
+        if not is_playable():
+            raise UnsupportedGameError(
+                f"{game} needs Node.js and pokemon-showdown, which is not in {find_folder()}: "
+                "./run tools install showdown"
+            )
+        environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        self._game, self._answer_s = game, answer_s
+        self._lock, self._n_episodes = threading.Lock(), 0
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment, VARIABLE: str(find_folder())},
+        )
+        self.ask({"kind": "hello", "protocol": 1, "game": game, "is_watched": True})
+
+    @property
+    def is_running(self) -> bool:
+        """True until it has ended."""
+        return self._process.poll() is None
+
+    def number_episode(self) -> int:
+        """Return a number that no battle has had."""
+        with self._lock:
+            self._n_episodes += 1
+            return self._n_episodes
+
+    def ask(self, message: Mapping[str, object]) -> dict[str, Any]:
+        """Return the answer, an observation in it as `numbers`.
+
+        Raises IllegalActionError, and UnsupportedGameError for a driver that fails.
+        """
+        with self._lock:
+            # Killed where it hangs, its output ends.
+            alarm = threading.Timer(self._answer_s, self._process.kill)
+            alarm.start()
+            try:
+                answer = self._exchange(message)
+            finally:
+                alarm.cancel()
+        if answer["kind"] == "error":
+            refusal = IllegalActionError if answer["reason"] == "illegal" else UnsupportedGameError
+            raise refusal(f"{self._game}: {answer['detail']}")
+        return answer
+
+    def tell(self, message: Mapping[str, object]) -> None:
+        """Say what has no answer; a driver that is gone needs not to be told."""
+        with self._lock:
+            self._send(message)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _send(self, message: Mapping[str, object]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps([message]).encode() + b"\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            return  # what it said last is met when its answer is read
+
+    def _exchange(self, message: Mapping[str, object]) -> dict[str, Any]:
+        self._send(message)
+        assert self._process.stdout is not None
+        if not (line := self._process.stdout.readline()):
+            raise UnsupportedGameError(f"{self._game}: {self._describe_end()}")
+        answer, *behind = json.loads(line)
+        if behind:
+            raw = self._process.stdout.read(behind[0]["n"])
+            answer["numbers"] = np.frombuffer(raw, "<f4").astype(np.float32)
+        return dict(answer)
+
+    def _describe_end(self) -> str:
+        assert self._process.stderr is not None
+        self._process.kill()
+        said = self._process.stderr.read().decode(errors="replace").strip()
+        why = said.splitlines()[-1][:300] if said else f"no answer within {self._answer_s:g} s"
+        return f"the simulator has ended: {why}"

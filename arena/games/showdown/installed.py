@@ -1,0 +1,36 @@
+"""Where the npm package is, and which one the rules are of."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+VARIABLE: Final = "EVALSITE_SHOWDOWN"
+"""The folder that holds its node_modules; left out, where `./run tools install` puts it."""
+CAPABILITY: Final = "showdown"
+PACKAGE: Final = (0, 11, 11)
+"""The package's version; deploy/tools/showdown pins the same one."""
+DEFAULT_FOLDER: Final = Path(__file__).resolve().parents[3] / "var" / "tools" / "showdown"
+
+
+def name_package() -> str:
+    """Return the version as npm writes it."""
+    return ".".join(map(str, PACKAGE))
+
+
+def find_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder that should hold the package's node_modules."""
+    return Path(environ.get(VARIABLE) or DEFAULT_FOLDER)
+
+
+def find_node(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the program of Node.js; it may have come with our own virtual environment."""
+    return shutil.which("node", path=f"{environ.get('PATH', '')}:{Path(sys.executable).parent}")
+
+
+def is_playable(environ: Mapping[str, str] = os.environ) -> bool:
+    """Say whether this machine has Node.js and the package; its driver finds which version."""
+    package = find_folder(environ) / "node_modules" / "pokemon-showdown" / "package.json"
+    return package.is_file() and find_node(environ) is not None

@@ -1,0 +1,128 @@
+"""The rules of Pokemon Showdown as a Game of this process, played by the driver."""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.errors import IllegalActionError, ParameterError
+from arena.games.base import GameSpec, State
+from arena.games.pictures import Picture
+from arena.games.showdown.driver import Driver
+from arena.games.showdown.picture import draw_battle
+from arena.games.showdown.words import tell_battle
+from arena.parameters import Value, read_parameters
+
+
+class Battle:
+    """One battle in the driver, in the position after its actions."""
+
+    # Teams and dice follow from the game seed: nothing is played before the first decision.
+    opening: Sequence[int] = ()
+
+    def __init__(self, spec: GameSpec, driver: Driver, game_seed: int) -> None:
+        """Begin it."""
+        self._spec, self._driver = spec, driver
+        self.actions: list[int] = []
+        self._episode = driver.number_episode()
+        self._now = self._ask("start", seed=game_seed)
+        weakref.finalize(self, driver.tell, {"kind": "end", "episode": self._episode})
+
+    def _ask(self, kind: str, **more: object) -> dict[str, Any]:
+        self.__dict__.pop("shown", None)
+        return self._driver.ask({"kind": kind, "episode": self._episode, **more})
+
+    @cached_property
+    def shown(self) -> dict[str, Any]:
+        """The names of the legal actions, and by view (all, then each seat) what show.js says."""
+        return self._driver.ask({"kind": "show", "episode": self._episode})
+
+    def to_move(self) -> int:
+        """Return the seat that chooses next: seat 0 first where both choose at the same time."""
+        return int(self._now["seat"])
+
+    def legal_actions(self) -> Sequence[int]:
+        """Return the legal actions of the seat to move, ascending; empty when over."""
+        return list(self._now.get("legal", ()))
+
+    def legal_mask(self) -> NDArray[np.bool_]:
+        """Return bool [A], True where legal for the seat to move."""
+        mask = np.zeros(self._spec.n_actions, np.bool_)
+        mask[self.legal_actions()] = True
+        return mask
+
+    def observation(self, seat: int) -> NDArray[np.generic]:
+        """Return float32 [N], as layout.json has it, of what a seat knows."""
+        if seat == self.to_move():
+            return np.array(self._now["numbers"])
+        answer = self._driver.ask({"kind": "observe", "episode": self._episode, "seat": seat})
+        return np.array(answer["observation"], np.float32)
+
+    def apply(self, action: int) -> None:
+        """Choose for the seat to move."""
+        legal = self.legal_actions()
+        if type(action) is not int or action not in legal:
+            raise IllegalActionError(f"{self._spec.id}: {action!r:.80} is not in {legal}")
+        self._now = self._ask("act", step=len(self.actions), action=action)
+        self.actions.append(action)
+
+    def returns(self) -> Sequence[float]:
+        """Return 1 for the winner, -1 for the loser, 0 for a tie and while it is not over."""
+        return [float(value) for value in self._now.get("returns", (0, 0))]
+
+    def describe(self, seat: int | None = None) -> str:
+        """Return what has just happened and how both teams stand."""
+        return tell_battle(self.shown["views"][0 if seat is None else seat + 1])
+
+    def action_name(self, action: int) -> str:
+        """Return what players call a legal action."""
+        return str(self.shown["names"][self.legal_actions().index(action)])
+
+    def write_log(self) -> tuple[list[str], list[str]]:
+        """Return the log that the package's viewer reads, and what its simulator plays again."""
+        answer = self._driver.ask({"kind": "log", "episode": self._episode})
+        return answer["log"], answer["choices"]
+
+
+class Rules:
+    """The rules of one format."""
+
+    def __init__(self, spec: GameSpec, command: Sequence[str]) -> None:
+        """command: starts the driver; nothing is started before a battle begins."""
+        self._spec, self._command = spec, command
+        self._driver: Driver | None = None
+
+    @property
+    def spec(self) -> GameSpec:
+        """What is fixed about the game."""
+        return self._spec
+
+    @property
+    def parameters(self) -> Mapping[str, Value]:
+        """No format has any."""
+        return {}
+
+    def configured(self, parameters: Mapping[str, object]) -> "Rules":
+        """Return the same rules. Raises ParameterError for any parameter."""
+        read_parameters(self._spec.id, (), parameters)
+        return self
+
+    def start(self, game_seed: int, *, opening_plies: int) -> State:
+        """Return a new battle.
+
+        Raises ParameterError for an opening, UnsupportedGameError where it cannot be played here.
+        """
+        if opening_plies != 0:
+            rule = f"must be 0, as teams and dice differ by seed, got {opening_plies}"
+            raise ParameterError(self._spec.id, "opening_plies", rule)
+        if self._driver is None or not self._driver.is_running:
+            self._driver = Driver(self._spec.id, self._command)
+        return Battle(self._spec, self._driver, game_seed)
+
+    def picture(self, state: State, seat: int | None) -> Picture:
+        """Draw both teams as a seat sees them, None: as they are."""
+        assert isinstance(state, Battle)
+        return draw_battle(state.shown["views"][0 if seat is None else seat + 1])

@@ -1,0 +1,19 @@
+// Says of a folder of teams what the package's validator refuses, and else their hash, as JSON.
+//
+//   node teams_check.js FORMAT PACKAGE_VERSION FOLDER
+"use strict";
+
+const { openPackage } = require("./package.js");
+const { hashTeams, refuseTeams } = require("./teams.js");
+
+function check([format, version, folder]) {
+  const showdown = openPackage(version);
+  if (!showdown.Dex.formats.get(format).exists) return { refusals: [`pokemon-showdown has no format ${format}`] };
+  try {
+    return { refusals: refuseTeams(showdown, format, folder), hash: hashTeams(folder) };
+  } catch (error) {
+    return { refusals: [error.message] };
+  }
+}
+
+process.stdout.write(JSON.stringify(check(process.argv.slice(2))));
