@@ -41,11 +41,23 @@ def test_a_node_must_have_all_of_it_and_more_does_no_harm() -> None:
     assert not Needs("cpu").are_met_by(["gpu", "cpu"]), "who answers for networks plays nothing"
 
 
-def test_a_node_has_torch_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "find_spec", lambda _: None)
-    assert needs.list_installed() == ("cpu",)
-    monkeypatch.setattr(needs, "find_spec", lambda name: name)
-    assert needs.list_installed() == ("cpu", "torch")
+@pytest.mark.parametrize(
+    ("has_torch", "has_showdown", "offered"),
+    [
+        (False, False, ("cpu",)),
+        (True, False, ("cpu", "torch")),
+        (False, True, ("cpu", "showdown")),
+    ],
+)
+def test_a_node_has_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+    has_torch: bool,
+    has_showdown: bool,
+    offered: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(needs, "find_spec", lambda name: name if has_torch else None)
+    monkeypatch.setattr(needs, "is_playable", lambda environ: has_showdown)
+    assert needs.list_installed({}) == offered
 
 
 def test_who_answers_for_networks_plays_nothing_and_all_others_play() -> None:

@@ -5,6 +5,7 @@ import pytest
 from arena import needs
 from arena.acl import ADMIN, ROLES, SERVERS, role_password
 from arena.credentials import node_secret
+from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import SECRETS
@@ -38,7 +39,7 @@ def test_a_play_node_knows_addresses_and_nothing_else(plan: Plan) -> None:
     node = planned(plan)["node-2"]
     assert dict(node.environment) == {
         "EVALSITE_CACHE": str(plan.var / "cache"),
-        "EVALSITE_CAPABILITIES": "cpu,torch",
+        "EVALSITE_CAPABILITIES": ",".join(needs.list_installed()),
         "EVALSITE_INFERENCE_URL": (
             f"redis://node-2:{node_secret(KEY, 'fast', 'node-2', 3)}@127.0.0.1:7380/0"
         ),
@@ -76,8 +77,17 @@ def test_a_play_node_without_torch_takes_no_match_that_needs_it(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(needs, "find_spec", lambda _: None)
+    monkeypatch.setattr(needs, "is_playable", lambda _: False)
     node = planned(plan)["node-1"]
     assert node.environment["EVALSITE_CAPABILITIES"] == "cpu"
+
+
+def test_a_simulator_in_the_data_folder_is_found_by_nodes_and_web(plan: Plan) -> None:
+    assert SHOWDOWN not in planned(plan)["web"].environment
+    folder = plan.var / "tools" / "showdown"
+    folder.mkdir(parents=True)
+    for name in ("node-1", "web"):
+        assert planned(plan)[name].environment[SHOWDOWN] == str(folder)
 
 
 def test_a_server_of_networks_knows_both_servers_and_takes_every_shard(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // The numbers that a player decides by, in the order of layout.json; all of them from a View.
 "use strict";
 
-const { describeMove, expectDamage, findEffectiveness, statOf } = require("./moves.js");
+const { assumeMove, describeMove, expectDamage, findEffectiveness, statOf } = require("./moves.js");
 const layout = require("./layout.json");
 
 const WIDTHS = { field: layout.field, side: layout.side, move: layout.move, pokemon: layout.pokemon };
@@ -95,11 +95,13 @@ function putTeam(writer, team, active, foe, dex, legal) {
   }
 }
 
-// The most that a move which is known of the user may be expected to do.
+// The most that a move may be expected to do: of those that are known of the user, and of a common one
+// of each of its types as long as not all are known.
 function findBest(user, target, dex) {
   if (!user || !target || user.fainted || target.fainted) return 0;
-  const damages = [...user.currentMoves.keys()].map((id) => expectDamage(dex, describeMove(dex, id), user, target));
-  return Math.min(Math.max(0, ...damages), MOST_DAMAGE);
+  const moves = [...user.currentMoves.keys()].map((id) => describeMove(dex, id));
+  if (!user.stats && moves.length < N_MOVES) moves.push(...user.types.map(assumeMove));
+  return Math.min(Math.max(0, ...moves.map((move) => expectDamage(dex, move, user, target))), MOST_DAMAGE);
 }
 
 function isFaster(own, theirs, dex) {

@@ -49,6 +49,20 @@ function makeMove(move) {
   });
 }
 
+// The types whose moves went by Special in the first generation.
+const SPECIAL_TYPES = new Set(["Fire", "Water", "Grass", "Electric", "Ice", "Psychic", "Dragon"]);
+const COMMON_POWER = 80;
+
+// A common move of a type: what somebody may well have whose moves are not all known.
+const assumed = new Map();
+function assumeMove(type) {
+  if (!assumed.has(type)) {
+    const made = { type, power: COMMON_POWER, accuracy: 1, isSpecial: SPECIAL_TYPES.has(type), factors: new Map() };
+    assumed.set(type, Object.freeze(made));
+  }
+  return assumed.get(type);
+}
+
 const countHits = ({ multihit }) => (Array.isArray(multihit) ? MEAN_HITS : (multihit ?? 1));
 
 // 0 where the target is immune, else 0.25 to 4.
@@ -92,4 +106,4 @@ function takeFixed(fixed, user, target) {
   return (fixed === "level" ? user.level : fixed) / mostHp(target);
 }
 
-module.exports = { describeMove, expectDamage, findEffectiveness, statOf };
+module.exports = { assumeMove, describeMove, expectDamage, findEffectiveness, statOf };
