@@ -115,7 +115,8 @@ def _weigh_switches(sight: Sight) -> Numbers:
     standing = standing + FRESH * sight.of("own_pokemon", "hp")
     if sight.of("field", "must_switch").any():
         return standing
-    return standing - standing[sight.active] - SWITCH_COST
+    stays = float(standing[sight.active]) + SWITCH_COST
+    return standing - stays
 
 
 POLICY = HeuristicKind()
