@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from arena.games import registry as games
-from arena.games.base import GameSpec
+from arena.games.base import CHILD, GameSpec
 from arena.needs import SERVER, Needs
 from matches import dispatch
 from matches.errors import BrokerError
@@ -35,8 +35,9 @@ from matches.store.plugin_files import Files, list_files
 
 log = logging.getLogger(__name__)
 
-# Work that an order aims at where networks decide: all its matches share their forwards.
-NETWORKED_AIM_S = 10.0
+# Work that an order aims at where networks decide, as all its matches share their forwards; or where
+# it starts a child process that plays its game.
+LONG_AIM_S = 10.0
 # Matches a slot in an order while the length of a match is not known: it may be an hour.
 FIRST_PER_SLOT = 1
 # The same of networks, whose matches advance together: many take little longer than one.
@@ -126,11 +127,12 @@ def compute_order_size(
     slots: int,
     all_slots: int,
     is_networked: bool = False,
+    starts_child: bool = False,
     longest_s: float | None = None,
 ) -> int:
     """Return how many matches the next order of a node holds, by its share of all slots.
 
-    longest_s: how long it may last, so that a node that is soon gone loses little.
+    starts_child: a process of its own plays its game. longest_s: how long it may last, so that a node that is soon gone loses little.
     """
     left = tournament.n_planned - tournament.n_closed
     share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))
@@ -138,7 +140,7 @@ def compute_order_size(
         are_many = is_networked and longest_s is None
         per_slot: float = FIRST_NETWORKED_PER_SLOT if are_many else FIRST_PER_SLOT
     else:
-        aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
+        aim_s = LONG_AIM_S if is_networked or starts_child else ORDER_AIM_S
         aim_s = aim_s if longest_s is None else min(aim_s, longest_s)
         # One per slot at least: a node plays one order after the other.
         per_slot = max(1.0, aim_s / max(tournament.mean_match_s, 1e-6))
@@ -217,6 +219,7 @@ def _take_next(
         slots=node.slots,
         all_slots=all_slots,
         is_networked=needs.is_networked,
+        starts_child=_spec_of(tournament).served == CHILD,
         longest_s=node.longest_s,
     )
     servers = relay_pass.list_servers(needs, tournament)

@@ -130,6 +130,11 @@ class GameLine:
             self._forget(episode)
         return answer
 
+    def dial_early(self) -> None:
+        """Dial before anything is asked; that nobody answers is met when something is."""
+        with self._show_waiting():
+            self._guard(self._dial_if_closed)
+
     def flush(self) -> None:
         """Send what has gathered; whether that succeeded shows when an answer is waited for."""
         if self._transport is not None and self._outgoing:
@@ -174,10 +179,14 @@ class GameLine:
         self._waited_s += self._clock() - began
 
     def _take_turn(self, until: float) -> None:
-        if self._transport is None:
-            self._transport = self._open()
+        self._dial_if_closed()
+        assert self._transport is not None
         self._send()
         self._sort_frame(*self._read(self._transport, until - self._clock()))
+
+    def _dial_if_closed(self) -> None:
+        if self._transport is None:
+            self._transport = self._open()
 
     def _open(self) -> Transport:
         left_s = self._dial_at - self._clock()

@@ -48,7 +48,13 @@ class Lines:
                     game.command, folder=folder, environ=self._environ, limit_s=self._answer_s
                 )
 
-            return [self._find(key, game, start_child, server=game.command[0])]
+            # With its order a player's children are ended, which may take them some time: what is left
+            # of one is of no use any more.
+            self._drop(key)
+            line = self._find(key, game, start_child, server=game.command[0])
+            # Its start is no part of the time of its first match, by which orders are measured.
+            line.dial_early()
+            return [line]
         return [self._open_server(game, server) for server in servers]
 
     def _open_server(self, game: ServedGame, server: ServerLink) -> GameLine:
@@ -58,15 +64,17 @@ class Lines:
         key = ("server", game.spec.id, server.name, server.address)
         return self._find(key, game, dial, server=server.name, token=server.token)
 
+    def _drop(self, key: tuple[str, ...]) -> None:
+        if line := self._open.pop(key, None):
+            close_lines([line])
+
     def _find(
         self, key: tuple[str, ...], game: ServedGame, dial: Dial, *, server: str, token: str = ""
     ) -> GameLine:
         """Return the line that is open, or a new one where there is none or it has broken."""
+        if key in self._open and not self._open[key].is_usable():
+            self._drop(key)  # its server may have started anew
         line = self._open.pop(key, None)
-        if line is not None and not line.is_usable():
-            # The children of a player are ended with its order; a server may have started anew.
-            close_lines([line])
-            line = None
         if line is None:
             line = GameLine(
                 dial,

@@ -6,7 +6,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import psutil
+import pytest
 
+from arena.errors import ServerLostError
 from arena.games.base import CHILD, OVER
 from arena.games.catalog import connect_four
 from arena.games.served import ServedGame
@@ -33,18 +35,23 @@ def list_children() -> list[psutil.Process]:
     return psutil.Process(os.getpid()).children()
 
 
-def test_a_child_that_was_ended_with_its_order_is_started_anew_by_the_next() -> None:
+def test_each_order_has_a_child_of_its_own_that_is_there_before_its_first_match() -> None:
     lines = Lines(os.environ, show_waiting=nullcontext)
-    before = set(list_children())
+    before, ended = set(list_children()), set[psutil.Process]()
     for _ in range(2):
         (line,) = lines.open_lines(GAME, [])
-        assert GAME.start_on(line, 1, opening_plies=0).to_move() == OVER
-        (same,) = lines.open_lines(GAME, [])
-        assert same is line
         (child,) = set(list_children()) - before
-        # As the parent of a player does when an order is over.
+        assert child not in ended
+        assert GAME.start_on(line, 1, opening_plies=0).to_move() == OVER
+        # As the parent of a player does when an order is over; it may take its time to die.
         child.kill()
-        while child.status() != psutil.STATUS_ZOMBIE:
-            pass
-    lines.open_lines(GAME, [])
-    assert set(list_children()) == before
+        ended.add(child)
+
+
+def test_a_child_that_does_not_start_is_met_by_the_matches() -> None:
+    lines = Lines(os.environ, show_waiting=nullcontext)
+    gone = ServedGame(SPEC, command=("no-such-program",))
+    (line,) = lines.open_lines(gone, [])
+    state = gone.start_on(line, 1, opening_plies=0)
+    with pytest.raises(ServerLostError, match="no-such-program"):
+        state.to_move()
