@@ -35,8 +35,8 @@ from matches.store.plugin_files import Files, list_files
 
 log = logging.getLogger(__name__)
 
-# Work that an order aims at where networks decide, as all its matches share their forwards; or where
-# it starts a child process that plays its game.
+# Work that an order aims at where networks decide, as all its matches share their forwards; or
+# where it starts a child process that plays its game.
 LONG_AIM_S = 10.0
 # Matches a slot in an order while the length of a match is not known: it may be an hour.
 FIRST_PER_SLOT = 1
@@ -132,7 +132,8 @@ def compute_order_size(
 ) -> int:
     """Return how many matches the next order of a node holds, by its share of all slots.
 
-    starts_child: a process of its own plays its game. longest_s: how long it may last, so that a node that is soon gone loses little.
+    starts_child: a process of its own plays its game.
+    longest_s: how long it may last, so that a node that is soon gone loses little.
     """
     left = tournament.n_planned - tournament.n_closed
     share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))

@@ -48,8 +48,8 @@ class Lines:
                     game.command, folder=folder, environ=self._environ, limit_s=self._answer_s
                 )
 
-            # With its order a player's children are ended, which may take them some time: what is left
-            # of one is of no use any more.
+            # With its order a player's children are ended, which may take them some time: what is
+            # left of one is of no use any more.
             self._drop(key)
             line = self._find(key, game, start_child, server=game.command[0])
             # Its start is no part of the time of its first match, by which orders are measured.
