@@ -58,6 +58,9 @@ def _start_postgres() -> PostgresServer:
     server = get_server(_VAR / "postgres")
     # A look at a table that a test has just emptied would mislead the planner until the next look.
     server.psql("ALTER SYSTEM SET autovacuum = off;")
+    # Nothing of it is read again after the machine has stopped.
+    server.psql("ALTER SYSTEM SET fsync = off;")
+    server.psql("ALTER SYSTEM SET full_page_writes = off;")
     server.psql("SELECT pg_reload_conf();")
     return server
 
@@ -127,7 +130,7 @@ def keys_from_one(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def static_files_found_once() -> Iterator[None]:
-    """Look for static files once a process, as a server does: for each client of a test it took 50 ms."""
+    """Look for static files once a process: each client of a test took 50 ms for it."""
     look = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, Any] = {}
 
