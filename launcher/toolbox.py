@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from launcher.folders import ROOT
@@ -42,30 +44,40 @@ AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
 # The faces ask the same services on either database: once is enough for them.
 ON_POSTGRES = ["matches", *QUICK, "-k", "not test_api and not test_admin"]
+# Tracing takes half again the time of a test. More is covered than this counts, never less.
+TRACED = ["--cov", "--cov-report=", "--cov-first-cases"]
 COVERAGE = [PYTHON, "-m", "coverage", "report"]
 # One line of the pure core that no test reaches fails the build; the thin edges may miss some.
 FLOORS = {"arena/*": 100, "*": 90}
 
 
 def run_checks(_: argparse.Namespace | None = None) -> int:
-    """Run every check; return 1 when any fails."""
+    """Run every check, two at a time; return 1 when any fails."""
     n_failed = 0
-    with tempfile.TemporaryDirectory(prefix="evalsite-check-") as var:
+    with (
+        tempfile.TemporaryDirectory(prefix="evalsite-check-") as var,
+        ThreadPoolExecutor(2) as pool,
+    ):
         # Only so that settings load: no check starts anything.
         needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": secrets.token_urlsafe(48)}
-        environment = os.environ | needed
-        for name, command in CHECKS.items():
-            started = time.monotonic()
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-            )
+        runs = pool.map(partial(_run_check, os.environ | needed), CHECKS.values())
+        for (name, command), (done, took_s) in zip(CHECKS.items(), runs, strict=True):
             is_passed = done.returncode == 0
             if not is_passed:
                 print(f"--- {name}: {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
-            took = f"{time.monotonic() - started:6.1f} s"
-            print(f"{name:<12} {'ok' if is_passed else 'FAILED':<7} {took}", flush=True)
+            print(f"{name:<12} {'ok' if is_passed else 'FAILED':<7} {took_s:6.1f} s", flush=True)
             n_failed += not is_passed
     return int(n_failed > 0)
+
+
+def _run_check(
+    environment: Mapping[str, str], command: Sequence[str]
+) -> tuple[subprocess.CompletedProcess[str], float]:
+    started = time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    return done, time.monotonic() - started
 
 
 def run_tests(arguments: Sequence[str]) -> int:
@@ -74,7 +86,7 @@ def run_tests(arguments: Sequence[str]) -> int:
     if arguments:
         return _call_tool([*TESTS, *arguments])
     failed = run_checks(None)
-    failed |= _call_tool([*TESTS, *QUICK, "--cov", "--cov-report="])
+    failed |= _call_tool([*TESTS, *QUICK, *TRACED])
     second = {"EVALSITE_TEST_DATABASE": "postgres"}
     failed |= _call_tool([*TESTS, *ON_POSTGRES], second)
     for included, floor in FLOORS.items():
