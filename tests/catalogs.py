@@ -5,10 +5,25 @@ from typing import Any
 
 import pytest
 
+from arena.games.showdown.installed import is_playable
+
+needs_simulator = pytest.mark.skipif(
+    not is_playable(), reason="needs Node.js and ./run tools install showdown"
+)
+
 
 def each(names: Sequence[str]) -> pytest.MarkDecorator:
     """Run a test with every name of a catalog."""
     return pytest.mark.parametrize("name", names)
+
+
+def each_game(names: Sequence[str]) -> pytest.MarkDecorator:
+    """Run a test with every game of the catalog that can be played here."""
+    marked = [
+        pytest.param(name, marks=needs_simulator) if name.startswith("showdown") else name
+        for name in names
+    ]
+    return pytest.mark.parametrize("name", marked)
 
 
 def each_check(checks: Sequence[Callable[..., None]]) -> pytest.MarkDecorator:

@@ -14,23 +14,23 @@ from arena.conformance.games import CHECKS
 from arena.games import registry
 from arena.games.base import OVER, Game, GameSpec, State
 from arena.games.pictures import Circle, Picture
-from tests.catalogs import each, each_check
+from tests.catalogs import each_check, each_game
 
 Check = Callable[[Game], None]
 
 
 @each_check(CHECKS)
-@each(registry.names())
+@each_game(registry.names())
 def test_the_game_keeps_to(name: str, check: Check) -> None:
     check(registry.get(name))
 
 
-@each(registry.names())
+@each_game(registry.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
     assert registry.get(name).spec.id == name
 
 
-@each(registry.names())
+@each_game(registry.names())
 def test_every_game_of_the_catalog_is_drawn(name: str) -> None:
     game = registry.get(name)
     assert game_looks.draw_state(game, game.start(1, opening_plies=0), None) is not None

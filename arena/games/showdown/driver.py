@@ -33,6 +33,7 @@ class Driver:
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
         self._game, self._answer_s = game, answer_s
         self._lock, self._n_episodes = threading.Lock(), 0
+        self._has_ended = self._was_late = False
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -44,8 +45,8 @@ class Driver:
 
     @property
     def is_running(self) -> bool:
-        """True until it has ended."""
-        return self._process.poll() is None
+        """True until it has ended; one that is killed may take some time to."""
+        return not self._has_ended and self._process.poll() is None
 
     def number_episode(self) -> int:
         """Return a number that no battle has had."""
@@ -60,7 +61,7 @@ class Driver:
         """
         with self._lock:
             # Killed where it hangs, its output ends.
-            alarm = threading.Timer(self._answer_s, self._process.kill)
+            alarm = threading.Timer(self._answer_s, self._end_late)
             alarm.start()
             try:
                 answer = self._exchange(message)
@@ -75,11 +76,6 @@ class Driver:
         """Say what has no answer; a driver that is gone needs not to be told."""
         with self._lock:
             self._send(message)
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
 
     def _send(self, message: Mapping[str, object]) -> None:
         assert self._process.stdin is not None
@@ -100,9 +96,16 @@ class Driver:
             answer["numbers"] = np.frombuffer(raw, "<f4").astype(np.float32)
         return dict(answer)
 
-    def _describe_end(self) -> str:
-        assert self._process.stderr is not None
+    def _end_late(self) -> None:
+        self._was_late = True
         self._process.kill()
-        said = self._process.stderr.read().decode(errors="replace").strip()
-        why = said.splitlines()[-1][:300] if said else f"no answer within {self._answer_s:g} s"
+
+    def _describe_end(self) -> str:
+        self._has_ended = True
+        self._process.kill()
+        _, said = self._process.communicate()
+        lines = said.decode(errors="replace").strip().splitlines()
+        if self._was_late:
+            return f"the simulator has not answered for {self._answer_s:g} s"
+        why = lines[-1][:300] if lines else f"status {self._process.returncode}"
         return f"the simulator has ended: {why}"

@@ -22,7 +22,10 @@ def name_package() -> str:
 
 def find_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that should hold the package's node_modules."""
-    return Path(environ.get(VARIABLE) or DEFAULT_FOLDER)
+    if environ.get(VARIABLE):
+        return Path(environ[VARIABLE])
+    of_data = Path(environ.get("EVALSITE_VAR", "")) / "tools" / "showdown"
+    return of_data if environ.get("EVALSITE_VAR") and of_data.is_dir() else DEFAULT_FOLDER
 
 
 def find_node(environ: Mapping[str, str] = os.environ) -> str | None:
