@@ -30,6 +30,7 @@ from launcher.showdown.server import (
     wait_until_it_answers,
     why_silent,
 )
+from launcher.showdown.teams import add_teams_command
 from launcher.tools import find_tool
 
 FAILED: Final = 1
@@ -42,7 +43,7 @@ MINUTE_S: Final = 60
 def add_showdown_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare `showdown` and its options."""
     showdown = commands.add_parser("showdown", help="the server of Pokemon Showdown, on loopback")
-    acts = showdown.add_subparsers(dest="act", required=True, metavar="start|stop|status")
+    acts = showdown.add_subparsers(dest="act", required=True, metavar="start|stop|status|teams")
     start = acts.add_parser("start", help="start it and return once it answers")
     start.add_argument(
         "--port",
@@ -59,6 +60,7 @@ def add_showdown_command(commands: "argparse._SubParsersAction[argparse.Argument
         help="processes that play battles (1)",
     )
     start.set_defaults(run=start_server)
+    add_teams_command(acts)
     for name, act, text in (
         ("stop", stop_server, "end it"),
         ("status", show_server, "say whether it answers, where, since when, and what it costs"),

@@ -6,7 +6,7 @@
 
 const { IllegalChoice, OVER, SeatedBattle } = require("./battle.js");
 const { SIZE } = require("./features.js");
-const { openPackage } = require("./package.js");
+const { openPackage, refuseFormat } = require("./package.js");
 const { showBattle } = require("./show.js");
 const { hashTeams, readTeams } = require("./teams.js");
 
@@ -150,7 +150,8 @@ function takeLine(host, line) {
 
 function main([game, format, rulesVersion, version, folder, hash]) {
   const showdown = openPackage(version);
-  if (!showdown.Dex.formats.get(format).exists) throw new Error(`pokemon-showdown has no format ${format}`);
+  const refusal = refuseFormat(showdown, format);
+  if (refusal) throw new Error(refusal);
   if (folder && hashTeams(folder) !== hash) {
     throw new Error(`the teams in ${folder} are not those of ${game}: ./run showdown teams`);
   }

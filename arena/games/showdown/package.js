@@ -20,4 +20,14 @@ function openPackage(version) {
   return require(path.join(root, "dist", "sim"));
 }
 
-module.exports = { openPackage };
+// Return why battles of a format cannot be played here; empty where they can.
+function refuseFormat(showdown, format) {
+  const found = showdown.Dex.formats.get(format);
+  if (!found.exists) return `pokemon-showdown has no format ${format}`;
+  if (showdown.Dex.forFormat(found).gen !== 1 || found.gameType !== "singles") {
+    return `${format} is no format of single battles of generation 1, the only ones that are played here`;
+  }
+  return "";
+}
+
+module.exports = { openPackage, refuseFormat };

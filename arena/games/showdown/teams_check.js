@@ -3,13 +3,14 @@
 //   node teams_check.js FORMAT PACKAGE_VERSION FOLDER
 "use strict";
 
-const { openPackage } = require("./package.js");
+const { openPackage, refuseFormat } = require("./package.js");
 const { hashTeams, refuseTeams } = require("./teams.js");
 
 function check([format, version, folder]) {
-  const showdown = openPackage(version);
-  if (!showdown.Dex.formats.get(format).exists) return { refusals: [`pokemon-showdown has no format ${format}`] };
   try {
+    const showdown = openPackage(version);
+    const refusal = refuseFormat(showdown, format);
+    if (refusal) return { refusals: [refusal] };
     return { refusals: refuseTeams(showdown, format, folder), hash: hashTeams(folder) };
   } catch (error) {
     return { refusals: [error.message] };
