@@ -26,8 +26,9 @@
 
 One object is one episode. It may also have rules_version, text(), names() (of the legal actions)
 and close(). What it raises fails the episode as a fault of this server. All episodes share one
-thread: start more servers for more cores. Python 3.11 and `websockets`; docs/gameservers.md has the
-protocol.
+thread: start more servers for more cores. A game that asks others for its state has `async def
+ready(self)`, too: awaited after reset() and apply() before the state is read, while other episodes
+go on. Python 3.11 and `websockets`; docs/gameservers.md has the protocol.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from math import prod
 from pathlib import Path
@@ -137,6 +138,7 @@ class Episode:
     def __init__(self, server: Server, game: Any) -> None:
         self.server, self.game, self.step = server, game, 0
         self.seat, self.legal = OVER, list[int]()
+        self.is_awaited = hasattr(game, "ready")
 
     def look(self) -> None:
         """Read from the game who moves and what is legal."""
@@ -149,7 +151,9 @@ class Episode:
             raise RefusalError("illegal", f"{action!r:.80} is not in {self.legal!r:.200}")
         self.game.apply(action)
         self.step += 1
-        self.look()
+        self.legal = []
+        if not self.is_awaited:
+            self.look()
 
     def show(self, number: int) -> tuple[Message, bytes]:
         """Return the state message, and the observation where it goes as raw bytes."""
@@ -183,6 +187,8 @@ class Line:
     def __init__(self, server: Server) -> None:
         self.server, self.episodes = server, dict[int, Episode]()
         self.is_greeted = self.is_over = False
+        # Episodes whose answer waits for their game, and what waits for it.
+        self.awaited, self.waits = list[int](), dict[int, asyncio.Task[None]]()
 
     def receive(self, text: str | bytes) -> list[Frame]:
         """Return the answers to all messages of a frame; the line is closed once `is_over`."""
@@ -236,22 +242,47 @@ class Line:
             )
         if kind == "end":
             return self._forget(number)
-        try:
+        with self._report_faults(number, frames):
             play = self._start if kind == "start" else self._act
             episode = play(number, message)
-            frames.add(*episode.show(number))
-            if episode.seat == OVER:
-                self._forget(number)
-                self.server.n_ended += 1
-            return None
+            if episode.is_awaited:
+                self.awaited.append(number)
+            else:
+                self._show(number, episode, frames)
+        return None
+
+    async def answer_awaited(self, number: int) -> list[Frame]:
+        """Return the answer of an episode once its game is ready."""
+        frames, episode = Frames(), self.episodes[number]
+        with self._report_faults(number, frames):
+            await episode.game.ready()
+            episode.look()
+            self._show(number, episode, frames)
+        self.waits.pop(number, None)
+        return frames.take()
+
+    def _show(self, number: int, episode: Episode, frames: "Frames") -> None:
+        frames.add(*episode.show(number))
+        if episode.seat == OVER:
+            self._forget(number)
+            self.server.n_ended += 1
+
+    @contextmanager
+    def _report_faults(self, number: int, frames: "Frames") -> Iterator[None]:
+        """Answer an episode with what goes wrong in it."""
+        try:
+            yield
+            return
         except RefusalError as refusal:
             reason, detail = refusal.reason, refusal.detail
+            if reason == "fault":
+                self._forget(number)
         except Exception as error:
             # Raised by the game: the player hears of it, who runs this server sees where.
             traceback.print_exc()
             self._forget(number)
             reason, detail = "fault", f"{type(error).__name__}: {error}"[:2000]
-        return frames.add({"kind": "error", "episode": number, "reason": reason, "detail": detail})
+        frames.add({"kind": "error", "episode": number, "reason": reason, "detail": detail})
 
     def _start(self, number: int, message: Message) -> Episode:
         server, seed = self.server, message.get("seed")
@@ -268,6 +299,11 @@ class Line:
         episode = self.episodes[number] = Episode(server, server.make())
         server.n_running += 1
         episode.game.reset(seed, plies, parameters)
+        if episode.is_awaited:
+            if actions:
+                self._forget(number)
+                raise RefusalError("bad_message", f"{server.game} begins without actions only")
+            return episode
         episode.look()
         try:
             for action in actions:
@@ -287,9 +323,12 @@ class Line:
         return episode
 
     def _forget(self, number: int) -> None:
-        episode = self.episodes.pop(number, None)
+        episode, wait = self.episodes.pop(number, None), self.waits.pop(number, None)
         if episode is None:
             return
+        # Unless it is the wait itself that has failed.
+        if wait is not None and wait is not asyncio.current_task():
+            wait.cancel()
         self.server.n_running -= 1
         try:
             getattr(episode.game, "close", lambda: None)()
@@ -394,6 +433,10 @@ class Sockets:
         try:
             while not line.is_over:
                 frames = line.receive(await socket.recv())
+                for number in line.awaited:
+                    answer = self._answer_later(line, number, socket, lock)
+                    line.waits[number] = asyncio.create_task(answer)
+                line.awaited.clear()
                 async with lock:
                     await send(socket, frames)
         except ConnectionClosed:
@@ -401,6 +444,14 @@ class Sockets:
         finally:
             del self.open[line]
             line.close()
+
+    async def _answer_later(
+        self, line: Line, number: int, socket: Connection, lock: asyncio.Lock
+    ) -> None:
+        frames = await line.answer_awaited(number)
+        with suppress(ConnectionClosed):
+            async with lock:
+                await send(socket, frames)
 
     async def dial(self, head: str, token: str) -> None:
         """Offer the slots to the head, again and again while it is away."""
@@ -622,6 +673,8 @@ def serve_pipes(make: Callable[[], Any], *, name: str = "child", slots: int = 64
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         line = Line(Server(make, name=name, slots=slots))
+        if hasattr(make(), "ready"):
+            raise ServerError("a game with ready() cannot be a child process: use serve()")
     except ServerError as error:
         say(f"{name}: {error}")
         sys.exit(2)
