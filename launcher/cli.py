@@ -24,6 +24,7 @@ from launcher.options import whole_number
 from launcher.plan import Plan
 from launcher.programs import CAPABILITIES, ONE_THREAD, PYTHON
 from launcher.showdown.commands import add_showdown_command
+from launcher.showdown.serving import serve_battles
 from launcher.stack import NOT_OURS, child_environment, own_settings, stop_stack
 from launcher.supervision import Supervisor, find_leftovers
 
@@ -255,6 +256,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if arguments and arguments[0] in PASSED_ON:
             return PASSED_ON[arguments[0]](arguments[1:])
+        if list(arguments[:2]) == ["showdown", "serve"]:
+            serve_battles(arguments[2:])
         if arguments and is_for_server(arguments):
             return ask_server(arguments)
         if not arguments or (arguments[0].startswith("--") and arguments[0] != "--help"):

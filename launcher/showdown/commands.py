@@ -43,7 +43,8 @@ MINUTE_S: Final = 60
 def add_showdown_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare `showdown` and its options."""
     showdown = commands.add_parser("showdown", help="the server of Pokemon Showdown, on loopback")
-    acts = showdown.add_subparsers(dest="act", required=True, metavar="start|stop|status|teams")
+    names = "start|stop|status|serve|teams"
+    acts = showdown.add_subparsers(dest="act", required=True, metavar=names)
     start = acts.add_parser("start", help="start it and return once it answers")
     start.add_argument(
         "--port",
@@ -66,6 +67,9 @@ def add_showdown_command(commands: "argparse._SubParsersAction[argparse.Argument
         ("status", show_server, "say whether it answers, where, since when, and what it costs"),
     ):
         acts.add_parser(name, help=text).set_defaults(run=act)
+    # Its options are those of the program that it becomes (launcher.cli).
+    text = "play battles on such a server, as a game server: ./run showdown serve --help"
+    acts.add_parser("serve", help=text, add_help=False)
 
 
 def start_server(options: argparse.Namespace) -> int:
