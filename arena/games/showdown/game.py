@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from arena.games.base import CHILD, GameSpec
-from arena.games.observations import parts
 from arena.games.served import ServedGame
 from arena.games.showdown.installed import CAPABILITY, PACKAGE, find_node, name_package
-from arena.games.showdown.layout import BLOCKS, N_ACTIONS, SIZE, names_of
+from arena.games.showdown.layout import N_ACTIONS, PARTS, SIZE
 from arena.games.showdown.rules import Rules
 
 DRIVER: Final = Path(__file__).with_name("driver.js")
@@ -34,9 +33,7 @@ def make_game(
         n_actions=N_ACTIONS,
         observation_shape=(SIZE,),
         observation_dtype="float32",
-        observation_parts=parts(
-            *((block.replace("_", " "), n * len(names_of(block))) for block, n in BLOCKS.items())
-        ),
+        observation_parts=PARTS,
         observation_note=(
             "What the player may know; moves by slot, Pokemon by place in the team, theirs in the "
             "order in which they were seen. arena/games/showdown/layout.json names each number."

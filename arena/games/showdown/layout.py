@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+from arena.games.observations import parts
+
 _DECLARED: Final = json.loads(Path(__file__).with_name("layout.json").read_text())
 BLOCKS: Final[dict[str, int]] = dict(_DECLARED["blocks"])
 """How many rows a block has, in the order of the observation."""
@@ -26,6 +28,10 @@ def start_of(block: str) -> int:
 
 
 SIZE: Final = sum(rows * len(names_of(block)) for block, rows in BLOCKS.items())
+PARTS: Final = parts(
+    *((block.replace("_", " "), rows * len(names_of(block))) for block, rows in BLOCKS.items())
+)
+"""What games declare of it, and policies know it by."""
 
 
 def columns(block: str, name: str) -> slice:

@@ -5,10 +5,9 @@ from typing import Final
 
 from arena.errors import ParameterError
 from arena.games.base import SERVER, GameSpec
-from arena.games.observations import parts
 from arena.games.served import ServedGame
 from arena.games.showdown.game import MAX_STEPS, RULES_VERSION
-from arena.games.showdown.layout import BLOCKS, N_ACTIONS, SIZE, names_of
+from arena.games.showdown.layout import N_ACTIONS, PARTS, SIZE
 from arena.parameters import Parameter
 
 OPPONENTS: Final = ("heuristics", "max_power", "random")
@@ -42,9 +41,7 @@ def make_server_game(id: str, title: str, *, n_seats: int) -> ServedGame:
         n_actions=N_ACTIONS,
         observation_shape=(SIZE,),
         observation_dtype="float32",
-        observation_parts=parts(
-            *((block.replace("_", " "), n * len(names_of(block))) for block, n in BLOCKS.items())
-        ),
+        observation_parts=PARTS,
         has_chance=True,
         has_hidden_information=True,
         opening_plies=0,

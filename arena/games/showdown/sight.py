@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.games.base import GameSpec, State
-from arena.games.showdown.installed import CAPABILITY
-from arena.games.showdown.layout import N_MOVES, SIZE, columns
+from arena.games.showdown.layout import N_MOVES, PARTS, columns
 
 Numbers = NDArray[np.float64]
 
@@ -38,7 +37,7 @@ def look(state: State, seat: int) -> Sight:
 
 def refuse_game(spec: GameSpec) -> str | None:
     """Return why a policy that reads such observations cannot play a game, or None."""
-    if spec.capability == CAPABILITY and spec.observation_shape == (SIZE,):
+    if spec.observation_parts == PARTS:
         return None
     return "it reads the observations of battles of Pokemon Showdown"
 
