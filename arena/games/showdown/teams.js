@@ -30,6 +30,8 @@ function importTeam(showdown, file) {
   const team = showdown.Teams.import(text);
   // The team builder leaves out what every team of the first generation has.
   if (!text.includes("EVs:")) for (const set of team ?? []) set.evs = { ...FULL };
+  // As the validator leaves a set: without one the package would give it the ability of a later generation.
+  for (const set of team ?? []) set.ability ||= "No Ability";
   return team;
 }
 

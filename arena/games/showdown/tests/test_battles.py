@@ -190,3 +190,14 @@ def test_a_battle_that_nobody_holds_is_forgotten(monkeypatch: pytest.MonkeyPatch
     episode = battle._episode
     del battle
     assert told == [{"kind": "end", "episode": episode}]
+
+
+@needs_simulator
+def test_teams_of_texts_have_no_abilities_of_later_generations() -> None:
+    for seed in range(12):
+        battle = OU.start(seed, opening_plies=0)
+        assert isinstance(battle, Battle)
+        play(battle, seed)
+        log, choices = battle.write_log()
+        assert not [line for line in log if "ability" in line]
+        assert "NoAbility" in "".join(choices[:3])
