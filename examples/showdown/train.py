@@ -57,17 +57,19 @@ def play_itself(
 ) -> None:
     """Have the cluster play the network as it is now against itself, at temperature 1."""
     run = f"{options.run}-{options.seed}-{learner.n_updates}"
-    networked, name = f"{run}@{learner.n_updates}", f"{run}-sampled"
+    name, newest = f"{run}-sampled", options.out / _name(learner)
+    weights = learner.save(newest)
     with Client() as client:
-        if not list(client.agents.list(name=networked, game=SEAL.game)):
-            newest, step = str(options.out / _name(learner)), str(learner.n_updates)
-            _call("checkpoints", "add", newest, "--agent", run, "--step", step)
+        # There already, where an earlier call has come this far or somebody has rated the file.
+        if not list(client.agents.list(checkpoint=weights, game=SEAL.game)):
+            step = str(learner.n_updates)
+            _call("checkpoints", "add", str(newest), "--agent", run, "--step", step)
         client.agents.register(
             name=name,
             game=SEAL.game,
             policy="network",
             parameters={"temperature": 1.0},
-            checkpoint=networked,
+            checkpoint=weights,
         )
     _call(
         "generate",
