@@ -14,12 +14,14 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+from http import HTTPStatus
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from evalsite_client import Client
+from evalsite_client.errors import ProblemError
 from examples.showdown.decisions import read_decisions
 from examples.showdown.learner import SEAL, Learner
 
@@ -60,8 +62,7 @@ def play_itself(
     name, newest = f"{run}-sampled", options.out / _name(learner)
     weights = learner.save(newest)
     with Client() as client:
-        # There already, where an earlier call has come this far or somebody has rated the file.
-        if not list(client.agents.list(checkpoint=weights, game=SEAL.game)):
+        if not is_known(client, weights):
             step = str(learner.n_updates)
             _call("checkpoints", "add", str(newest), "--agent", run, "--step", step)
         client.agents.register(
@@ -76,6 +77,17 @@ def play_itself(
         *("--agent-a", name, "--game", SEAL.game, "--matches", str(options.matches)),
         *("--seed", str(options.seed * 1000 + generation), "--out", str(folder)),
     )
+
+
+def is_known(client: Client, weights: str) -> bool:
+    """Say whether an earlier call has come this far, or somebody has added the file."""
+    try:
+        client.checkpoints.get(weights)
+    except ProblemError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return False
+    return True
 
 
 def _call(*words: str) -> None:

@@ -15,11 +15,11 @@ SMALL = Schedule(batch=64)
 
 
 def make_decisions(n: int, *, seed: int = 1) -> Decisions:
-    """Return decisions whose best action is the place of the largest of the first ten numbers."""
+    """Return decisions whose action is the place of the only one among the first ten numbers."""
     rng = np.random.default_rng(seed)
     observations = np.zeros((n, SIZE), np.float32)
-    observations[:, :N_ACTIONS] = rng.random((n, N_ACTIONS))
-    actions = observations[:, :N_ACTIONS].argmax(1)
+    actions = rng.integers(N_ACTIONS, size=n)
+    observations[np.arange(n), actions] = 1
     masks = np.ones((n, N_ACTIONS), np.bool_)
     nothing = np.zeros(n, np.float32)
     return Decisions(observations, masks, actions, nothing, nothing - 2, nothing)
@@ -62,10 +62,10 @@ def test_decisions_have_what_their_seat_got_and_those_without_an_end_are_left_ou
 def test_imitation_comes_to_agree_with_the_teacher() -> None:
     learner = Learner(np.random.default_rng(1), SMALL)
     decisions = make_decisions(1_000)
-    learner.imitate(decisions, 300)
+    learner.imitate(decisions, 150)
     logits, _ = learner._forward(make_decisions(200, seed=2))
     agreed = logits.argmax(1).numpy() == make_decisions(200, seed=2).actions
-    assert agreed.mean() > 0.7
+    assert agreed.mean() > 0.9
 
 
 @pytest.mark.parametrize("gain", [1.0, -1.0])
