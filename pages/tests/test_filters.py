@@ -18,10 +18,16 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/leaderboards/connect-four/"
 
 
+@pytest.fixture(scope="module")
+def arranged(rows_of_module: None) -> int:
+    """Return the key of a board that was played on, once for all tests."""
+    return boards.played_board().leaderboard_id
+
+
 @pytest.fixture
-def board(broker: Redis) -> Leaderboard:
+def board(arranged: int, broker: Redis) -> Leaderboard:
     """Return a board that was played on."""
-    return boards.played_board().leaderboard
+    return Leaderboard.objects.get(pk=arranged)
 
 
 def _names(board: Leaderboard, view: View) -> list[str]:
