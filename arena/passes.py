@@ -29,8 +29,9 @@ def check_pass(key: str, text: str, subject: str, *, now: float) -> None:
     signature = text.rpartition(".")[2]
     if until is None:
         raise PassError("no pass: it must be <subject>.<until>.<signature>")
-    # Of bytes: text with other letters would raise.
-    if not hmac.compare_digest(signature.encode(), _sign(key, named, until).encode()):
+    # Of bytes: text with other letters would raise, and so would half a letter (a lone surrogate).
+    given = signature.encode(errors="surrogatepass")
+    if not hmac.compare_digest(given, _sign(key, named, until).encode()):
         raise PassError("a pass that was not made here, or with another key: ask for a new one")
     if named != subject:
         raise PassError(f"a pass for {named:.80}, not for {subject}: ask for one of its own")
@@ -39,4 +40,5 @@ def check_pass(key: str, text: str, subject: str, *, now: float) -> None:
 
 
 def _sign(key: str, subject: str, until: int) -> str:
-    return hmac.digest(key.encode(), f"pass:{until}:{subject}".encode(), "sha256").hex()
+    signed = f"pass:{until}:{subject}".encode(errors="surrogatepass")
+    return hmac.digest(key.encode(), signed, "sha256").hex()

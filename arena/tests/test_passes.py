@@ -1,7 +1,7 @@
 """A pass lets in whom it names, until it ends, and nobody who changed a byte of it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arena.passes import PassError, check_pass, make_pass
@@ -28,6 +28,8 @@ def test_a_pass_that_ended_is_refused() -> None:
 
 
 @given(place=st.integers(0, 70), letter=st.characters())
+@example(place=0, letter="\ud800")
+@example(place=70, letter="\ud800")
 def test_a_changed_pass_is_refused(place: int, letter: str) -> None:
     text = make_pass(KEY, "sim-1", until=2_000)
     place = min(place, len(text) - 1)

@@ -85,6 +85,7 @@ def test_where_pieces_move_both_ends_are_marked() -> None:
         (Picture(10, 10, (Circle(1, 1, 1, "pink"),)), "no tint 'pink'"),
         (Picture(10, 10, (Circle(1, 1, "1", "red"),)), "no size"),  # type: ignore[arg-type]
         (Picture(10, 10, (Polygon(((1, float("nan")),), "red"),)), "no size"),
+        (Picture(10, 10, (Polygon(((1, 1),) * 100_000, "red"),)), "100,000 points are more"),
         (Picture(10, 10, (Text(1, 1, "x" * 81, 3),)), "80 characters"),
         (Picture(10, 10, (Circle(1, 1, 1, "red"),) * 3_001), "3,001 shapes"),
         (Picture(10, 10, (), (Side("x", "pink"),)), "no tint"),
