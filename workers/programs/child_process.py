@@ -16,6 +16,8 @@ from pathlib import Path
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import IO, NamedTuple, cast
 
+import psutil
+
 from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from workers.failures import OWN_SIGNALS, one_line
 
@@ -89,8 +91,12 @@ class ChildProcess:
 
     @property
     def is_running(self) -> bool:
-        """True until it has ended."""
-        return self._process.poll() is None
+        """True until it has ended, or has begun to: one of several threads takes its time to."""
+        if self._process.poll() is not None:
+            return False
+        with suppress(psutil.NoSuchProcess):
+            return psutil.Process(self._process.pid).status() != psutil.STATUS_ZOMBIE
+        return False
 
     def take_line(self) -> bytes | None:
         """Return the next line, None until it is whole. Raises LongLineError."""

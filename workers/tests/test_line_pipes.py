@@ -115,3 +115,22 @@ def test_what_a_child_has_started_ends_with_it(tmp_path: Path) -> None:
     until = time.monotonic() + 5
     while started.is_running() and started.status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < until
+
+
+def test_a_child_that_is_dying_is_open_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipes = child(tmp_path, ECHO)
+    assert pipes.is_open()
+    process = pipes._child._process
+    process.kill()
+    started = psutil.Process(process.pid)
+    while started.status() != psutil.STATUS_ZOMBIE:
+        pass
+    # As the kernel says of one whose other threads are still there.
+    monkeypatch.setattr(process, "poll", lambda: None)
+    assert not pipes.is_open()
+    monkeypatch.undo()
+    pipes.close()
+    monkeypatch.setattr(process, "poll", lambda: None)
+    assert not pipes.is_open(), "it is gone"
