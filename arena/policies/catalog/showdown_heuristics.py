@@ -4,16 +4,14 @@ Every action is worth about the share of a Pokemon that it wins or saves; the co
 by hand and tried against `max_damage`.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from arena.games.base import Game, GameSpec
 from arena.games.showdown.layout import N_MOVES
 from arena.games.showdown.sight import Numbers, Sight, look, refuse_game
-from arena.parameters import Parameter
-from arena.policies.base import Row, accepted
+from arena.policies.base import Row
+from arena.policies.by_row import RowKind
 
 AILMENTS: Final = {"sleeps": 0.8, "paralyses": 0.5, "poisons": 0.25, "confuses": 0.15}
 RAISE: Final = 0.35
@@ -36,33 +34,6 @@ HEALED: Final = (1.2, 0.5)
 FRESH: Final = 0.3
 """What the HP of who enters are worth."""
 STATUSES: Final = ("brn", "par", "slp", "frz", "psn")
-
-
-class HeuristicPolicy:
-    """Decides by the numbers of its observation alone."""
-
-    def act(self, rows: Sequence[Row]) -> list[int]:
-        """Return an action per row."""
-        return [_choose_action(row) for row in rows]
-
-
-class HeuristicKind:
-    """Plays battles of any format that the simulator of Showdown hosts here."""
-
-    id = "showdown_heuristics"
-    title = "Rules of thumb (Pokemon)"
-    version = 1
-    is_batched = False
-    parameters: tuple[Parameter, ...] = ()
-
-    def refusal(self, spec: GameSpec) -> str | None:
-        """Return why the game cannot be read, or None."""
-        return refuse_game(spec)
-
-    def build(self, game: Game, parameters: Mapping[str, object]) -> HeuristicPolicy:
-        """Return the policy. Raises ParameterError or UnsupportedGameError."""
-        accepted(self, game, parameters)
-        return HeuristicPolicy()
 
 
 def _choose_action(row: Row) -> int:
@@ -119,4 +90,4 @@ def _weigh_switches(sight: Sight) -> Numbers:
     return standing - stays
 
 
-POLICY = HeuristicKind()
+POLICY = RowKind("showdown_heuristics", "Rules of thumb (Pokemon)", _choose_action, refuse_game)
