@@ -148,7 +148,14 @@ class Account:
 
     async def _take(self, message: str) -> None:
         self._notice(message)
-        await self._pass_on(message)
+        try:
+            await self._pass_on(message)
+        except Exception as error:
+            # In a task of poke-env's own nobody would hear of it.
+            is_login = message.startswith("|challstr|")
+            act = f"the login at {self._place.login_url}" if is_login else "poke-env"
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            self.fail(f"{act} failed for {self.name}: {why:.300}")
         if not self._is_logged_in and self._client.logged_in.is_set():
             self._is_logged_in = True
             self._news.set()
