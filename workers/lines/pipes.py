@@ -36,13 +36,19 @@ class ChildPipes:
             raise LineClosedError(f"{command[0]!r} cannot be started: {error}") from error
 
     def send(self, text: bytes) -> None:
-        """Send a text and its end. Raises LineSilentError where the child does not read it."""
+        """Send a text and its end. Raises LineSilentError where the child does not read it.
+
+        FrameError for one that writes without end instead.
+        """
         child = self._child
         child.unsent += text + b"\n"
         until = self._clock() + self._limit_s
         # It may itself be stuck writing what nobody reads: both directions are served.
         while child.unsent:
             self._wait_for_more(until, f"has not read for {self._limit_s:g} s")
+            # A frame and the raw bytes behind it may be waiting, and the begin of the next one.
+            if child.n_unread > 3 * MAX_FRAME:
+                raise FrameError(f"over {3 * MAX_FRAME} bytes before it was asked")
 
     def receive(self, limit_s: float) -> bytes:
         """Return the next line."""

@@ -98,6 +98,11 @@ class ChildProcess:
             return psutil.Process(self._process.pid).status() != psutil.STATUS_ZOMBIE
         return False
 
+    @property
+    def n_unread(self) -> int:
+        """Bytes that it has said and nobody has taken."""
+        return len(self._unread)
+
     def take_line(self) -> bytes | None:
         """Return the next line, None until it is whole. Raises LongLineError."""
         end = self._unread.find(b"\n")

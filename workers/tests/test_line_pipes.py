@@ -117,6 +117,13 @@ def test_what_a_child_has_started_ends_with_it(tmp_path: Path) -> None:
         assert time.monotonic() < until
 
 
+def test_a_child_that_writes_without_end_and_reads_nothing_is_stopped(tmp_path: Path) -> None:
+    pipes = child(tmp_path, "import sys\nwhile True: sys.stdout.write('x' * 100_000)")
+    with pytest.raises(FrameError, match="before it was asked"):
+        pipes.send(b"x" * 1_000_000)
+    pipes.close()
+
+
 def test_a_child_that_is_dying_is_open_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
