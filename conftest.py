@@ -1,9 +1,11 @@
 """Fixtures that every package shares: a data folder, a real Valkey server, a real PostgreSQL."""
 
+import fcntl
 import logging
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +23,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from evalsite.celery import app as celery_app
 from launcher.addresses import Ports
 from launcher.brokers import server_command, wait_until_up
+from launcher.folders import ROOT
 
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""
@@ -187,6 +190,36 @@ def keys_from_one(request: pytest.FixtureRequest) -> None:
     if connection.vendor == "sqlite" and connection.in_atomic_block:
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM sqlite_sequence")
+
+
+@pytest.fixture(scope="session")
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a SQLite database whose tables are empty: migrating takes seconds, so once a run."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    migrated = folder / "migrated.sqlite3"
+    with (folder / "migrated.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not migrated.exists():
+            begun = folder / "begun.sqlite3"
+            environment = {**os.environ, "DATABASE_URL": f"sqlite:///{begun}"}
+            command = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+            subprocess.run(command, env=environment, check=True)
+            begun.rename(migrated)
+    return migrated
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
+    """Begin with a copy of that database, where it is SQLite."""
+    if connection.vendor != "sqlite":
+        return bool(request.config.getvalue("reuse_db"))
+    request.getfixturevalue("django_db_modify_db_settings")
+    shutil.copy(
+        request.getfixturevalue("migrated_database"), connection.settings_dict["TEST"]["NAME"]
+    )
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)
