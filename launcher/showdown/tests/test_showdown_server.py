@@ -136,8 +136,10 @@ def test_a_server_that_has_died_since_is_told_by_status(
     assert run("start", "--port", str(port)) == 0
     record = read_record(var)
     assert record
-    assert record.process
-    record.process.kill()
+    process = record.process
+    assert process
+    process.kill()
+    process.wait(10)
     assert run("status") == 1
     assert f"pid {record.pid} is gone" in capsys.readouterr().out
 
