@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
+from arena.errors import ArenaError
 from arena.games.base import OVER
 from arena.move_notes import NOTHING, MoveNote
 from arena.pairing.base import rotate_seats
@@ -87,7 +88,7 @@ def send_frames(request: HttpRequest, pk: int) -> HttpResponse:
                 {
                     "said": tell_step(match, replay, step, signs, notes),
                     "views": [
-                        [view.box, view.words, shapes[n_ground:]]
+                        [view.box, view.words, shapes[n_ground:], view.events]
                         for view, shapes in zip(frame.views, numbered[step], strict=True)
                     ],
                 }
@@ -121,8 +122,10 @@ def send_file(request: HttpRequest, pk: int, form: str) -> HttpResponse:
         ranks=parse_numbers(match.outcome.ranks),
         reason=match.outcome.reason,
     )
-    write, kind = notation.WRITERS[form]
-    text = write(replay, heading, values.read_match_notes(match))
+    try:
+        text, kind = notation.write_match(form, replay, heading, values.read_match_notes(match))
+    except ArenaError as error:
+        raise Http404(f"match {pk} cannot be written as {form}: {error}") from error
     answer = HttpResponse(text, content_type=f"{kind}; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="match-{pk}.{form}"'
     return answer
@@ -168,7 +171,8 @@ def replay_moves(match: Match, *, steps: tuple[int, ...] | None = None) -> Repla
         raise Http404(f"match {match.pk} has no moves to show")
     board = match.tournament.leaderboard
     plies, seed = board.opening_plies, match.game_seed
-    recorded = Recorded(board.game, board.game_parameters, plies, seed, match.outcome.actions)
+    version, actions = match.tournament.rules_version, match.outcome.actions
+    recorded = Recorded(board.game, board.game_parameters, plies, seed, actions, version)
     return replays.replay_match(recorded, steps=steps)
 
 

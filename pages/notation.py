@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
+from arena.games import registry as games
 from arena.move_notes import NOTHING, MoveNote
 from pages.replays import Move, Replay
 
@@ -159,8 +160,20 @@ WRITERS: Final[dict[str, tuple[Callable[[Replay, Heading, Notes], str], str]]] =
 }
 
 
+def write_match(form: str, replay: Replay, heading: Heading, notes: Notes) -> tuple[str, str]:
+    """Return a match as a file of this form, and its media type. Raises ArenaError."""
+    if form in WRITERS:
+        write, kind = WRITERS[form]
+        return write(replay, heading, notes), kind
+    state: Any = replay.last_state
+    return state.write_file(form, heading.agents), "text/plain"
+
+
 def list_forms(game: str) -> list[str]:
     """Return the forms in which a match of the game can be had, the usual one first."""
     if game == "chess":
         return ["pgn", "json"]
-    return ["sgf", "json"] if game in _SGF else ["json"]
+    if game in _SGF:
+        return ["sgf", "json"]
+    own = getattr(games.get(game), "file_forms", ()) if game in games.names() else ()
+    return [*own, "json"]

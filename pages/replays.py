@@ -7,7 +7,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from arena.errors import ArenaError
+from arena.errors import ArenaError, UnsupportedGameError
 from arena.games import registry as games
 from arena.games.base import OVER, Game, State
 from arena.games.pictures import Grid, Side, check_picture
@@ -27,7 +27,7 @@ MAX_ERROR, MAX_NAME, MAX_WORDS = 200, 200, 4_000
 class Recorded(NamedTuple):
     """What a match is replayed from; actions as they are stored, separated by spaces.
 
-    opening_plies: None for the game's own number.
+    opening_plies: None for the game's own number. rules_version: as it was played, None: not known.
     """
 
     game: str
@@ -35,6 +35,7 @@ class Recorded(NamedTuple):
     opening_plies: int | None
     game_seed: int
     actions: str
+    rules_version: int | None = None
 
 
 class Move(NamedTuple):
@@ -47,11 +48,15 @@ class Move(NamedTuple):
 
 
 class View(NamedTuple):
-    """A position as somebody sees it: in words, and drawn where its game draws itself."""
+    """A position as somebody sees it: in words, and drawn where its game draws itself.
+
+    events: what has happened since the move before, of games that tell it.
+    """
 
     words: str
     box: str
     shapes: list[str]
+    events: list[str] = []
 
 
 class Frame(NamedTuple):
@@ -76,6 +81,8 @@ class Replay(NamedTuple):
     sides: tuple[Side, ...] = ()
     returns: tuple[float, ...] = ()
     parameters: Mapping[str, object] = {}
+    last_state: State | None = None
+    has_events: bool = False
 
 
 def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) -> Replay:
@@ -89,6 +96,8 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
         return empty._replace(problem=f"the game {recorded.game} is not installed here")
     try:
         return _play_again(recorded, empty, steps)
+    except UnsupportedGameError as error:
+        return empty._replace(problem=f"{error}; the moves were: {_list_actions(recorded)}")
     except ArenaError as error:
         return empty._replace(problem=str(error))
     # Whatever else the code of a plug-in raises: the page of its match still stands.
@@ -101,9 +110,8 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
 def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None) -> Replay:
     game = games.get(recorded.game).configured(recorded.parameters)
     if not can_replay(game):
-        made = recorded.actions.replace(" ", ", ")[:MAX_WORDS] or "none"
         why = "this game cannot be played again from its seed and moves, which were"
-        return empty._replace(problem=f"{why}: {made}")
+        return empty._replace(problem=f"{why}: {_list_actions(recorded)}")
     plies = recorded.opening_plies
     plies = game.spec.opening_plies if plies is None else plies
     state = game.start(recorded.game_seed, opening_plies=plies)
@@ -114,12 +122,28 @@ def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None
     return empty._replace(
         opening=_name_opening(game, recorded.game_seed, state.opening, teller),
         moves=moves,
-        problem=problem or teller.problem or frame_maker.problem,
+        problem=problem or teller.problem or frame_maker.problem or _tell_version(recorded, game),
         frames=frame_maker.frames | {len(moves): frame_maker.make_last(state)},
         last_step=len(moves),
         sides=frame_maker.sides,
         parameters=game.parameters,
         returns=tuple(state.returns()) if state.to_move() == OVER else (),
+        last_state=state,
+        has_events=hasattr(state, "tell_events"),
+    )
+
+
+def _list_actions(recorded: Recorded) -> str:
+    return recorded.actions.replace(" ", ", ")[:MAX_WORDS] or "none"
+
+
+def _tell_version(recorded: Recorded, game: Game) -> str:
+    here = game.spec.rules_version
+    if recorded.rules_version in (None, here):
+        return ""
+    return (
+        f"it was played by version {recorded.rules_version} of the rules, which have version "
+        f"{here} here, so that it may have gone otherwise than is shown"
     )
 
 
@@ -150,6 +174,15 @@ class Teller:
         except Exception as error:
             self._note("describe", error)
         return f"{len(state.actions)} moves were made."
+
+    def tell_events(self, state: State, seat: int | None) -> list[str]:
+        """Return what has happened since the last action, of a game that tells it."""
+        try:
+            if hasattr(state, "tell_events"):
+                return [str(event)[:MAX_NAME] for event in state.tell_events(seat)]
+        except Exception as error:
+            self._note("tell_events", error)
+        return []
 
     def _note(self, method: str, error: Exception) -> None:
         if not self.problem:
@@ -186,7 +219,11 @@ class FrameMaker:
         views = []
         for seat in self._seats:
             box, shapes = self._draw_view(state, seat)
-            views.append(View(self.teller.describe_state(state, seat), box, shapes))
+            words, events = (
+                self.teller.describe_state(state, seat),
+                self.teller.tell_events(state, seat),
+            )
+            views.append(View(words, box, shapes, events))
         return Frame(state.to_move(), views)
 
     def _draw_view(self, state: State, seat: int | None) -> tuple[str, list[str]]:
@@ -219,6 +256,8 @@ def _play_moves(state: State, actions: str, frame_maker: FrameMaker) -> tuple[li
         move = Move(number, state.to_move(), frame_maker.teller.name_action(state, action), action)
         try:
             state.apply(action)
+        except UnsupportedGameError as error:
+            return moves, f"move {number} could not be played again, reload the page: {error}"
         except ArenaError as error:
             return moves, f"move {number} does not fit the rules: {error}"
         moves.append(move)

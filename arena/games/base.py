@@ -115,7 +115,11 @@ class GameSpec:
 
 
 class State(Protocol):
-    """One episode in progress. Chance is resolved inside, from the game seed."""
+    """One episode in progress. Chance is resolved inside, from the game seed.
+
+    It may also have `tell_events(seat)`: what has happened since the last action, a list of
+    sentences, and `write_file(form, players)`, for a game with `file_forms`.
+    """
 
     @property
     def opening(self) -> Sequence[int]:
@@ -164,7 +168,8 @@ class Game(Protocol):
     """The rules of one game under fixed parameters.
 
     It may also have `picture(state, seat)`, which draws a position as a Grid or a Picture of
-    arena.games.pictures: with all that is hidden for seat None, else as that seat sees it.
+    arena.games.pictures: with all that is hidden for seat None, else as that seat sees it. And
+    `file_forms`: the names of files that a state writes of its episode, such as those of viewers.
     """
 
     @property

@@ -190,6 +190,7 @@ class ServedGame:
         self._parameters = read_parameters(spec.id, spec.parameters, {})
         if draw := getattr(rules, "picture", None):
             self.picture = draw
+        self.file_forms: tuple[str, ...] = tuple(getattr(rules, "file_forms", ()))
 
     @property
     def spec(self) -> GameSpec:

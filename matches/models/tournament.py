@@ -163,7 +163,7 @@ class Tournament(Limited):
         editable=False,
         help_text="Another tournament plays the same blocks: what is recorded is looked up.",
     )
-    rules_version = models.PositiveSmallIntegerField(
+    rules_version = models.PositiveIntegerField(
         default=1, db_default=1, editable=False, help_text="Of the game, as planned."
     )
     n_refused = models.PositiveIntegerField(

@@ -128,12 +128,13 @@ def test_all_frames_come_at_once_as_the_pages_of_the_steps_show_them(
     assert len(sent["frames"]) == last + 1
     for step in (0, 3, last):
         page = _get(client, f"/matches/{played.pk}/?step={step}")
-        said, [[box, words, drawn]] = sent["frames"][step].values()
+        said, [[box, words, drawn, events]] = sent["frames"][step].values()
         numbers = [*sent["ground"], *drawn]
         assert f">{''.join(sent['shapes'][n] for n in numbers)}</svg>" in page
         assert f'viewBox="{box}"' in page
         assert escape(said) in page
         assert escape(words) in page
+        assert events == [], "this game tells none"
     assert len(sent["ground"]) >= 42, "the empty board is sent once"
 
 

@@ -66,5 +66,5 @@ def test_every_game_can_be_had_as_json() -> None:
     for name in games.names():
         assert notation.list_forms(name)[-1] == "json"
         form = notation.list_forms(name)[0]
-        write, _ = notation.WRITERS[form]
-        assert write(_replay(name, most=8), HEADING, {})
+        text, _ = notation.write_match(form, _replay(name, most=8), HEADING, {})
+        assert text

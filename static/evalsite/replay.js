@@ -15,6 +15,7 @@ const speed = find("[data-speed]");
 const status = find(".stepping .at");
 const moves = [...section.querySelectorAll(".moves li a")];
 const list = find(".moves");
+const events = find(".events");
 const viewers = [...section.querySelectorAll("[data-view]")];
 
 let frames;
@@ -23,17 +24,20 @@ let step = Number(section.dataset.step);
 let viewer = Math.max(0, viewers.findIndex((link) => link.hasAttribute("aria-current")));
 let timer;
 
+const makeItem = (text) => Object.assign(document.createElement("li"), { textContent: text });
+
 const markup = (numbers) => numbers.map((number) => shapes[number]).join("");
 
 function draw() {
   const { said, views } = frames[step];
-  const [box, words, drawn] = views[viewer];
+  const [box, words, drawn, happened] = views[viewer];
   if (svg && box) {
     svg.setAttribute("viewBox", box);
     svg.lastElementChild.innerHTML = markup(drawn);
   }
   find(".said").textContent = said;
   find(".words").textContent = words;
+  events?.replaceChildren(...happened.map(makeItem));
   status.textContent = `Step ${step} of ${last}`;
   slider.value = step;
   for (const cursor of section.querySelectorAll(".value-curve .cursor")) {

@@ -95,8 +95,8 @@ class SeatedBattle {
 }
 
 // The lines of a log that a seat gets; null: with all that is secret.
-function* readLines(log, from, seat) {
-  for (let at = from; at < log.length; at++) {
+function* readLines(log, from, seat, to = log.length) {
+  for (let at = from; at < to; at++) {
     const owner = log[at].startsWith("|split|") ? SIDES.indexOf(log[at].slice(7)) : -1;
     if (owner < 0) {
       yield log[at];
@@ -108,4 +108,4 @@ function* readLines(log, from, seat) {
   }
 }
 
-module.exports = { IllegalChoice, OVER, SIDES, SeatedBattle, TURN_LIMIT };
+module.exports = { IllegalChoice, OVER, SIDES, SeatedBattle, TURN_LIMIT, readLines };

@@ -4,7 +4,7 @@
 //   node driver.js GAME FORMAT RULES_VERSION PACKAGE_VERSION [TEAMS_FOLDER TEAMS_HASH]
 "use strict";
 
-const { IllegalChoice, OVER, SeatedBattle } = require("./battle.js");
+const { IllegalChoice, OVER, SeatedBattle, readLines } = require("./battle.js");
 const { SIZE } = require("./features.js");
 const { openPackage, refuseFormat } = require("./package.js");
 const { showBattle } = require("./show.js");
@@ -123,7 +123,7 @@ function observeSeat(battle, { episode, seat }) {
 
 // The log that the package's viewer reads, and the choices that its simulator plays again.
 function writeLog({ battle }, { episode }) {
-  const log = battle.log.filter((line) => !line.startsWith("|t:|"));
+  const log = [...readLines(battle.log, 0, null)].filter((line) => !line.startsWith("|t:|"));
   return { kind: "log", episode, log, choices: battle.inputLog };
 }
 

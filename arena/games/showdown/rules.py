@@ -1,9 +1,10 @@
 """The rules of Pokemon Showdown as a Game of this process, played by the driver."""
 
+import json
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,12 @@ from arena.games.base import GameSpec, State
 from arena.games.pictures import Picture
 from arena.games.showdown.driver import Driver
 from arena.games.showdown.picture import draw_battle
-from arena.games.showdown.words import tell_battle
+from arena.games.showdown.words import tell_battle, tell_turn
 from arena.parameters import Value, read_parameters
+
+LOG: Final = "log"
+FORMS: Final = (LOG, "inputlog")
+"""The files that a battle can be had as."""
 
 
 class Battle:
@@ -81,14 +86,43 @@ class Battle:
         """Return what players call a legal action."""
         return str(self.shown["names"][self.legal_actions().index(action)])
 
-    def write_log(self) -> tuple[list[str], list[str]]:
-        """Return the log that the package's viewer reads, and what its simulator plays again."""
+    def tell_events(self, seat: int | None = None) -> list[str]:
+        """Return what has happened since the last choice, a sentence each."""
+        return tell_turn(self.shown["views"][0 if seat is None else seat + 1])
+
+    def write_file(self, form: str, players: Sequence[str]) -> str:
+        """Return one of FORMS: the log that the package's viewer reads, or what it plays again."""
+        log, choices = self.write_log(players)
+        return "\n".join((*(log if form == LOG else choices), ""))
+
+    def write_log(self, players: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+        """Return the log and the input log, with these names of the players for those of seats."""
         answer = self._driver.ask({"kind": "log", "episode": self._episode})
-        return answer["log"], answer["choices"]
+        log, choices = answer["log"], answer["choices"]
+        for seat, player in enumerate(players):
+            # What is between lines and fields of a log is in no name.
+            name = " ".join(player.replace("|", " ").split())
+            own, begins = f"Seat {seat}", f"|player|p{seat + 1}|Seat {seat}|"
+            log = [
+                f"|win|{name}"
+                if line == f"|win|{own}"
+                else line.replace(begins, begins.replace(own, name))
+                for line in log
+            ]
+            start = f">player p{seat + 1} "
+            choices = [
+                start + json.dumps({**json.loads(line.removeprefix(start)), "name": name})
+                if line.startswith(start)
+                else line
+                for line in choices
+            ]
+        return log, choices
 
 
 class Rules:
     """The rules of one format."""
+
+    file_forms = FORMS
 
     def __init__(self, spec: GameSpec, command: Sequence[str]) -> None:
         """command: starts the driver; nothing is started before a battle begins."""

@@ -1,7 +1,10 @@
 // A battle as people look at it: all of it, or what one seat knows. The page draws it (picture.py).
 "use strict";
 
+const { readLines } = require("./battle.js");
 const { describeMove } = require("./moves.js");
+
+const CONDITION_LINES = new Set(["switch", "drag", "-damage", "-heal", "-sethp"]);
 
 // seat: null shows what is hidden, too.
 function showBattle(seated, seat) {
@@ -11,10 +14,31 @@ function showBattle(seated, seat) {
     const isOwn = !isHidden || of === seat;
     return {
       left: side.pokemonLeft,
+      size: side.pokemon.length,
       pokemon: isOwn ? listOwn(side, battle.dex) : listKnown(seated.views[seat], of),
     };
   });
-  return { turn: battle.turn, sides, lines: [...seated.linesOf(seat)] };
+  // While one choice is open nothing has happened since the one before.
+  const lines = seated.chosen === null ? [...seated.linesOf(seat)] : [];
+  return { turn: battle.turn, sides, lines, before: readConditions(seated, seat) };
+}
+
+// By battle and by who looks, how far its log was read and the HP that it told by then.
+const read = new WeakMap();
+
+// The conditions before these lines, of p1: Onix and others, so that damage can be told in figures.
+function readConditions(seated, seat) {
+  if (!read.has(seated)) read.set(seated, new Map());
+  const viewers = read.get(seated);
+  if (!viewers.has(seat)) viewers.set(seat, { at: 0, conditions: {} });
+  const known = viewers.get(seat);
+  for (const line of readLines(seated.battle.log, known.at, seat, seated.nReadBefore)) {
+    const [, kind, ident, what, more] = line.split("|", 5);
+    if (!CONDITION_LINES.has(kind)) continue;
+    known.conditions[ident.slice(0, 2) + ident.slice(3)] = kind.startsWith("-") ? what : more;
+  }
+  known.at = seated.nReadBefore;
+  return known.conditions;
 }
 
 // In the order in which the team was given, which the package changes as they enter.

@@ -1,5 +1,6 @@
 """Battles in this process: seats, actions, ends, what is hidden, and a driver that fails."""
 
+import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -201,3 +202,25 @@ def test_teams_of_texts_have_no_abilities_of_later_generations() -> None:
         log, choices = battle.write_log()
         assert not [line for line in log if "ability" in line]
         assert "NoAbility" in "".join(choices[:3])
+
+
+@needs_simulator
+def test_its_input_log_is_played_again_by_the_package_to_the_same_end() -> None:
+    battle = start(11)
+    play(battle, 4)
+    players = ("max|damage\nof 2", 'one "quoted"')
+    log = battle.write_file("log", players).splitlines()
+    program = find_folder() / "node_modules" / "pokemon-showdown" / "pokemon-showdown"
+    done = subprocess.run(
+        [str(find_node()), str(program), "simulate-battle", "--skip-build", "--replay"],
+        input=battle.write_file("inputlog", players),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    again = [line for line in done.stdout.splitlines() if not line.startswith("|t:|")]
+    assert log[:4] == again[:4]
+    assert [line for line in log if line != "|"] == [
+        line for line in again if line not in ("|", "")
+    ]
+    assert log[-1] in ("|win|max damage of 2", '|win|one "quoted"')
