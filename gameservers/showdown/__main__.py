@@ -49,7 +49,7 @@ async def serve(options: argparse.Namespace) -> None:
     try:
         await serve_with(options, place, views, stop)
     finally:
-        views.close()
+        await views.close()
 
 
 async def serve_with(

@@ -68,11 +68,13 @@ class Views:
         """Forget a view."""
         self._tell({"kind": "end", "view": key})
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the process."""
         self._reading.cancel()
         if self._process.returncode is None:
             self._process.kill()
+        # One that was not waited for complains when the loop is gone.
+        await self._process.wait()
 
     def _tell(self, message: dict[str, Any]) -> None:
         if self._process.returncode is not None:
