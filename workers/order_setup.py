@@ -89,6 +89,11 @@ class Setup:
         """True when matches advance together: some agent decides rows, or a server plays many."""
         return bool(self.lines) or any(agent.is_batched for agent in self.agents)
 
+    @property
+    def game_command(self) -> list[str]:
+        """The command of the child process that plays the game; empty where none does."""
+        return list(self.game.command) if isinstance(self.game, ServedGame) else []
+
     def start_episode(self, assignment: Assignment) -> State:
         """Return the state of a match that begins, or that goes on elsewhere from its actions."""
         plies = self.opening_plies

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 import psutil
@@ -32,17 +32,20 @@ def end_orphans(
     players: Collection[int],
     *,
     with_children: bool,
+    spared: Sequence[str] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
     """End what descends from us and is no player; return how many processes that were.
 
     players: the pids of those that live; with_children: also what descends from them, as when
-    their order is over.
+    their order is over; spared: the command of one child that each player keeps after that. A
+    simulator takes longer to start than many of its matches, and who has a player's trust could
+    leave a thread in it anyway.
     """
     ended, left_behind = set[int](), set[int]()
     until = clock() + LIMIT_S
     # Again, as long as there are any: one may fork while the others are being ended.
-    while orphans := _find_orphans(players, with_children=with_children):
+    while orphans := _find_orphans(players, with_children=with_children, spared=spared):
         for orphan in orphans:
             with suppress(psutil.Error, ChildProcessError):
                 # A program that decides for an agent runs below its player until its order is over,
@@ -64,7 +67,9 @@ def end_orphans(
     return len(ended)
 
 
-def _find_orphans(players: Collection[int], *, with_children: bool) -> list[psutil.Process]:
+def _find_orphans(
+    players: Collection[int], *, with_children: bool, spared: Sequence[str]
+) -> list[psutil.Process]:
     ours = psutil.Process()
     if with_children:
         candidates = ours.children(recursive=True)
@@ -75,13 +80,19 @@ def _find_orphans(players: Collection[int], *, with_children: bool) -> list[psut
                 candidates.append(child)
                 with suppress(psutil.Error):  # it may have ended meanwhile
                     candidates += child.children(recursive=True)
-    orphans = []
+    orphans, keepers = [], set[int]()
     for one in candidates:
         # Gone meanwhile, it is nobody's any more.
         with suppress(psutil.Error, ProcessLookupError):
             # Dead but for its parent, which is not us, it cannot be ended again.
             is_left = one.status() != psutil.STATUS_ZOMBIE or one.ppid() == os.getpid()
             is_elsewhere = is_left and os.getsid(one.pid) != os.getsid(0)
-            if is_elsewhere and one.pid not in players:
+            if not is_elsewhere or one.pid in players:
+                continue
+            parent = one.ppid()
+            may_keep = with_children and parent in players and parent not in keepers
+            if spared and may_keep and one.cmdline() == list(spared):
+                keepers.add(parent)
+            else:
                 orphans.append(one)
     return orphans

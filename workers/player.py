@@ -110,7 +110,7 @@ class Player:
         else:
             self._setup = setup
             self._runner = MatchRunner(setup, self._call_memory, self._buffer, clock=self._clock)
-            answer = Prepared(prepare.serial, setup.is_batched)
+            answer = Prepared(prepare.serial, setup.is_batched, setup.game_command)
         self._call_memory.clear_call()
         self._channel.send(answer)
 

@@ -94,10 +94,13 @@ class PlayerPool:
         if self._clock() >= self._sweep_at:
             self.end_orphans(with_children=False)
 
-    def end_orphans(self, *, with_children: bool) -> None:
-        """End what agents have left behind; with_children: also what players now have started."""
+    def end_orphans(self, *, with_children: bool, spared: Sequence[str] = ()) -> None:
+        """End what agents have left behind; with_children: also what players now have started.
+
+        spared: the command of one child that each player may keep.
+        """
         self._sweep_at = self._clock() + SWEEP_S
-        end_orphans(living_players, with_children=with_children)
+        end_orphans(living_players, with_children=with_children, spared=spared)
 
     def close(self) -> None:
         """End all players."""

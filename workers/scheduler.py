@@ -67,6 +67,7 @@ class Scheduler:
         self._ticker = Ticker(TICK_S, now=clock())
         self._able_at = clock()
         self._n_setup_losses = 0
+        self._game_command: Sequence[str] = ()
 
     def play_order(self) -> None:
         """Play; every match that ended or was executing is reported."""
@@ -83,7 +84,7 @@ class Scheduler:
             self._take_turn()
         if self._progress.is_open:
             self._wind_down()
-        self._pool.end_orphans(with_children=True)
+        self._pool.end_orphans(with_children=True, spared=self._game_command)
         self._reports.report_end()
 
     def _take_turn(self) -> None:
@@ -167,7 +168,8 @@ class Scheduler:
             case Ready():
                 self._pool.note_ready(player)
                 self._prepare_player(player)
-            case Prepared(of, is_batched) if of == serial:
+            case Prepared(of, is_batched, game_command) if of == serial:
+                self._game_command = game_command
                 player.is_prepared = True
                 self._assigner.is_batched = is_batched
             case Refused(of, detail) if of == serial:

@@ -79,10 +79,14 @@ class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready"):
 
 
 class Prepared(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
-    """Game and agents are built; is_batched: some agent decides rows together."""
+    """Game and agents are built; is_batched: some agent decides rows together.
+
+    game_command: of the child process that plays the game, which may go on after the order.
+    """
 
     serial: int
     is_batched: bool
+    game_command: list[str] = []
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):

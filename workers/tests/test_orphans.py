@@ -1,6 +1,8 @@
 """What agents start does not outlive their order, and what they take does not fail others."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import psutil
@@ -8,6 +10,7 @@ import pytest
 
 from arena.messages import Ending, Reason
 from workers.orphans import adopt_orphans, end_orphans
+from workers.player_process import living_players
 from workers.pool import PlayerPool
 from workers.tests.fake_player import COMMAND
 from workers.tests.fakes import left_behind
@@ -72,3 +75,26 @@ def test_memory_over_the_limit_fails_the_call_and_names_its_seat() -> None:
     assert {row.ending for row in rows.values()} == {Ending.DONE}
     assert pool.players[0].pid != first, "what it keeps would fail others"
     pool.close()
+
+
+def test_each_player_keeps_one_child_that_plays_its_game() -> None:
+    game, other = left_behind(os.getpid()), ["sleep", "96"]
+    program = (
+        f"import subprocess as s; [s.Popen(c) for c in {[game, game, other]}]; print(); input()"
+    )
+    command = [sys.executable, "-c", program]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, start_new_session=True, stdin=pipe, stdout=pipe) as player:
+        assert player.stdout is not None
+        player.stdout.readline()
+        players = living_players | {player.pid}
+        assert end_orphans(players, with_children=True, spared=game) == 2
+        # The other two are dead but for their parent, which has not asked for them.
+        alive = [
+            one
+            for one in psutil.Process(player.pid).children()
+            if one.status() != psutil.STATUS_ZOMBIE
+        ]
+        assert [one.cmdline() for one in alive] == [game]
+        assert end_orphans(players, with_children=True) == 1
+        player.kill()
