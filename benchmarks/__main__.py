@@ -8,7 +8,7 @@ from importlib import import_module
 INTERRUPTED = 130
 NAMES = (
     "chaos", "comparison", "head", "imports", "inference", "large_fields", "live", "matches",
-    "pages", "ratings", "scores", "servers", "verdicts",
+    "pages", "ratings", "scores", "servers", "showdown", "verdicts",
 )  # fmt: skip
 
 

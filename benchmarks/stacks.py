@@ -36,9 +36,10 @@ def private_stack(**shape: Unpack[Shape]) -> Iterator[Stack]:
         yield stack
 
 
-def run_python(stack: Stack, *arguments: str) -> None:
+def run_python(stack: Stack, *arguments: str, is_quiet: bool = False) -> None:
     """Run a command against the stack, whose data folder names address and token."""
-    subprocess.run([PYTHON, *arguments], cwd=ROOT, env=dict(stack.env), check=True)
+    out = subprocess.DEVNULL if is_quiet else None
+    subprocess.run([PYTHON, *arguments], cwd=ROOT, env=dict(stack.env), check=True, stdout=out)
 
 
 def cpu_seconds(stack: Stack) -> dict[str, float]:

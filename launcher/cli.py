@@ -134,7 +134,7 @@ PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage migrate",
     "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
-    "large_fields|comparison|scores",
+    "large_fields|comparison|scores|showdown",
     "chaos": "play while processes are killed, and compare",
 }
 

@@ -1,0 +1,70 @@
+"""What `./run bench showdown` makes of what was played; and all of it, small."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from arena.games.showdown.installed import is_playable
+from benchmarks import showdown
+from benchmarks.battling.queue import Generated, is_near_tie, read_winner
+
+
+def battle(*steps: tuple[int, int, list[float] | None, float, bool]) -> pa.Table:
+    """Return a battle of steps: seat, action, logits, reward and whether the seat's part ended."""
+    names = ("seat", "action", "logits", "reward", "terminated")
+    return pa.table(dict(zip(names, map(list, zip(*steps, strict=True)), strict=True)))
+
+
+def test_the_winner_is_who_is_rewarded_at_the_end() -> None:
+    won = battle((0, 1, None, 0.0, False), (0, 1, None, -1.0, True), (1, 2, None, 1.0, True))
+    tied = battle((0, 1, None, 0.0, True), (1, 2, None, 0.0, True))
+    assert (read_winner(won), read_winner(tied)) == (1, None)
+
+
+@pytest.mark.parametrize(("other", "is_near"), [(1.00005, True), (1.5, False)])
+def test_a_battle_parts_in_a_near_tie_where_the_logits_are_the_same_but_for_rounding(
+    other: float, is_near: bool
+) -> None:
+    common = (0, 4, [2.0, 1.0], 0.0, False)
+    one = battle(common, (0, 0, [1.0, 1.0], 0.0, True))
+    two = battle(common, (0, 1, [1.0, other], 0.0, True))
+    assert is_near_tie(one, two) == is_near
+
+
+def test_a_battle_that_parts_without_a_network_is_no_near_tie() -> None:
+    one, two = (battle((0, action, None, 0.0, True)) for action in (0, 1))
+    assert not is_near_tie(one, two)
+
+
+def test_the_file_has_what_was_asked_for_and_what_the_network_won(tmp_path: Path) -> None:
+    seats = {"0": {"wins": 6, "draws": 1, "losses": 3}, "1": {"wins": 4, "draws": 0, "losses": 6}}
+    manifest = {
+        "agents": [{"name": "random", "seats": {}}, {"name": "model", "seats": seats}],
+        "illegal_actions": 0,
+        "forfeits": 0,
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    asked = Namespace(
+        model=None, opponent="random", battle_format="gen1ou", team_set=None, total_battles=20,
+        num_workers=10,
+    )  # fmt: skip
+    shared = Generated(tmp_path, 4.0, 8.0)
+    fields = showdown.write_seed_fields(asked, shared, {"ours_steps_per_s": 500.0})
+    assert (fields["wins"], fields["draws"], fields["losses"]) == (10, 1, 9)
+    assert (fields["win_rate"], fields["battles_per_second"]) == (0.5, 5.0)
+    assert (fields["model"], fields["battle_format"]) == ("untrained", "gen1ou")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.skipif(not is_playable(), reason="./run tools install showdown")
+def test_every_way_plays_the_same_battles(tmp_path: Path) -> None:
+    size = ("--total-battles", "20", "--num-workers", "2", "--rounds", "1")
+    assert showdown.main([*size, "--save-dir", str(tmp_path)]) == 0
+    figures = json.loads((tmp_path / showdown.RESULTS).read_text())
+    assert figures["agreement"]["n_same_winner"] == figures["total_battles"] == 20
+    assert figures["loop"]["identical_games"] == 1.0
+    assert figures["illegal_actions"] == 0
