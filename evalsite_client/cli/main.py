@@ -29,6 +29,7 @@ from evalsite_client.cli import (
     tournaments,
     trajectories,
     watch,
+    winrates,
     workers,
 )
 from evalsite_client.cli.access import find_access
@@ -84,6 +85,7 @@ ADDING: Final = (
         leaderboards.add_commands,
         tournaments.add_commands,
         watch.add_commands,
+        winrates.add_commands,
         campaigns.add_commands,
     ),
     *(
