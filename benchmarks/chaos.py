@@ -1,14 +1,16 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--gpu | --chess | --spot | --servers | --all] [--on DATABASE] [--matches N]
-            [--every S] [--seed N] [--json FILE]
+./run chaos [--gpu | --chess | --spot | --servers | --showdown | --generate | --all]
+            [--on DATABASE] [--matches N] [--every S] [--seed N] [--json FILE]
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
 and their only server is killed; with --chess matches last some seconds, and what is decided is
 counted: most of it should be decided once; with --spot eight nodes are spot machines, drawn by a
 seed, told by SIGTERM and killed two seconds later; with --servers game servers play, and they and
-the head are killed, by outcomes; with --all every program is killed and stopped at random, but by a
-seed, on SQLite and on PostgreSQL.
+the head are killed, by outcomes; with --showdown play nodes and the simulators of their players are
+killed in turn, with --generate the same while trajectories are kept, whose files must be the same
+bytes; with --all every program is killed and stopped at random, but by a seed, on SQLite and on
+PostgreSQL.
 """
 
 import sys
@@ -16,6 +18,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from arena.games.showdown.installed import find_folder, is_playable
 from benchmarks.report import (
     format_table,
     make_parser,
@@ -23,7 +26,8 @@ from benchmarks.report import (
     whole_number,
     write_report,
 )
-from benchmarks.storm import oracle, run, spot
+from benchmarks.storm import oracle, run, simulators, spot
+from benchmarks.storm.generated import measure_generated
 from benchmarks.storm.run import Game, Played, Weather, play
 from benchmarks.storm.served import play_served
 
@@ -55,6 +59,8 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
     if options.chess:
         game = Game(0, 0.0, n_chess=n, move_s=CHESS_MOVE_S)
         return game, Weather(options.every, programs=CHESS_NODES)
+    if options.showdown:
+        return Game(0, 0.0, n_battles=n), Weather(options.every, programs=simulators.KILLED)
     if options.spot:
         weather = Weather(options.every, options.seed, spot.NODES, notice_s=spot.NOTICE_S)
         return Game(0, 0.0, n_unhurried=n), weather
@@ -66,6 +72,8 @@ def choose_run(options: Namespace) -> tuple[Game, Weather]:
 def measure(database: str, options: Namespace) -> dict[str, Any]:
     """Play twice on one kind of database; return what the storm changed: it should be nothing."""
     print(f"{database}, undisturbed: {options.matches} matches", flush=True)
+    if options.generate:
+        return measure_generated(options.matches, options.every)
     by_server: dict[str, Any] = {}
     if options.servers:
         calm, _ = play_served(options.matches, is_stormy=False)
@@ -165,18 +173,20 @@ def main(arguments: Sequence[str]) -> int:
     which.add_argument("--chess", action="store_true", help="kill nodes during long matches")
     which.add_argument("--spot", action="store_true", help="take spot machines away at random")
     which.add_argument("--servers", action="store_true", help="kill game servers and the head")
+    which.add_argument("--showdown", action="store_true", help="kill nodes and simulators")
+    which.add_argument("--generate", action="store_true", help="the same, and compare bytes")
     which.add_argument("--all", action="store_true", help="kill and stop every program")
     add("--on", choices=DATABASES, help="sqlite; with --all both")
     add(
         "--matches",
         type=whole_number(10),
-        help="2000, 10000 with --gpu, 200 with --chess, 1000 with --servers and --all",
+        help="2000, 10000 with --gpu, 200 with --chess, 1000 with --servers, --showdown and --all",
     )
     add(
         "--every",
         type=number_of_seconds(0.1),
         metavar="S",
-        help="2, 5 with --gpu, 3 with --chess, 8 with --spot, 4 with --all",
+        help="2; 3: --chess, 4: --all, 5: --gpu, --showdown and --generate, 8: --spot",
     )
     add("--seed", type=whole_number(0), default=0, help="of the storm of --spot or --all (0)")
     options = parser.parse_args(arguments)
@@ -189,7 +199,13 @@ def main(arguments: Sequence[str]) -> int:
         "gpu": (10_000, 5.0),
         "chess": (200, 3.0),
         "spot": (2_000, 8.0),
+        "showdown": (1_000, 5.0),
+        "generate": (2_000, 5.0),
     }
+    if (options.showdown or options.generate) and not is_playable():
+        parser.error(f"pokemon-showdown is not in {find_folder()}: ./run tools install showdown")
+    if options.generate and options.on == "postgres":
+        parser.error("--generate plays on sqlite: leave --on out")
     usual = next((kinds[kind] for kind in kinds if getattr(options, kind)), (2_000, 2.0))
     options.matches = options.matches or usual[0]
     options.every = options.every or usual[1]

@@ -21,7 +21,7 @@ import django
 import psutil
 
 from benchmarks.served.servers import GAME as SERVED
-from benchmarks.storm import long_matches, oracle, spot
+from benchmarks.storm import long_matches, oracle, simulators, spot
 from benchmarks.storm.servers import OutsideServer, run_outside_servers, run_postgres
 from launcher.programs import PYTHON
 from launcher.stack import Stack, start_stack
@@ -63,11 +63,13 @@ class Game(NamedTuple):
     n_unhurried: int = 0
     # Of connect four, served by game servers.
     n_served: int = 0
+    # Of Pokemon Showdown, in a child process of each player.
+    n_battles: int = 0
 
     @property
     def n_matches(self) -> int:
         played = (self.n_levels, self.n_networked, self.n_chess, self.n_walks, self.n_unhurried)
-        return sum((*played, self.n_served))
+        return sum((*played, self.n_served, self.n_battles))
 
 
 class Weather(NamedTuple):
@@ -242,6 +244,9 @@ def schedule(game: Game) -> None:
     if game.n_served:
         board = open_board("storm-served", SERVED)
         schedule_agents(board, long_matches.AGENTS, game.n_served, seed=11, **terms)
+    if game.n_battles:
+        board = open_board("storm-battles", simulators.GAME)
+        schedule_agents(board, simulators.AGENTS, game.n_battles, seed=11, **terms)
 
 
 def play(game: Game, weather: Weather | None, *, is_postgres: bool, has_all: bool) -> Played:
@@ -300,6 +305,8 @@ def make_storm(stack: Stack, servers: Mapping[str, OutsideServer], weather: Weat
     """Return a storm over the programs of a stack and the servers beside it."""
 
     def find_pid(program: str) -> int | None:
+        if program == simulators.SIMULATOR:
+            return simulators.find_simulator(stack.pids())
         return servers[program].pid if program in servers else stack.pids().get(program)
 
     # Sorted, as the seed must draw the same acts in every run.
