@@ -14,7 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from arena.errors import IllegalActionError, UnsupportedGameError
-from arena.games.showdown.installed import VARIABLE, find_folder, is_playable
+from arena.games.showdown.installed import (
+    VARIABLE,
+    find_folder,
+    find_version,
+    is_playable,
+    name_package,
+)
 
 ANSWER_S: Final = 20.0
 INHERITED: Final = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")
@@ -27,7 +33,8 @@ class Driver:
         """Start it. Raises UnsupportedGameError saying what is missing."""
         if not is_playable():
             raise UnsupportedGameError(
-                f"{game} needs Node.js and pokemon-showdown, which is not in {find_folder()}: "
+                f"{game} needs Node.js and pokemon-showdown {name_package()}, "
+                f"{find_folder()} has {find_version() or 'none'}: "
                 "./run tools install showdown"
             )
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}

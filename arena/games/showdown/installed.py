@@ -1,5 +1,6 @@
 """Where the npm package is, and which one the rules are of."""
 
+import json
 import os
 import shutil
 import sys
@@ -33,7 +34,20 @@ def find_node(environ: Mapping[str, str] = os.environ) -> str | None:
     return shutil.which("node", path=f"{environ.get('PATH', '')}:{Path(sys.executable).parent}")
 
 
-def is_playable(environ: Mapping[str, str] = os.environ) -> bool:
-    """Say whether this machine has Node.js and the package; its driver finds which version."""
+def find_version(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the version of the package that is here; None without one that can be read."""
     package = find_folder(environ) / "node_modules" / "pokemon-showdown" / "package.json"
-    return package.is_file() and find_node(environ) is not None
+    try:
+        described = json.loads(package.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    version = described.get("version") if isinstance(described, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def is_playable(environ: Mapping[str, str] = os.environ) -> bool:
+    """Say whether this machine has Node.js and this version of the package.
+
+    With another one it would have to give back every match that it is sent.
+    """
+    return find_version(environ) == name_package() and find_node(environ) is not None

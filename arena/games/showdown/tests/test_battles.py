@@ -1,5 +1,6 @@
 """Battles in this process: seats, actions, ends, what is hidden, and a driver that fails."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from arena.games.showdown.installed import (
     VARIABLE,
     find_folder,
     find_node,
+    find_version,
     is_playable,
     name_package,
 )
@@ -135,6 +137,28 @@ def test_the_package_is_looked_for_in_the_data_folder_first(tmp_path: Path) -> N
     assert find_folder({"EVALSITE_VAR": str(tmp_path)}) == folder
     assert not is_playable({"EVALSITE_VAR": str(tmp_path)})
     assert find_folder({}) == DEFAULT_FOLDER
+
+
+@pytest.mark.parametrize(
+    ("described", "version"),
+    [
+        ('{"version": "0.10.0"}', "0.10.0"),
+        ("{}", None),
+        ("[]", None),
+        ("half a fi", None),
+    ],
+)
+def test_another_version_of_the_package_is_none_to_play_with(
+    tmp_path: Path, described: str, version: str | None
+) -> None:
+    package = tmp_path / "node_modules" / "pokemon-showdown" / "package.json"
+    package.parent.mkdir(parents=True)
+    package.write_text(described)
+    environ = {VARIABLE: str(tmp_path), "PATH": os.environ["PATH"]}
+    assert find_version(environ) == version
+    assert not is_playable(environ)
+    package.write_text(f'{{"version": "{name_package()}"}}')
+    assert is_playable(environ) == (find_node(environ) is not None)
 
 
 @needs_simulator
