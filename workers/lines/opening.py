@@ -48,9 +48,7 @@ class Lines:
                     game.command, folder=folder, environ=self._environ, limit_s=self._answer_s
                 )
 
-            # With its order a player's children are ended, which may take them some time: what is
-            # left of one is of no use any more.
-            self._drop(key)
+            # That of the order before plays on, unless another game came between and ended it.
             line = self._find(key, game, start_child, server=game.command[0])
             # Its start is no part of the time of its first match, by which orders are measured.
             line.dial_early()

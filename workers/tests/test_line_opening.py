@@ -35,7 +35,7 @@ def list_children() -> list[psutil.Process]:
     return psutil.Process(os.getpid()).children()
 
 
-def test_each_order_has_a_child_of_its_own_that_is_there_before_its_first_match() -> None:
+def test_a_child_is_there_before_the_first_match_and_plays_for_the_next_order_too() -> None:
     lines = Lines(os.environ, show_waiting=nullcontext)
     before, ended = set(list_children()), set[psutil.Process]()
     for _ in range(2):
@@ -43,8 +43,12 @@ def test_each_order_has_a_child_of_its_own_that_is_there_before_its_first_match(
         (child,) = set(list_children()) - before
         assert child not in ended
         assert GAME.start_on(line, 1, opening_plies=0).to_move() == OVER
-        # As the parent of a player does when an order is over; it may take its time to die.
+        assert lines.open_lines(GAME, []) == [line]
+        assert set(list_children()) - before == {child}
+        # As the parent of a player does when an order of another game is over.
         child.kill()
+        while child.status() != psutil.STATUS_ZOMBIE:
+            pass
         ended.add(child)
 
 
