@@ -21,11 +21,12 @@ from arena.games.showdown.installed import find_folder, is_playable
 from benchmarks import comparison
 from benchmarks.battling import queue
 from benchmarks.battling.bare import play_bare
-from benchmarks.battling.teams import TeamsError, write_game
 from benchmarks.networks import Size, write_checkpoint
 from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
+from launcher.errors import SetupError
 from launcher.folders import ROOT
 from launcher.programs import ONE_THREAD
+from launcher.showdown.teams import check_teams
 
 GAMES = {"gen1randombattle": "showdown_gen1random", "gen1ou": "showdown_gen1ou"}
 WITH_TEAMS = ("gen1ou",)
@@ -41,8 +42,7 @@ def measure(options: Namespace) -> dict[str, Any]:
     game, n = GAMES[options.battle_format], options.total_battles
     with TemporaryDirectory(prefix="evalsite-bench-") as name:
         if options.team_set is not None:
-            game = write_game(Path(name) / "plugins", options.battle_format, options.team_set)
-            os.environ["EVALSITE_PLUGINS"] = str(Path(name) / "plugins")
+            game = write_game(options, Path(name))
         model = options.model
         if model is None:
             model = write_checkpoint(UNTRAINED.seal_for_game(game), Path(name), seed=1).path
@@ -82,6 +82,18 @@ def measure(options: Namespace) -> dict[str, Any]:
             "loop": loop,
             "poke_env": measure_poke_env(options),
         }
+
+
+def write_game(options: Namespace, folder: Path) -> str:
+    """Make a game of the user's teams and return its id. Raises SetupError."""
+    game = "own_teams"
+    asked = Namespace(
+        folder=options.team_set, format=options.battle_format, game=game, plugins=folder
+    )
+    if check_teams(asked):
+        raise SetupError(f"--team-set {options.team_set}: see above")
+    os.environ["EVALSITE_PLUGINS"] = str(folder)
+    return game
 
 
 def write_seed_fields(
@@ -187,8 +199,8 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.update(ONE_THREAD)
     try:
         figures = measure(options)
-    except TeamsError as error:
-        parser.error(f"--team-set {options.team_set}: {error}")
+    except SetupError as error:
+        parser.error(str(error))
     path = options.save_dir / RESULTS
     path.write_text(json.dumps(figures, indent=2) + "\n")
     write_report(format_figures(figures), figures, options.json)
