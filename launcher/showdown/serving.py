@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 from arena.games.showdown.game import RULES_VERSION
 from arena.games.showdown.installed import VARIABLE, name_package
 from launcher.folders import ROOT, var_folder
-from launcher.showdown.home import find_node
+from launcher.showdown.home import require_node
 from launcher.tools import find_tool
 
 INHERITED: Final = (
@@ -30,7 +30,7 @@ def serve_battles(arguments: Sequence[str]) -> NoReturn:
     var = var_folder(os.environ)
     python = find_tool("poke-env", var) / "bin" / "python"
     simulator = find_tool("showdown", var)
-    known = ("--node", find_node(), "--package-version", name_package())
+    known = ("--node", require_node(), "--package-version", name_package())
     command = [str(python), "-m", "gameservers.showdown", *arguments, *known]
     command += ["--rules-version", str(RULES_VERSION)]
     environment = choose_variables(os.environ) | {VARIABLE: str(simulator)}

@@ -27,7 +27,7 @@ def test_it_becomes_the_game_server_and_hands_on_no_secret_of_ours(
     monkeypatch.setenv("EVALSITE_VAR", str(tmp_path))
     monkeypatch.setenv("EVALSITE_SECRET_KEY", "secret")
     monkeypatch.setenv("EVALSITE_SHOWDOWN_PASSWORD", "for the accounts")
-    monkeypatch.setattr(serving, "find_node", lambda: "/bin/node")
+    monkeypatch.setattr(serving, "require_node", lambda: "/bin/node")
     monkeypatch.chdir(tmp_path)
     calls: list[Any] = []
     monkeypatch.setattr(os, "execve", lambda *call: calls.append(call))
