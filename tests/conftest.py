@@ -1,8 +1,10 @@
 """A whole stack for the tests that cross packages: real servers, workers and supervisor."""
 
 import multiprocessing
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,12 @@ from launcher.stack import Stack, start_stack
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def cluster(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -> Iterator[Stack]:
     """Run two play nodes of two slots for the session, with the API but without the monitor."""
     var = tmp_path_factory.mktemp("cluster") / "var"
+    var.mkdir()
+    # That a stack makes its tables by itself is shown elsewhere (launcher, README).
+    shutil.copy(migrated_database, var / "db.sqlite3")
     # A process that ends is its parent: tests of play nodes end all that descends from themselves,
     # and a later test of this session would find neither broker nor supervisor.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as starter:

@@ -28,8 +28,10 @@ Manage = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with start_stack(tmp_path_factory.mktemp("var"), nodes=1, slots=2, gpus=1, web=True) as running:
+def stack(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -> Iterator[Stack]:
+    var = tmp_path_factory.mktemp("var")
+    shutil.copy(migrated_database, var / "db.sqlite3")
+    with start_stack(var, nodes=1, slots=2, gpus=1, web=True) as running:
         yield running
 
 

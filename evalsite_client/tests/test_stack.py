@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,9 +22,11 @@ WITHIN_S = 60
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -> Iterator[Stack]:
     """Run a web server and one play node."""
     var = tmp_path_factory.mktemp("client") / "var"
+    var.mkdir()
+    shutil.copy(migrated_database, var / "db.sqlite3")
     with start_stack(var, web=True, nodes=1, slots=1, gpus=1) as running:
         yield running
 
