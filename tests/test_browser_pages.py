@@ -14,6 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests import gallery
 from tests.browser import chromium, free_port, look, requested, run, texts, wait_until, web_server
+from tests.catalogs import needs_simulator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -80,7 +81,13 @@ def test_the_player_steps_by_keys_without_asking_the_server(site: Site) -> None:
     assert [url for url in requested(chrome) if "/matches/" in url] == []
 
 
-@pytest.mark.parametrize("game", ["hex", "backgammon", "leduc_poker"])
+@pytest.mark.parametrize(
+    "game",
+    [
+        *("hex", "backgammon", "leduc_poker"),
+        pytest.param("showdown_gen1random", marks=needs_simulator),
+    ],
+)
 def test_on_a_phone_labels_are_readable_and_no_step_moves_the_controls(
     site: Site, game: str
 ) -> None:

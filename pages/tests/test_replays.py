@@ -1,6 +1,7 @@
 """Replays and drawings: every position of every game, and what does not fit the rules."""
 
 from html.parser import HTMLParser
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from arena.games import registry as games
 from arena.games.base import OVER
 from arena.games.pictures import Circle, Line, Picture, Polygon, Rect, Text
+from arena.games.showdown.rules import Battle
 from pages import drawings, replays
 from pages.replays import Recorded, Replay
+from tests.catalogs import needs_simulator
 
 
 def _played(game: str, *, seed: int = 7, most: int = 150) -> Recorded:
@@ -269,3 +272,72 @@ def test_a_plug_in_that_cannot_be_played_again_is_named(
     assert replay.problem == (
         "the plug-in of the game tic_tac_toe failed: ZeroDivisionError: a fault of its author"
     )
+
+
+def test_a_match_of_another_version_of_the_rules_says_so() -> None:
+    recorded = _played("tic_tac_toe")
+    here = games.get("tic_tac_toe").spec.rules_version
+    assert replays.replay_match(recorded._replace(rules_version=here)).problem == ""
+    other = replays.replay_match(recorded._replace(rules_version=here + 1))
+    assert other.problem.startswith(f"it was played by version {here + 1} of the rules, which ")
+    assert other.last_step == len(recorded.actions.split()), "it is shown all the same"
+
+
+def test_where_a_battle_cannot_be_played_its_moves_are_numbers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVALSITE_SHOWDOWN", str(tmp_path))
+    monkeypatch.setattr(games.get("showdown_gen1ou").rules, "_driver", None)  # type: ignore[attr-defined]
+    replay = replays.replay_match(Recorded("showdown_gen1ou", {}, None, 7, "1 0 4"))
+    assert replay.last_step == -1
+    assert "./run tools install showdown" in replay.problem
+    assert replay.problem.endswith("; the moves were: 1, 0, 4")
+
+
+@needs_simulator
+def test_a_simulator_that_dies_ends_one_replay_and_the_next_starts_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recorded, rules = _played("showdown_gen1random", most=6), games.get("showdown_gen1random").rules  # type: ignore[attr-defined]
+    apply = Battle.apply
+
+    def kill_it(battle: Battle, action: int) -> None:
+        if len(battle.actions) == 3:
+            rules._driver._process.kill()
+            rules._driver._process.wait()
+        apply(battle, action)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Battle, "apply", kill_it)
+        replay = replays.replay_match(recorded)
+    assert (replay.last_step, replay.problem[:41]) == (
+        3,
+        "move 4 could not be played again, reload ",
+    )
+    assert "the simulator has ended" in replay.problem
+    assert replays.replay_match(recorded).problem == ""
+
+
+@needs_simulator
+def test_what_happened_in_a_battle_is_told_once() -> None:
+    replay = replays.replay_match(_played("showdown_gen1random", most=12))
+    events = [frame.views[0].events for frame in replay.frames.values()]
+    told = [bool(each) for each in events]
+    assert replay.has_events
+    assert events[0][0].startswith("Seat 0 sent out ")
+    # After the choice of seat 0 alone nothing has happened.
+    alone = [move.number for move in replay.moves[:2] if move.seat == 0]
+    assert alone == [1]
+    assert told[:3] == [True, False, True]
+    assert events[2][0] == "Turn 1."
+
+
+def test_events_of_a_plug_in_that_fail_are_said_once() -> None:
+    class Failing:
+        def tell_events(self, seat: int | None) -> list[str]:
+            raise ZeroDivisionError(seat)
+
+    teller = replays.Teller("a game")
+    state: Any = Failing()
+    assert teller.tell_events(state, 0) == []
+    assert "failed in tell_events(): ZeroDivisionError: 0" in teller.problem

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ class Driver:
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
         self._game, self._answer_s = game, answer_s
         self._lock, self._n_episodes = threading.Lock(), 0
+        self._left: deque[int] = deque()
         self._has_ended = self._was_late = False
         self._process = subprocess.Popen(
             command,
@@ -79,15 +81,18 @@ class Driver:
             raise refusal(f"{self._game}: {answer['detail']}")
         return answer
 
-    def tell(self, message: Mapping[str, object]) -> None:
-        """Say what has no answer; a driver that is gone needs not to be told."""
-        with self._lock:
-            self._send(message)
+    def forget(self, episode: int) -> None:
+        """Give a battle up with the next question.
+
+        It takes no lock: garbage may be collected amid a question of the same thread.
+        """
+        self._left.append(episode)
 
     def _send(self, message: Mapping[str, object]) -> None:
         assert self._process.stdin is not None
+        ends = [{"kind": "end", "episode": self._left.popleft()} for _ in range(len(self._left))]
         try:
-            self._process.stdin.write(json.dumps([message]).encode() + b"\n")
+            self._process.stdin.write(json.dumps([*ends, message]).encode() + b"\n")
             self._process.stdin.flush()
         except (BrokenPipeError, ValueError):
             return  # what it said last is met when its answer is read

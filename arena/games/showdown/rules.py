@@ -34,7 +34,7 @@ class Battle:
         self.actions: list[int] = []
         self._episode = driver.number_episode()
         self._now = self._ask("start", seed=game_seed)
-        weakref.finalize(self, driver.tell, {"kind": "end", "episode": self._episode})
+        weakref.finalize(self, driver.forget, self._episode)
 
     def _ask(self, kind: str, **more: object) -> dict[str, Any]:
         self.__dict__.pop("shown", None)
