@@ -21,17 +21,22 @@ from arena.games.showdown.installed import find_folder, is_playable
 from benchmarks import comparison
 from benchmarks.battling import queue
 from benchmarks.battling.bare import play_bare
-from benchmarks.networks import Size, write_checkpoint
+from benchmarks.networks import Size, find_safetensors, write_checkpoint
 from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
+from benchmarks.showdown_server import measure_poke_env
 from launcher.errors import SetupError
 from launcher.folders import ROOT
 from launcher.programs import ONE_THREAD
 from launcher.showdown.teams import check_teams
 
 GAMES = {"gen1randombattle": "showdown_gen1random", "gen1ou": "showdown_gen1ou"}
-WITH_TEAMS = ("gen1ou",)
+WITH_TEAMS, WITHOUT_TEAMS = ("gen1ou",), ("gen1randombattle",)
+# More at once make it no faster.
+AT_ONCE, MOST_OF_POKE_ENV = 40, 200
 RESULTS = "benchmark_results.json"
 SAVE_DIR = ROOT / "var" / "benchmarks" / "showdown"
+# Of the run that is shipped, and the format that it is for.
+SHIPPED, SHIPPED_FOR = ROOT / "examples" / "showdown" / "checkpoints", "gen1randombattle"
 UNTRAINED = Size("untrained", width=256, depth=2)
 SEED = 11
 LEAST_OF_POKE_ENV, LEAST_OF_BARE = 2.0, 0.3
@@ -43,6 +48,9 @@ def measure(options: Namespace) -> dict[str, Any]:
     with TemporaryDirectory(prefix="evalsite-bench-") as name:
         if options.team_set is not None:
             game = write_game(options, Path(name))
+        if options.model is None and options.battle_format == SHIPPED_FOR:
+            # By its name the last one is the strongest.
+            options.model = find_safetensors([SHIPPED])[-1]
         model = options.model
         if model is None:
             model = write_checkpoint(UNTRAINED.seal_for_game(game), Path(name), seed=1).path
@@ -80,7 +88,7 @@ def measure(options: Namespace) -> dict[str, Any]:
             "rows_per_forward": shared.rows_per_forward,
             "agreement": agreement._asdict(),
             "loop": loop,
-            "poke_env": measure_poke_env(options),
+            "poke_env": measure_peer(options),
         }
 
 
@@ -121,10 +129,15 @@ def write_seed_fields(
     }
 
 
-def measure_poke_env(options: Namespace) -> dict[str, Any]:
-    """Return poke-env's battles a second at its plateau, or why there is no such figure."""
-    del options
-    return {"battles_per_s": None, "skipped": "is not measured yet"}
+def measure_peer(options: Namespace) -> dict[str, Any]:
+    """Return what poke-env alone does on the real server, or why there is no such figure."""
+    if options.battle_format not in WITHOUT_TEAMS:
+        return {"battles_per_s": None, "skipped": "its players bring no teams to this format"}
+    n = min(options.total_battles, MOST_OF_POKE_ENV)
+    try:
+        return measure_poke_env(n, AT_ONCE, battle_format=options.battle_format)
+    except (SetupError, RuntimeError) as error:
+        return {"battles_per_s": None, "skipped": str(error)}
 
 
 def show_progress(what: str) -> None:
@@ -184,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--num-workers", type=whole_number(1), default=10, metavar="N", help="(10)")
     add("--team-set", type=Path, metavar="DIR", help="texts of teams, with gen1ou; else ours")
     add("--save-dir", type=Path, default=SAVE_DIR, metavar="DIR", help=f"of {RESULTS}")
-    add("--model", type=Path, metavar="FILE", help="a checkpoint; left out: an untrained one")
+    add("--model", type=Path, metavar="FILE", help="a checkpoint; else the last that is shipped")
     add("--opponent", default="random", metavar="AGENT", help="such as max_damage (random)")
     add("--rounds", type=whole_number(1), default=3, metavar="N", help="of random battles (3)")
     options = parser.parse_args(arguments)
