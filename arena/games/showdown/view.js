@@ -10,6 +10,8 @@ const EFFECTS = {
   Substitute: "substitute", confusion: "confusion", "Leech Seed": "leech_seed", Reflect: "reflect",
   "Light Screen": "light_screen",
 };
+// Some lines call it by the move that made it.
+const nameEffect = (what) => EFFECTS[what.replace("move: ", "")];
 
 // One list for each text, as what is worked out by types is kept by their list.
 const typeLists = new Map();
@@ -196,7 +198,7 @@ const LINES = {
   },
   cant(ident, reason) {
     const known = this.find(ident);
-    if (reason === "recharge") known.effects.delete("recharges");
+    if (reason === "recharge" || reason === "flinch") known.effects.delete("recharges");
     if (reason === "partiallytrapped") known.effects.add("bound");
   },
   faint(ident) {
@@ -206,7 +208,10 @@ const LINES = {
   "-heal": takeCondition,
   "-sethp": takeCondition,
   "-status"(ident, status) {
-    this.find(ident).status = status;
+    const known = this.find(ident);
+    known.status = status;
+    // Who is put to sleep need not recharge any more.
+    if (status === "slp") known.effects.delete("recharges");
   },
   "-curestatus"(ident) {
     this.find(ident).status = "";
@@ -230,10 +235,10 @@ const LINES = {
     const known = this.find(ident);
     if (what === "typechange") known.types = listTypes(more);
     else if (what === "Mimic" && this.seatOf(ident) !== this.seat) known.learn(toId(more));
-    else if (EFFECTS[what]) known.effects.add(EFFECTS[what]);
+    else if (nameEffect(what)) known.effects.add(nameEffect(what));
   },
   "-end"(ident, what) {
-    this.find(ident)?.effects.delete(EFFECTS[what]);
+    this.find(ident)?.effects.delete(nameEffect(what));
   },
   "-transform"(ident, target) {
     const known = this.find(ident);

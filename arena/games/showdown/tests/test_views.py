@@ -1,5 +1,6 @@
 """What a seat sees follows from what the package sends to its player, and from nothing else."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -24,3 +25,12 @@ def test_views_are_those_of_the_streams_that_players_get(battle_format: str, tea
     *differences, compared = done.stdout.splitlines()
     assert differences == []
     assert int(compared.removeprefix("compared ")) > 500
+
+
+def test_views_say_what_is_true_of_who_is_out() -> None:
+    command = [str(find_node()), str(STREAMS.with_name("truth.js")), name_package()]
+    seeds = map(str, range(1, 7))
+    done = subprocess.run([*command, *seeds], capture_output=True, text=True, check=True)
+    *differences, met = done.stdout.splitlines()
+    assert differences == []
+    assert {"leech_seed", "recharges", "substitute", "confusion"} <= set(json.loads(met))
