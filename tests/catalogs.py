@@ -17,13 +17,13 @@ def each(names: Sequence[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", names)
 
 
-def each_game(names: Sequence[str]) -> pytest.MarkDecorator:
+def each_game(names: Sequence[str], argument: str = "name") -> pytest.MarkDecorator:
     """Run a test with every game of the catalog that can be played here."""
     marked = [
         pytest.param(name, marks=needs_simulator) if name.startswith("showdown") else name
         for name in names
     ]
-    return pytest.mark.parametrize("name", marked)
+    return pytest.mark.parametrize(argument, marked)
 
 
 def each_check(checks: Sequence[Callable[..., None]]) -> pytest.MarkDecorator:

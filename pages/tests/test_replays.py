@@ -14,7 +14,7 @@ from arena.games.pictures import Circle, Line, Picture, Polygon, Rect, Text
 from arena.games.showdown.rules import Battle
 from pages import drawings, replays
 from pages.replays import Recorded, Replay
-from tests.catalogs import needs_simulator
+from tests.catalogs import each_game, needs_simulator
 
 
 def _played(game: str, *, seed: int = 7, most: int = 150) -> Recorded:
@@ -25,7 +25,7 @@ def _played(game: str, *, seed: int = 7, most: int = 150) -> Recorded:
     return Recorded(game, {}, None, seed, " ".join(map(str, state.actions)))
 
 
-@pytest.mark.parametrize("game", sorted(games.names()))
+@each_game(sorted(games.names()), "game")
 def test_every_move_of_a_game_can_be_shown(game: str) -> None:
     recorded = _played(game)
     replay = replays.replay_match(recorded)
@@ -40,7 +40,7 @@ def _new_marks(replay: Replay, step: int) -> list[str]:
     return [shape for shape in replay.frames[step].views[0].shapes if "fill-new" in shape]
 
 
-@pytest.mark.parametrize("game", sorted(games.names()))
+@each_game(sorted(games.names()), "game")
 def test_every_position_of_every_game_is_drawn(game: str) -> None:
     replay = replays.replay_match(_played(game))
     for frame in replay.frames.values():

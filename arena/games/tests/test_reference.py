@@ -10,13 +10,14 @@ from arena.games import registry
 from arena.games.observations import parts
 from arena.games.openspiel import OpenSpielGame
 from arena.games.reference import describe_game
+from tests.catalogs import each_game
 
 
 def read_facts(name: str) -> dict[str, str]:
     return dict(describe_game(registry.get(name)).facts)
 
 
-@pytest.mark.parametrize("name", registry.names())
+@each_game(registry.names())
 def test_every_shipped_game_says_what_is_observed(name: str) -> None:
     reference = describe_game(registry.get(name), "v")
     spec = registry.get(name).spec
