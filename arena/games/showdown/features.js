@@ -53,12 +53,12 @@ function putSide(writer, team, active) {
   writer.put((TEAM_SIZE - nFainted) / TEAM_SIZE);
   for (const boost of BOOSTS) writer.put((active?.boosts[boost] ?? 0) / STAGES);
   for (const effect of EFFECTS) writer.put(active?.effects.has(effect) ?? false);
-  writer.put(Boolean(active) && (active.types !== active.own.types || active.copied !== null));
+  writer.put(Boolean(active) && (active.types !== active.own.types || active.isTransformed));
 }
 
 // legal: the actions of who is asked, null for the moves of the other player.
 function putMoves(writer, user, target, dex, legal) {
-  const moves = user ? [...user.currentMoves] : [];
+  const moves = user?.currentMoves ?? [];
   for (let slot = 0; slot < N_MOVES; slot++) {
     if (slot < moves.length) putMove(writer, moves[slot], user, target, dex, legal?.has(slot) ?? false);
     else writer.skip("move");
@@ -99,7 +99,7 @@ function putTeam(writer, team, active, foe, dex, legal) {
 // of each of its types as long as not all are known.
 function findBest(user, target, dex) {
   if (!user || !target || user.fainted || target.fainted) return 0;
-  const moves = [...user.currentMoves.keys()].map((id) => describeMove(dex, id));
+  const moves = user.currentMoves.map(([id]) => describeMove(dex, id));
   if (!user.stats && moves.length < N_MOVES) moves.push(...user.types.map(assumeMove));
   return Math.min(Math.max(0, ...moves.map((move) => expectDamage(dex, move, user, target))), MOST_DAMAGE);
 }

@@ -77,7 +77,7 @@ function findEffectiveness(dex, move, { types }) {
 
 // A stat with its stages: of one's own as it is, of the other player's as high as it can be.
 function statOf(dex, known, stat) {
-  const own = known.stats && known.copied === null && known.species === known.own;
+  const own = known.stats && !known.isTransformed && known.species === known.own;
   const value = own ? known.stats[stat] : bestStat(known.species.baseStats[stat], known.level);
   return value * STAGE_FACTORS[known.boosts[stat] + 6];
 }

@@ -71,7 +71,7 @@ function listKnown(view, of) {
     status: known.status,
     is_active: known === view.active[of],
     has_fainted: known.fainted,
-    moves: [...known.currentMoves.keys()].map((id) => nameMove(view.dex, id)),
+    moves: known.currentMoves.map(([id]) => nameMove(view.dex, id)),
     boosts: pickBoosts(known.boosts),
     effects: [...known.effects],
   }));

@@ -29,7 +29,7 @@ class KnownPokemon {
     this.name = name;
     this.level = level ? Number(level.slice(1)) : 100;
     this.own = dex.species.get(species);
-    this.moves = new Map(); // id -> share of its points that is left
+    this.moves = []; // [id, share of its points that is left], of one's own by slot
     this.hp = 1;
     this.maxHp = 0; // known of one's own
     this.stats = null;
@@ -44,7 +44,8 @@ class KnownPokemon {
     this.types = this.own.types;
     this.boosts = { ...NO_BOOSTS };
     this.effects = new Set();
-    this.copied = null; // the moves of whom it has become, of the other player's
+    this.copied = null; // instead of its moves, what it has by Transform or Mimic
+    this.isTransformed = false;
   }
 
   get currentMoves() {
@@ -53,8 +54,17 @@ class KnownPokemon {
 
   // Note a move that it was seen to have.
   learn(id) {
-    const moves = this.currentMoves;
-    if (!moves.has(id) && moves.size < N_MOVES) moves.set(id, 1);
+    if (this.currentMoves.some(([known]) => known === id)) return;
+    // What it shows while it is another one is no move of its own.
+    for (const moves of this.isTransformed ? [this.copied] : [this.moves, this.copied]) {
+      if (moves && moves.length < N_MOVES) moves.push([id, 1]);
+    }
+  }
+
+  // Have another move in the place of Mimic until it leaves.
+  mimic(id) {
+    const moves = this.currentMoves.filter(([known]) => known !== "mimic");
+    this.copied = moves.length < N_MOVES ? [...moves, [id, 1]] : moves;
   }
 
   // Take a condition such as 120/300 par, 53/100 or 0 fnt.
@@ -94,12 +104,22 @@ class View {
       const known = this.find(entry.ident, entry.details);
       known.maxHp = known.take(entry.condition) || known.maxHp;
       known.stats = entry.stats;
-      // As they are now, by slot: also those of whom it has become.
-      known.moves = new Map(entry.moves.map((id) => [id, known.moves.get(id) ?? 1]));
+      // As they are now, by slot: also those of whom it has become. One may be there twice.
+      const moves = entry.moves.map((id, slot) => {
+        const before = known.currentMoves[slot];
+        return before?.[0] === id ? before : [id, 1];
+      });
+      if (known.isTransformed) known.copied = moves;
+      else known.moves = moves;
     }
-    for (const { id, pp, maxpp } of asked.active?.[0].moves ?? []) {
-      if (maxpp && this.own.moves.has(id)) this.own.moves.set(id, pp / maxpp);
-    }
+    if (!asked.active) return;
+    const offered = asked.active[0].moves;
+    // A flinch spares it that, which no line says of who has moved before.
+    if (offered[0].id !== "recharge") this.own.effects.delete("recharges");
+    offered.forEach(({ id, pp, maxpp }, slot) => {
+      const move = this.own.currentMoves[slot];
+      if (maxpp && move[0] === id) move[1] = pp / maxpp;
+    });
   }
 
   // Take a line of the battle's log, as this player gets it.
@@ -140,7 +160,7 @@ class View {
     if (!this.asked.active) return [];
     const { moves } = this.asked.active[0];
     if (moves.length > 1) return moves.map((move, slot) => ({ ...move, slot }));
-    return [{ ...moves[0], slot: Math.max([...this.own.moves.keys()].indexOf(moves[0].id), 0) }];
+    return [{ ...moves[0], slot: Math.max(this.own.currentMoves.findIndex(([id]) => id === moves[0].id), 0) }];
   }
 
   canEnter(known) {
@@ -234,7 +254,7 @@ const LINES = {
   "-start"(ident, what, more) {
     const known = this.find(ident);
     if (what === "typechange") known.types = listTypes(more);
-    else if (what === "Mimic" && this.seatOf(ident) !== this.seat) known.learn(toId(more));
+    else if (what === "Mimic" && this.seatOf(ident) !== this.seat) known.mimic(toId(more));
     else if (nameEffect(what)) known.effects.add(nameEffect(what));
   },
   "-end"(ident, what) {
@@ -247,7 +267,8 @@ const LINES = {
     known.types = model.types;
     known.boosts = { ...model.boosts };
     // Of one's own the next request tells; of theirs, that they are those of ours is no secret.
-    known.copied = new Map([...model.currentMoves].map(([id]) => [id, 1]));
+    known.copied = model.currentMoves.map(([id]) => [id, 1]);
+    known.isTransformed = true;
   },
 };
 

@@ -33,4 +33,5 @@ def test_views_say_what_is_true_of_who_is_out() -> None:
     done = subprocess.run([*command, *seeds], capture_output=True, text=True, check=True)
     *differences, met = done.stdout.splitlines()
     assert differences == []
-    assert {"leech_seed", "recharges", "substitute", "confusion"} <= set(json.loads(met))
+    expected = {"leech_seed", "recharges", "substitute", "confusion", "transformed", "twice"}
+    assert expected <= set(json.loads(met))
