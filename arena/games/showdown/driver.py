@@ -42,7 +42,7 @@ class Driver:
         self._game, self._answer_s = game, answer_s
         self._lock, self._n_episodes = threading.Lock(), 0
         self._left: deque[int] = deque()
-        self._has_ended = self._was_late = False
+        self._end, self._was_late = "", False
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -55,7 +55,7 @@ class Driver:
     @property
     def is_running(self) -> bool:
         """True until it has ended; one that is killed may take some time to."""
-        return not self._has_ended and self._process.poll() is None
+        return not self._end and self._process.poll() is None
 
     def number_episode(self) -> int:
         """Return a number that no battle has had."""
@@ -74,6 +74,11 @@ class Driver:
             alarm.start()
             try:
                 answer = self._exchange(message)
+            except BaseException as error:
+                # What is still to come would be taken for the answer to the next question.
+                self._end = self._end or f"the simulator was ended by {type(error).__name__}"
+                self._process.kill()
+                raise
             finally:
                 alarm.cancel()
         if answer["kind"] == "error":
@@ -98,14 +103,27 @@ class Driver:
             return  # what it said last is met when its answer is read
 
     def _exchange(self, message: Mapping[str, object]) -> dict[str, Any]:
+        if self._end:
+            raise UnsupportedGameError(f"{self._game}: {self._end}")
         self._send(message)
         assert self._process.stdout is not None
         if not (line := self._process.stdout.readline()):
-            raise UnsupportedGameError(f"{self._game}: {self._describe_end()}")
+            self._end = self._describe_end()
+            raise UnsupportedGameError(f"{self._game}: {self._end}")
+        try:
+            return self._read(line, message)
+        except (ValueError, TypeError, KeyError) as error:
+            self._end = f"the simulator says nonsense: {error}"
+            raise UnsupportedGameError(f"{self._game}: {self._end}") from error
+
+    def _read(self, line: bytes, message: Mapping[str, object]) -> dict[str, Any]:
+        assert self._process.stdout is not None
         answer, *behind = json.loads(line)
         if behind:
             raw = self._process.stdout.read(behind[0]["n"])
             answer["numbers"] = np.frombuffer(raw, "<f4").astype(np.float32)
+        if answer["kind"] != "error" and answer.get("episode") != message.get("episode"):
+            raise ValueError(f"it answers of episode {answer.get('episode')}")
         return dict(answer)
 
     def _end_late(self) -> None:
@@ -113,7 +131,6 @@ class Driver:
         self._process.kill()
 
     def _describe_end(self) -> str:
-        self._has_ended = True
         self._process.kill()
         _, said = self._process.communicate()
         lines = said.decode(errors="replace").strip().splitlines()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -196,25 +197,63 @@ def test_a_driver_that_hangs_or_dies_is_ended_with_the_reason(
         Driver("x", [sys.executable, "-c", code], answer_s=0.2)
 
 
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("print('hello'); input(); input()", "says nonsense"),
+        ('print(\'[{"kind": "state", "episode": 7}]\')', "nonsense: it answers of episode 7"),
+    ],
+)
+def test_a_driver_that_says_nonsense_is_ended(
+    monkeypatch: pytest.MonkeyPatch, code: str, why: str
+) -> None:
+    monkeypatch.setattr(driver, "is_playable", lambda: True)
+    with pytest.raises(UnsupportedGameError, match=why):
+        Driver("x", [sys.executable, "-c", code])
+
+
 @needs_simulator
 def test_after_a_driver_has_died_the_next_battle_has_a_new_one() -> None:
     fresh = Rules(RANDOM.spec, RANDOM.command)
     battle = fresh.start(5, opening_plies=0)
     assert fresh._driver is not None
     fresh._driver._process.kill()
-    with pytest.raises(UnsupportedGameError, match="has ended"):
+    for _ in range(2):
+        with pytest.raises(UnsupportedGameError, match="has ended"):
+            battle.apply(battle.legal_actions()[0])
+    assert fresh.start(5, opening_plies=0).to_move() == 0
+
+
+@needs_simulator
+def test_a_question_that_was_broken_off_leaves_no_answer_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fresh = Rules(RANDOM.spec, RANDOM.command)
+    battle = fresh.start(5, opening_plies=0)
+    assert fresh._driver is not None
+    used = fresh._driver
+    real = used._send
+
+    def send_and_be_stopped(message: Mapping[str, object]) -> None:
+        real(message)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(used, "_send", send_and_be_stopped)
+    with pytest.raises(KeyboardInterrupt):
         battle.apply(battle.legal_actions()[0])
+    with pytest.raises(UnsupportedGameError, match="ended by KeyboardInterrupt"):
+        battle.observation(1)
     assert fresh.start(5, opening_plies=0).to_move() == 0
 
 
 @needs_simulator
 def test_a_battle_that_nobody_holds_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
-    monkeypatch.setattr(driver.Driver, "tell", lambda self, message: told.append(message))
+    monkeypatch.setattr(driver.Driver, "forget", lambda self, episode: told.append(episode))
     battle = start(5)
     episode = battle._episode
     del battle
-    assert told == [{"kind": "end", "episode": episode}]
+    assert told == [episode]
 
 
 @needs_simulator
