@@ -49,7 +49,7 @@ class Lines:
                 )
 
             # That of the order before plays on, unless another game came between and ended it.
-            line = self._find(key, game, start_child, server=game.command[0])
+            line = self._find(key, game, start_child, server=spec.id)
             # Its start is no part of the time of its first match, by which orders are measured.
             line.dial_early()
             return [line]

@@ -48,7 +48,10 @@ function refuseTeam(validator, team) {
   if (!team?.length) return ["it is no team as the team builder exports it"];
   const named = team.filter((set) => set.name && set.name !== set.species);
   const nicknames = named.map((set) => `${set.species} is called ${set.name}, and must go by its species`);
-  return [...(validator.validateTeam(team) ?? []), ...nicknames];
+  const species = team.map((set) => set.species);
+  const doubled = [...new Set(species.filter((one, place) => species.indexOf(one) < place))];
+  const twice = doubled.map((one) => `${one} is there twice, and a Pokemon is known by its species`);
+  return [...(validator.validateTeam(team) ?? []), ...nicknames, ...twice];
 }
 
 module.exports = { hashTeams, readTeams, refuseTeams };

@@ -34,6 +34,10 @@ def folder(tmp_path: Path) -> Path:
         ("Mewtwo\n- Psychic\n", "bad.txt: Mewtwo is tagged Uber, which is banned"),
         (GOOD.replace("- Psychic", "- Fly", 1), "Alakazam can't learn Fly"),
         (GOOD.replace("Alakazam", "Spoon (Alakazam)"), "Alakazam is called Spoon, and must go by"),
+        (
+            GOOD.replace("Starmie", "Alakazam").replace("- Surf", "- Psychic"),
+            "Alakazam is there twice, and a Pokemon is known by its species",
+        ),
         ("", "bad.txt: it is no team as the team builder exports it"),
     ],
 )
