@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from random import Random
 
+from arena.games import registry as games
 from arena.games.base import forfeit_ranks
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.ledger import recording
@@ -56,7 +57,8 @@ def by_strength(seed: int = 1, *, forfeits: float = 0.01) -> Play:
 def play_some(tournament: Tournament, n_matches: int, play: Play, *, now: datetime = NOW) -> None:
     """Send, play and record so many of the pending matches."""
     factories.alive(now=now)
-    order = factories.ordered(tournament, n_matches, now=now)
+    needs = games.get(tournament.leaderboard.game).spec.capability
+    order = factories.ordered(tournament, n_matches, needs=needs, now=now)
     factories.start(order, now=now)
     recording.record_report(factories.finished(order, play), now=now)
 

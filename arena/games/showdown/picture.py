@@ -17,7 +17,7 @@ _WIDTH, _COLUMN, _GAP = 208.0, 100.0, 8.0
 _TOP, _ACTIVE_TOP, _MOVES_TOP, _BENCH_TOP = 14.0, 27.0, 92.0, 167.0
 _MOVE_HEIGHT, _CARD_WIDTH, _CARD_HEIGHT = 18.0, 49.0, 25.0
 _HEIGHT = _BENCH_TOP + N_POKEMON / 2 * _CARD_HEIGHT + 1
-_SMALL, _PLAIN, _LARGE = 6.4, 7.0, 9.0
+_SMALL, _PLAIN, _LARGE = 6.8, 7.2, 9.0
 # The width of a letter as a share of its height, of those that are common in names.
 _LETTER = 0.54
 _HALF, _LOW = 0.5, 0.2
