@@ -102,8 +102,9 @@ function* readLines(log, from, seat, to = log.length) {
       yield log[at];
       continue;
     }
-    // A secret line for one side follows, then the one for everybody else.
-    yield log[at + (seat === null || seat === owner ? 1 : 2)];
+    // A secret line for one side follows, then the one for everybody else, if there is one.
+    const line = log[at + (seat === null || seat === owner ? 1 : 2)];
+    if (line) yield line;
     at += 2;
   }
 }

@@ -1,6 +1,6 @@
 // Plays battles by the package's own streams, in which each player gets what its server would send, and
-// compares what a View says that has read nothing else with what the driver's battles say. Prints a line
-// for each difference, and at the end how many decisions were compared.
+// compares what a View says that has read nothing else, and the lines themselves, with what the driver's
+// battles say. Prints a line for each difference, and at the end how many decisions were compared.
 //
 //   node streams.js FORMAT PACKAGE_VERSION TEAMS_FOLDER|- SEED...
 "use strict";
@@ -21,7 +21,7 @@ async function playBoth(seed) {
   const views = [0, 1].map((seat) => new View(seat, showdown.Dex.forFormat(format)));
   // The first lines that the package would take: the format with its seed, and the players' teams.
   await streams.omniscient.write(ours.battle.inputLog.join("\n"));
-  await hear(streams, views);
+  compareLines(seed, ours, await hear(streams, views));
   const rng = new showdown.PRNG(`gen5,${Number(seed).toString(16).padStart(16, "0")}`);
   while (ours.seat !== OVER) {
     const { seat } = ours;
@@ -31,7 +31,8 @@ async function playBoth(seed) {
     const text = views[seat].chooseText(action);
     ours.apply(action);
     await streams[`p${seat + 1}`].write(text);
-    await hear(streams, views);
+    const heard = await hear(streams, views);
+    if (ours.chosen === null) compareLines(seed, ours, heard);
   }
 }
 
@@ -45,16 +46,33 @@ function compare(seed, ours, view) {
   if (legal !== theirs) console.log(`seed ${seed} step ${ours.step}: legal ${legal}, by the streams ${theirs}`);
 }
 
-// Give each view all that its stream holds.
-async function hear(streams, views) {
-  await new Promise(setImmediate);
-  for (const [seat, view] of views.entries()) {
-    const { buf } = streams[`p${seat + 1}`];
-    for (const line of buf.splice(0).join("\n").split("\n")) {
-      if (!line.startsWith("|request|")) view.receive(line);
-      else if (line.length > 9 && !JSON.parse(line.slice(9)).wait) view.request(JSON.parse(line.slice(9)));
+function compareLines(seed, ours, heard) {
+  for (const [seat, lines] of heard.entries()) {
+    const [a, b] = [[...ours.linesOf(seat)], lines].map((all) => all.filter((line) => !line.startsWith("|t:|")));
+    const at = a.findIndex((line, place) => line !== b[place]);
+    if (at >= 0 || a.length !== b.length) {
+      console.log(`seed ${seed} step ${ours.step} seat ${seat}: line ${at} "${a[at]}", by the streams "${b[at]}"`);
     }
   }
+}
+
+// Give each view all that its stream holds; the lines of each player.
+async function hear(streams, views) {
+  await new Promise(setImmediate);
+  return views.map((view, seat) => hearPlayer(streams[`p${seat + 1}`].buf.splice(0), view));
+}
+
+function hearPlayer(messages, view) {
+  const lines = [];
+  for (const line of messages.flatMap((message) => message.split("\n"))) {
+    if (line.startsWith("|request|")) {
+      if (line.length > 9 && !JSON.parse(line.slice(9)).wait) view.request(JSON.parse(line.slice(9)));
+    } else {
+      view.receive(line);
+      lines.push(line);
+    }
+  }
+  return lines;
 }
 
 (async () => {
