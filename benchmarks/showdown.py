@@ -45,6 +45,9 @@ LEAST_OF_POKE_ENV, LEAST_OF_BARE = 2.0, 0.3
 def measure(options: Namespace) -> dict[str, Any]:
     """Play everything; return all figures."""
     game, n = GAMES[options.battle_format], options.total_battles
+    show_progress("poke-env on the real server")
+    # First, as the stack below takes another data folder, which has no tools.
+    poke_env = measure_peer(options)
     with TemporaryDirectory(prefix="evalsite-bench-") as name:
         if options.team_set is not None:
             game = write_game(options, Path(name))
@@ -88,7 +91,7 @@ def measure(options: Namespace) -> dict[str, Any]:
             "rows_per_forward": shared.rows_per_forward,
             "agreement": agreement._asdict(),
             "loop": loop,
-            "poke_env": measure_peer(options),
+            "poke_env": poke_env,
         }
 
 
