@@ -50,7 +50,7 @@ class Assigner:
 
     def _share_size(self) -> int:
         """Return how many matches a player has at a time; fewer towards the end of the order."""
-        n_players = len(self._pool.players)
+        n_players = max(1, sum(player.is_asked for player in self._pool.players))
         if self.is_batched:
             # All in play at once: blocks are as large as they can be, and a player that is lost
             # costs little, as its matches go on from their actions.

@@ -88,8 +88,9 @@ class PlayerProcess:
         self.timer = CallTimer()
         # How long it has done nothing though it should.
         self.still_s = 0.0
-        self.is_ready = self.is_prepared = self.is_alone = self.is_releasing = False
-        self.is_broken = False
+        self.is_ready = self.is_broken = self.is_alone = self.is_releasing = False
+        # Of the order in play.
+        self.is_asked = self.is_prepared = False
 
     @property
     def pid(self) -> int:

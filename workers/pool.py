@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from workers.doorbells import Ring, ignore_doorbell
 from workers.orphans import end_orphans
 from workers.player_process import PlayerProcess, living_players
-from workers.settings import PLAYER_MB
+from workers.settings import PLAYER_MB, count_cores
 
 log = logging.getLogger(__name__)
 
@@ -31,15 +31,17 @@ class PlayerPool:
         ring: Ring = ignore_doorbell,
         wait_s: float = WAIT_S,
         player_mb: int = PLAYER_MB,
+        n_cores: int | None = None,
     ) -> None:
         """Start nobody yet.
 
         wait_s: how long a player may wait at a time for what is computed or kept elsewhere;
-        player_mb: the memory of each player, in MiB.
+        player_mb: the memory of each player, in MiB; n_cores: those of this machine, unless given.
         """
         self.players: list[PlayerProcess] = []
         self.n_orders = 0
         self.wait_s, self._ring, self._player_mb = wait_s, ring, player_mb
+        self.n_cores = n_cores or count_cores()
         self._n_players, self._command, self._clock = n_players, command, clock
         self._selector = selectors.DefaultSelector()
         # Players that died before they were ready: a node that cannot start any must not spin.

@@ -67,24 +67,24 @@ class Scheduler:
         self._ticker = Ticker(TICK_S, now=clock())
         self._able_at = clock()
         self._n_setup_losses = 0
-        self._game_command: Sequence[str] = ()
+        # Of the child that each player starts; unknown until one has prepared the order.
+        self._game_command: list[str] | None = None
 
     def play_order(self) -> None:
         """Play; every match that ended or was executing is reported."""
         self._reports.report_start()
         self._pool.n_orders += 1
         for player in self._pool.players:
-            player.is_prepared = False
+            player.is_asked = player.is_prepared = False
             player.begun.clear()
-            if player.is_ready:
-                self._prepare_player(player)
         while self._progress.is_open and not self._stop() and not self._cannot_start_players():
             self._pool.start_missing_players()
+            self._prepare_players()
             self._assigner.assign_matches()
             self._take_turn()
         if self._progress.is_open:
             self._wind_down()
-        self._pool.end_orphans(with_children=True, spared=self._game_command)
+        self._pool.end_orphans(with_children=True, spared=self._game_command or ())
         self._reports.report_end()
 
     def _take_turn(self) -> None:
@@ -131,8 +131,21 @@ class Scheduler:
 
     # What players are told and say
 
-    def _prepare_player(self, player: PlayerProcess) -> None:
+    def _prepare_players(self) -> None:
+        """Ask players to prepare: all, or one per core where each starts a child for the game.
+
+        A simulator computes while its player waits; each more would only have to warm up too.
+        """
+        players = self._pool.players
+        n_wanted = len(players) if self._game_command == [] else self._pool.n_cores
+        n_missing = n_wanted - sum(player.is_asked for player in players)
+        idle = [player for player in players if player.is_ready and not player.is_asked]
+        for player in idle[: max(0, n_missing)]:
+            self._send_preparation(player)
+
+    def _send_preparation(self, player: PlayerProcess) -> None:
         order = self._order
+        player.is_asked = True
         prepare = Prepare(
             serial=self._pool.n_orders,
             game=order.game,
@@ -167,7 +180,6 @@ class Scheduler:
                 self._progress.put_back(released)
             case Ready():
                 self._pool.note_ready(player)
-                self._prepare_player(player)
             case Prepared(of, is_batched, game_command) if of == serial:
                 self._game_command = game_command
                 player.is_prepared = True
@@ -212,11 +224,11 @@ class Scheduler:
         """Kill a player whose call or match is over a limit, or that does nothing."""
         call = player.read_call()
         if call.phase is Phase.IDLE:
-            is_due = bool(player.assigned) or not player.is_prepared
+            is_setting_up = player.is_asked and not player.is_prepared
+            is_due = bool(player.assigned) or not player.is_ready or is_setting_up
             player.still_s = player.still_s + counted_s if is_due else 0.0
             if player.still_s > STILL_S:
                 log.error("player %d did nothing for %g s", player.pid, STILL_S)
-                is_setting_up = player.is_ready and not player.is_prepared
                 self._lose_player(player, is_setting_up=is_setting_up)
             return
         player.still_s = 0.0

@@ -58,8 +58,6 @@ class Settings:
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and choices."""
-    # Those that this process may use: a container or a scheduler may leave it fewer than there are.
-    n_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     capabilities, labels = _capabilities(environ), _labels(environ)
     if SPOT in capabilities:
         # Where it was said before there were labels.
@@ -70,7 +68,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     return Settings(
         redis_url=_redis_url(environ),
         node=_checked_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
-        slots=_whole_number(environ, "EVALSITE_SLOTS", n_cpus or 1, MAX_SLOTS),
+        slots=_whole_number(environ, "EVALSITE_SLOTS", count_cores(), MAX_SLOTS),
         key=_node_key(environ),
         capabilities=capabilities,
         labels=labels,
@@ -89,6 +87,13 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
             2 * _whole_number(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000,
         ),
     )
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use: a container may leave it fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def read_answer_s(environ: Mapping[str, str]) -> float:

@@ -54,16 +54,7 @@ def misbehave(what: str) -> object:
         detach()
     if what == "child":
         subprocess.Popen(left_behind(os.getppid()), start_new_session=True)
-    return {
-        "hoard": 0,
-        "detach": 0,
-        "child": 0,
-        "illegal": 7,
-        "huge": 10**30,
-        "float": 0.0,
-        "bool": True,
-        "numpy": np.int64(3),
-    }[what]
+    return ANSWERS[what]
 
 
 def left_behind(parent: int) -> list[str]:

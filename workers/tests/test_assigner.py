@@ -19,7 +19,7 @@ class Seated:
     def __init__(self) -> None:
         self.sent: list[Command] = []
         self.assigned: dict[int, MatchProgress] = {}
-        self.is_prepared = True
+        self.is_asked = self.is_prepared = True
         self.is_alone = self.is_broken = self.is_releasing = False
         self.n_kept = 0
 

@@ -1,35 +1,16 @@
 """Lines that last from one order to the next, as long as somebody is at their other end."""
 
 import os
-import sys
 from contextlib import nullcontext
-from dataclasses import replace
 
 import psutil
 import pytest
 
 from arena.errors import ServerLostError
-from arena.games.base import CHILD, OVER
-from arena.games.catalog import connect_four
+from arena.games.base import OVER
 from arena.games.served import ServedGame
 from workers.lines.opening import Lines
-from workers.tests.served import FakeServer
-
-HELLO = FakeServer(connect_four.GAME)._hello("in_child")
-# Every episode is over as it begins.
-CODE = f"""
-import json, sys
-for line in sys.stdin:
-    for said in json.loads(line):
-        if said["kind"] == "hello":
-            answer = {HELLO}
-        else:
-            answer = dict(kind="state", episode=said["episode"], step=0, seat=-1, returns=[1, -1])
-        print(json.dumps([answer]), flush=True)
-"""
-SPEC = replace(connect_four.GAME.spec, id="in_child", title="In a child", served=CHILD, engine="")
-GAME = ServedGame(SPEC, command=(sys.executable, "-c", CODE))
-
+from workers.tests.child_game import GAME, SPEC
 
 def list_children() -> list[psutil.Process]:
     return psutil.Process(os.getpid()).children()

@@ -14,6 +14,7 @@ from arena.messages import Ending, Reason
 from workers import scheduler
 from workers.doorbells import BURST, ignore_doorbell
 from workers.pool import PlayerPool
+from workers.tests.child_game import COMMAND, GAME
 from workers.tests.orders import make_order, play
 
 pytestmark = pytest.mark.slow
@@ -185,3 +186,24 @@ def test_no_player_outlives_a_killed_parent(what: str) -> None:
     parent.kill()
     parent.communicate()
     assert player.wait(timeout=5) is None
+
+
+def test_a_game_with_a_child_process_is_played_by_as_many_players_as_there_are_cores() -> None:
+    pool = PlayerPool(3, command=COMMAND, n_cores=1)
+    while not pool.players or not all(player.is_ready for player in pool.players):
+        play(make_order(1), pool)
+    posted = play(make_order(9, game=GAME.spec.id), pool)
+    assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
+    assert [player.is_asked for player in pool.players] == [True, False, False]
+    (child,) = find_children(pool)
+    # The same one plays the next order, though its player is not asked because it is the first.
+    play(make_order(9, game=GAME.spec.id), pool)
+    assert find_children(pool) == [child]
+    play(make_order(30, step_s=0.01), pool)
+    assert all(player.is_asked for player in pool.players)
+    pool.close()
+
+
+def find_children(pool: PlayerPool) -> list[psutil.Process]:
+    """Return what the players of a pool have started."""
+    return [child for player in pool.players for child in psutil.Process(player.pid).children()]
