@@ -25,11 +25,13 @@ from tests.browser import (
     scripts,
     texts,
     wait_for,
+    wait_until,
     web_server,
 )
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+AGENT_WIDTH = "return document.getElementsByName('agent')[0].offsetWidth"
 EVERY_LOOK = ((390, "light"), (360, "dark"), (1440, "light"), (1440, "dark"))
 WIDER = """
 const scrolling = ".table-sheet, .scrolls, .visually-hidden, pre, svg";
@@ -117,6 +119,8 @@ def test_a_filter_is_used_without_scripts(site: Site) -> None:
     look(site.chrome, width=1440)
     with scripts(site.chrome, is_on=False):
         site.chrome.get(site.address + "/matches/")
+        # On a busy machine a page that has just come is not laid out yet.
+        wait_until(site.chrome, lambda: run(site.chrome, AGENT_WIDTH), said="a form laid out")
         site.chrome.find_element(By.NAME, "agent").send_keys("mcts:100")
         site.chrome.find_element(By.NAME, "result").send_keys("lost")
         # By the key: the driver takes what its style unfolds for hidden.

@@ -74,20 +74,20 @@ class Stage:
 
 
 @pytest.mark.parametrize(
-    ("deed", "ending", "reason", "wanted"),
+    ("deed", "ending", "reason", "wanted", "answer_s"),
     [
-        (DIE, Ending.INTERRUPTED, Reason.SERVER_LOST, "it exited with 3: out of luck"),
-        (HANG, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for"),
-        (MUTE, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for"),
-        (NONSENSE, Ending.FAILED, Reason.SERVER_FAULT, "a state after 99 actions"),
-        (GARBAGE, Ending.FAILED, Reason.SERVER_FAULT, "JSON"),
+        (DIE, Ending.INTERRUPTED, Reason.SERVER_LOST, "it exited with 3: out of luck", 60.0),
+        (HANG, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for", 2.0),
+        (MUTE, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for", 2.0),
+        (NONSENSE, Ending.FAILED, Reason.SERVER_FAULT, "a state after 99 actions", 60.0),
+        (GARBAGE, Ending.FAILED, Reason.SERVER_FAULT, "JSON", 60.0),
     ],
     ids=["dies", "hangs", "says nothing", "answers nonsense", "writes no frame"],
 )
 def test_a_simulator_that_fails_in_the_middle_is_charged_to_no_seat(
-    lookout: Lookout, deed: str, ending: Ending, reason: Reason, wanted: str
+    lookout: Lookout, deed: str, ending: Ending, reason: Reason, wanted: str, answer_s: float
 ) -> None:
-    stage = Stage(lookout, answer_s=2.0)
+    stage = Stage(lookout, answer_s=answer_s)
     told = stage.play(spoil(deed))
     rows = [row for row in told.ended.values() if row.ending is not Ending.DONE]
     assert rows
@@ -97,7 +97,7 @@ def test_a_simulator_that_fails_in_the_middle_is_charged_to_no_seat(
 
 
 def test_what_begins_after_a_simulator_died_is_played_by_a_new_one(lookout: Lookout) -> None:
-    stage = Stage(lookout, answer_s=20.0)
+    stage = Stage(lookout, answer_s=60.0)
     game = spoil(DIE)
     assert {row.ending for row in stage.play(game).ended.values()} == {Ending.INTERRUPTED}
     # Its deed is due at a frame that one battle alone does not reach before its end.
@@ -114,7 +114,7 @@ def test_another_version_of_the_package_is_told_in_one_line(
     monkeypatch.setenv("EVALSITE_SHOWDOWN", str(tmp_path))
     game = games.get(GAME)
     assert isinstance(game, ServedGame)
-    rows = Stage(lookout, answer_s=20.0).play(game).ended.values()
+    rows = Stage(lookout, answer_s=60.0).play(game).ended.values()
     assert {fate(row)[:3] for row in rows} == {(Ending.INTERRUPTED, Reason.SERVER_LOST, -1)}
     first = min(rows, key=lambda row: row.index).detail
     assert "pokemon-showdown 0.10.0 is in" in first

@@ -12,6 +12,7 @@ from arena.games.served import ServedGame
 from workers.lines.opening import Lines
 from workers.tests.child_game import GAME, SPEC
 
+
 def list_children() -> list[psutil.Process]:
     return psutil.Process(os.getpid()).children()
 
