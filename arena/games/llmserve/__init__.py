@@ -1,0 +1,1 @@
+"""LLMServe: an agent steers a server of language models, window by window."""
