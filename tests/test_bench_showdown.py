@@ -1,6 +1,8 @@
 """What `./run bench showdown` makes of what was played; and all of it, small."""
 
 import json
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -10,6 +12,8 @@ import pytest
 from arena.games.showdown.installed import is_playable
 from benchmarks import showdown
 from benchmarks.battling.queue import Generated, is_near_tie, read_winner
+
+ROOT = Path(__file__).parents[1]
 
 
 def battle(*steps: tuple[int, int, list[float] | None, float, bool]) -> pa.Table:
@@ -63,7 +67,10 @@ def test_the_file_has_what_was_asked_for_and_what_the_network_won(tmp_path: Path
 @pytest.mark.skipif(not is_playable(), reason="./run tools install showdown")
 def test_every_way_plays_the_same_battles(tmp_path: Path) -> None:
     size = ("--total-battles", "20", "--num-workers", "2", "--rounds", "1")
-    assert showdown.main([*size, "--save-dir", str(tmp_path)]) == 0
+    # A process of its own: it has a database of its own.
+    command = [sys.executable, "-m", "benchmarks", "showdown", *size, "--save-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / showdown.RESULTS).read_text())
     assert figures["agreement"]["n_same_winner"] == figures["total_battles"] == 20
     assert figures["loop"]["identical_games"] == 1.0
