@@ -5,12 +5,11 @@ sources of its numbers.
 """
 
 from dataclasses import dataclass
+from math import exp, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from arena.seeding import derive
 
 N_WINDOWS: Final = 90
 STEPS_PER_WINDOW: Final = 8
@@ -80,8 +79,117 @@ ADVERSARIAL: Final = Task(
     "adversarial_multitenant",
     "adversarial multitenant",
     "hard",
-    "Tenants with patient requests, some with prompts of thousands of tokens, beside chats that count three times; spikes.",
+    "Patient tenants, some with very long prompts, beside chats that count three times.",
     (OFFLINE, CHAT._replace(weight=3.0)),
     600,
 )
 TASKS: Final = {task.id: task for task in (STATIC, BURSTY, ADVERSARIAL)}
+
+
+def draw_trace(task: Task, seed: int) -> Trace:
+    """Return what comes in each of the N_STEPS steps of an episode."""
+    number = list(TASKS).index(task.id)
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
+    return _DRAWN[task.id](rng)
+
+
+def _drift(rng: np.random.Generator, mean: float, spread: float, memory: float) -> Floats:
+    """Return a stationary autoregressive series of order 1, [N_STEPS]."""
+    value, *kicks = rng.standard_normal(N_STEPS + 1).tolist()
+    series = []
+    for kick in kicks:
+        value = memory * value + sqrt(1 - memory**2) * kick
+        series.append(mean + spread * value)
+    return np.array(series)
+
+
+def _swing(rng: np.random.Generator, spread: float, memory: float) -> Floats:
+    """Return factors around 1 that drift, [N_STEPS]."""
+    # By libm and not by numpy, whose exp differs between processors in the last bit.
+    return np.array([exp(value) for value in _drift(rng, 0, spread, memory).tolist()])
+
+
+def _draw_static(rng: np.random.Generator) -> Trace:
+    rate = np.full(N_STEPS, 5.0)
+    return _tell(
+        rng,
+        rates=(rate, np.zeros(N_STEPS)),
+        prompts=(_drift(rng, STATIC.prompt, 15, 0.98), np.full(N_STEPS, STATIC.prompt)),
+        outputs=(_drift(rng, 140, 8, 0.98), np.full(N_STEPS, 140.0)),
+        acceptance=_drift(rng, 0.74, 0.03, 0.99),
+    )
+
+
+def _draw_bursty(rng: np.random.Generator) -> Trace:
+    """Draw calm spells and bursts; each has a height, a length of prompts and an acceptance."""
+    rate, prompt, acceptance = np.empty(N_STEPS), np.empty(N_STEPS), np.empty(N_STEPS)
+    step, is_burst = 0, bool(rng.integers(2))
+    while step < N_STEPS:
+        n_steps = int(rng.integers(60, 160) if is_burst else rng.integers(80, 200))
+        spell = slice(step, step + n_steps)
+        rate[spell] = 1.6 * (rng.uniform(2, 7) if is_burst else 1.0)
+        prompt[spell] = BURSTY.prompt * rng.uniform(0.8, 1.5)
+        acceptance[spell] = rng.uniform(0.45, 0.80)
+        step, is_burst = step + n_steps, not is_burst
+    rate *= _swing(rng, 0.15, 0.95)
+    prompt += _drift(rng, 0, 40, 0.98)
+    output = _drift(rng, 190, 15, 0.98)
+    return _tell(
+        rng,
+        rates=(rate * 6 / 7, rate / 7),
+        prompts=(prompt, prompt),
+        outputs=(output, output),
+        acceptance=acceptance + _drift(rng, 0, 0.02, 0.98),
+    )
+
+
+def _draw_adversarial(rng: np.random.Generator) -> Trace:
+    """Draw a drifting load with sharp spikes of chats, and spells of very long prompts."""
+    rate = 2.0 * _swing(rng, 0.25, 0.97)
+    share, acceptance = np.full(N_STEPS, 0.20), np.full(N_STEPS, 0.72)
+    prompt, output = _drift(rng, ADVERSARIAL.prompt, 100, 0.97), np.full(N_STEPS, 220.0)
+    for spell in _draw_spells(rng, int(rng.integers(3, 6)), 32, 80):
+        rate[spell] *= 0.7
+        prompt[spell] *= rng.uniform(4, 6)
+        output[spell], acceptance[spell] = 120.0, 0.60
+    for spell in _draw_spells(rng, int(rng.integers(5, 9)), 16, 48):
+        rate[spell] *= rng.uniform(2, 5)
+        share[spell], acceptance[spell] = 0.35, 0.45
+    return _tell(
+        rng,
+        rates=(rate * (1 - share), rate * share),
+        prompts=(prompt, _drift(rng, 250, 20, 0.97)),
+        outputs=(output, np.full(N_STEPS, 160.0)),
+        acceptance=acceptance + _drift(rng, 0, 0.02, 0.98),
+    )
+
+
+_DRAWN: Final = {
+    STATIC.id: _draw_static,
+    BURSTY.id: _draw_bursty,
+    ADVERSARIAL.id: _draw_adversarial,
+}
+
+
+def _draw_spells(rng: np.random.Generator, n: int, shortest: int, longest: int) -> list[slice]:
+    begins = rng.integers(0, N_STEPS, n)
+    return [slice(begin, begin + int(rng.integers(shortest, longest))) for begin in begins]
+
+
+def _tell(
+    rng: np.random.Generator,
+    *,
+    rates: tuple[Floats, Floats],
+    prompts: tuple[Floats, Floats],
+    outputs: tuple[Floats, Floats],
+    acceptance: Floats,
+) -> Trace:
+    """Return the steps; requests come one by one (Poisson), lengths and acceptance are bounded."""
+    columns = [
+        *(rng.poisson(np.maximum(rate, 0) * STEP_S).astype(np.float64) for rate in rates),
+        *(np.clip(prompt, 16, 6_000) for prompt in prompts),
+        *(np.clip(output, 8, 1_024) for output in outputs),
+        np.clip(acceptance, 0.05, 0.92),
+    ]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return tuple(Arrivals((a, b), (c, d), (e, f), g) for a, b, c, d, e, f, g in rows)
