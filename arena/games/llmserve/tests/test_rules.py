@@ -7,8 +7,9 @@ import pytest
 from arena.errors import IllegalActionError, ParameterError
 from arena.games import registry
 from arena.games.base import OVER
+from arena.games.llmserve.features import N_FIELDS, SIZE
 from arena.games.llmserve.grading import Grader
-from arena.games.llmserve.rules import N_FIELDS, SIZE, LLMServeGame, LLMServeState
+from arena.games.llmserve.rules import LLMServeGame, LLMServeState
 from arena.games.llmserve.settings import CHOICES, choose
 from arena.games.llmserve.simulator import Server
 from arena.games.llmserve.workload import BURSTY, N_WINDOWS, STATIC, TASKS
