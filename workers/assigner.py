@@ -23,6 +23,8 @@ class Assigner:
         self._progress, self._pool, self._pace = progress, pool, pace
         self._max_share = MAX_SHARE
         self.is_batched = False
+        # How many players the order is for, those that still start included.
+        self.n_players = 1
 
     def halve_shares(self) -> None:
         """Halve what a player has at a time: a block of this size takes an agent too long."""
@@ -50,7 +52,7 @@ class Assigner:
 
     def _share_size(self) -> int:
         """Return how many matches a player has at a time; fewer towards the end of the order."""
-        n_players = max(1, sum(player.is_asked for player in self._pool.players))
+        n_players = self.n_players
         if self.is_batched:
             # All in play at once: blocks are as large as they can be, and a player that is lost
             # costs little, as its matches go on from their actions.

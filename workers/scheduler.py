@@ -138,6 +138,7 @@ class Scheduler:
         """
         players = self._pool.players
         n_wanted = len(players) if self._game_command == [] else self._pool.n_cores
+        self._assigner.n_players = min(n_wanted, len(players))
         n_missing = n_wanted - sum(player.is_asked for player in players)
         idle = [player for player in players if player.is_ready and not player.is_asked]
         for player in idle[: max(0, n_missing)]:

@@ -19,7 +19,7 @@ class Seated:
     def __init__(self) -> None:
         self.sent: list[Command] = []
         self.assigned: dict[int, MatchProgress] = {}
-        self.is_asked = self.is_prepared = True
+        self.is_prepared = True
         self.is_alone = self.is_broken = self.is_releasing = False
         self.n_kept = 0
 
@@ -43,7 +43,9 @@ def set_up(
     n_matches: int, n_players: int, match_s: float | None
 ) -> tuple[Assigner, OrderProgress, Seats]:
     progress, seats = OrderProgress(make_order(n_matches)), Seats(n_players)
-    return Assigner(progress, cast(PlayerPool, seats), PaceEstimate(match_s)), progress, seats
+    assigner = Assigner(progress, cast(PlayerPool, seats), PaceEstimate(match_s))
+    assigner.n_players = n_players
+    return assigner, progress, seats
 
 
 def test_a_first_share_is_one_match_while_nothing_is_known() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
@@ -202,6 +203,33 @@ def test_a_game_with_a_child_process_is_played_by_as_many_players_as_there_are_c
     play(make_order(30, step_s=0.01), pool)
     assert all(player.is_asked for player in pool.players)
     pool.close()
+
+
+def test_a_player_that_still_starts_keeps_its_share_of_matches_that_are_all_in_play(
+    tmp_path: Path,
+) -> None:
+    program = f"""
+import json, socket, sys, time
+try:
+    open({str(tmp_path / "first")!r}, "x").close()
+except FileExistsError:
+    time.sleep(60)
+channel = socket.socket(fileno=int(sys.argv[1]))
+say = lambda said: channel.sendall(len(said := json.dumps(said).encode()).to_bytes(4) + said)
+say(["ready"])
+say(["prepared", 1, True])
+while size := channel.recv(4, socket.MSG_WAITALL):
+    kind, *rest = json.loads(channel.recv(int.from_bytes(size), socket.MSG_WAITALL))
+    if kind == "assign":
+        indices = [assignment[0] for assignment in rest[0]]
+        with open({str(tmp_path / "shares")!r}, "a") as file:
+            print(len(indices), file=file)
+        say(["progress", [], [[i, "failed", [], "error", -1, "", 0] for i in indices]])
+"""
+    pool = PlayerPool(2, command=(sys.executable, "-c", program), n_cores=2)
+    play(make_order(8), pool)
+    pool.close()
+    assert (tmp_path / "shares").read_text().split() == ["4", "2", "1", "1"]
 
 
 def find_children(pool: PlayerPool) -> list[psutil.Process]:
