@@ -19,11 +19,13 @@ import pytest
 from arena.errors import ServerFaultError
 from arena.games.base import OVER
 from arena.games.served import ServedGame, ServedState
+from arena.games.showdown.installed import VARIABLE, name_package
 from arena.games.showdown.served import make_server_game
 from benchmarks.showdown_server import measure_poke_env, running_showdown
 from benchmarks.storm import oracle
 from launcher.errors import SetupError
 from launcher.folders import ROOT
+from launcher.showdown.home import require_node
 from launcher.showdown.server import Running, server_url
 from launcher.stack import Stack, start_stack
 from launcher.tools import find_tool
@@ -37,6 +39,34 @@ DATA = ROOT / "var"
 PLUGINS = ROOT / "gameservers" / "showdown" / "plugins"
 TWO_SEATS, AGAINST = "showdown_server_gen1random", "showdown_against_poke_env"
 ANSWER_S, LIMIT_S, N_MATCHES = 40.0, 300, 20
+# Plays battles one after the other by first choices; prints how many messages are still worked on.
+PAIR = """
+import asyncio, sys
+from gameservers.showdown.accounts import Place
+from gameservers.showdown.pairs import Pool
+from gameservers.showdown.views import open_views
+
+async def play(url, node, battle_format, version):
+    views = await open_views(node, battle_format, version)
+    place = Place(url, "", battle_format, "", (), 10.0)
+    pool = Pool(
+        place, views, user="waits", mode="challenge", find_s=20, answer_s=20, stagger_s=0.2
+    )
+    for _ in range(3):
+        pair = await pool.begin("")
+        battle = pair.battle
+        await battle.ready()
+        while not battle.is_over:
+            battle.apply(battle.look.legal[0])
+            await battle.ready()
+        pool.take_back("", pair)
+        await asyncio.gather(*pool._leaving)
+    await asyncio.sleep(1)
+    print(sum("Account._take" in repr(task) for task in asyncio.all_tasks()))
+    await views.close()
+
+asyncio.run(play(*sys.argv[1:]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +200,21 @@ def test_a_server_that_dies_or_hangs_in_a_battle_is_nobodys_fault(act: str) -> N
                     process.resume()
         line.close()
     assert showdown.process is None
+
+
+def test_no_message_waits_for_a_battle_that_is_over(showdown: Running) -> None:
+    python = find_tool("poke-env", DATA) / "bin" / "python"
+    url, node = server_url(showdown.port), require_node()
+    done = subprocess.run(
+        [python, "-c", PAIR, url, node, "gen1randombattle", name_package()],
+        cwd=ROOT,
+        env={**os.environ, VARIABLE: str(find_tool("showdown", DATA))},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.stdout.strip() == "0", done.stderr
 
 
 def test_poke_env_alone_can_be_measured(showdown: Running) -> None:

@@ -118,6 +118,11 @@ class Account:
         with suppress(ConnectionClosed):
             await self._client.send_message("/forfeit", self.room)
 
+    def forget_battles(self) -> None:
+        """Be ready for another battle, deaf to what still comes of those before."""
+        self.player.reset_battles()
+        self.room = ""
+
     async def close(self) -> None:
         """End the connection."""
         with suppress(AttributeError, ConnectionClosed):  # it may never have been made
@@ -148,6 +153,9 @@ class Account:
 
     async def _take(self, message: str) -> None:
         self._notice(message)
+        room = message.partition("\n")[0].removeprefix(">")
+        if message.startswith(">battle-") and room != self.room:
+            return  # of a battle that poke-env has forgotten it would wait for ever to begin
         try:
             await self._pass_on(message)
         except Exception as error:

@@ -88,7 +88,7 @@ class Pair:
         if self.fault or not has_left:
             return False
         for account in self.accounts:
-            account.player.reset_battles()
+            account.forget_battles()
         return True
 
     async def close(self) -> None:
