@@ -101,7 +101,9 @@ def wait_until_it_answers(running: Running, var: Path, say: Callable[[str], None
 def why_silent(port: int, *, limit_s: float) -> str:
     """Return why nobody could log in at this port of loopback; empty where one could."""
     try:
-        with connect(server_url(port), open_timeout=limit_s, close_timeout=1) as socket:
+        url = server_url(port)
+        # A proxy that our environment names would look for the server on its own machine.
+        with connect(url, open_timeout=limit_s, close_timeout=1, proxy=None) as socket:
             until = time.monotonic() + limit_s
             # A login begins with the server's challenge: what comes before it says little.
             while "|challstr|" not in str(socket.recv(timeout=until - time.monotonic())):

@@ -94,6 +94,16 @@ def test_a_server_is_started_asked_and_stopped(
     assert "no server of Pokemon Showdown runs" in capsys.readouterr().out
 
 
+def test_no_proxy_is_asked_for_the_server(
+    var: Path, node: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("start", "--port", str(port)) == 0
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert run("status") == 0
+
+
 def test_its_folder_shares_the_package_and_owns_what_it_writes(var: Path, port: int) -> None:
     tool, folder = var / "tools" / "showdown", var / "showdown" / "server"
     home.make_home(tool, folder)
