@@ -141,7 +141,12 @@ def read_teams(folder: Path | None) -> list[str]:
     """Return the texts of a folder of teams, none without one. Raises SetUpError."""
     if folder is None:
         return []
-    texts = [file.read_text() for file in sorted(folder.glob("*.txt"))]
+    texts = []
+    for file in sorted(folder.glob("*.txt")):
+        try:
+            texts.append(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SetUpError(f"--teams: {file} cannot be read as text: {error}") from error
     if not texts:
         raise SetUpError(f"--teams {folder}: there is no .txt file in it")
     return texts

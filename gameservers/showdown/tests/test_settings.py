@@ -73,3 +73,13 @@ def test_teams_are_the_texts_of_a_folder(tmp_path: Path) -> None:
     assert read_teams(None) == []
     with pytest.raises(SetUpError, match=r"there is no \.txt file"):
         read_teams(tmp_path / "missing")
+
+
+def test_a_team_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(SetUpError, match=r"a\.txt cannot be read as text"):
+        read_teams(tmp_path)
+    (tmp_path / "a.txt").unlink()
+    (tmp_path / "b.txt").mkdir()
+    with pytest.raises(SetUpError, match=r"b\.txt cannot be read as text"):
+        read_teams(tmp_path)
