@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,9 +60,15 @@ def check_teams(options: argparse.Namespace) -> int:
     """Check the teams; 2 where one is refused, each with its reason."""
     if bool(options.game) != bool(options.plugins):
         raise SetupError("--game and --plugins go together: the id of the game, and where it goes")
-    if options.game and not (options.game.isidentifier() and options.game.islower()):
+    if options.game and not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", options.game):
         raise SetupError(
-            f"--game {options.game!r}: must be lower-case letters, digits and _, as my_ou"
+            f"--game {options.game!r:.80}: must be up to 60 lower-case letters, digits and _, a "
+            "letter first, as my_ou"
+        )
+    # The package would take other spellings, too, which the catalog file must not.
+    if not re.fullmatch(r"[a-z0-9]{1,60}", options.format):
+        raise SetupError(
+            f"--format {options.format!r:.80}: must be lower-case letters and digits, as gen1ou"
         )
     if not options.folder.is_dir():
         raise SetupError(f"there is no folder {options.folder}")
@@ -73,7 +80,10 @@ def check_teams(options: argparse.Namespace) -> int:
     n_teams = len(list(options.folder.glob("*.txt")))
     print(f"{n_teams} teams of {options.folder} may play {options.format}")
     if options.game:
-        _write_game(options, answer["hash"])
+        try:
+            _write_game(options, answer["hash"])
+        except OSError as error:
+            raise SetupError(f"--plugins {options.plugins} cannot be written: {error}") from error
     return 0
 
 

@@ -66,7 +66,11 @@ def test_a_format_that_is_not_played_here_is_refused(
     ("words", "why"),
     [
         (("--game", "my_ou"), "--game and --plugins go together"),
-        (("--game", "My-OU", "--plugins", "p"), "must be lower-case letters"),
+        (("--game", "My-OU", "--plugins", "p"), "up to 60 lower-case letters"),
+        (("--game", "été", "--plugins", "p"), "up to 60 lower-case letters"),
+        (("--game", "__init__", "--plugins", "p"), "up to 60 lower-case letters"),
+        (("--format", 'gen1ou"'), "must be lower-case letters and digits"),
+        (("--format", "Gen 1 OU"), "must be lower-case letters and digits"),
     ],
 )
 def test_options_that_make_no_game_are_refused(
@@ -74,6 +78,15 @@ def test_options_that_make_no_game_are_refused(
 ) -> None:
     assert check(str(folder), *words) == 2
     assert why in capsys.readouterr().err
+
+
+@needs_simulator
+def test_a_folder_of_plugins_that_cannot_be_written_is_named(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert check(str(folder), "--game", "my_ou", "--plugins", str(tmp_path / "file")) == 2
+    assert "file cannot be written" in capsys.readouterr().err
 
 
 @needs_simulator
