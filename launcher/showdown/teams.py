@@ -23,6 +23,9 @@ from launcher.tools import MissingToolError
 
 REFUSED: Final = 2
 CHECK: Final = ROOT / "arena" / "games" / "showdown" / "teams_check.js"
+SHIPPED: Final = ROOT / "arena" / "games" / "catalog"
+MARK: Final = "./run showdown teams"
+"""In a catalog file that this command has written, which it may write again."""
 CATALOG_FILE: Final = '''\
 """Pokemon Showdown, {battle_format}, with the sets of {id}_teams: ./run showdown teams."""
 
@@ -107,6 +110,8 @@ def _ask_validator(battle_format: str, folder: Path) -> dict[str, Any]:
 def _write_game(options: argparse.Namespace, teams_hash: str) -> None:
     games = options.plugins / "games"
     path, copy = games / f"{options.game}.py", games / f"{options.game}_teams"
+    if (SHIPPED / path.name).exists() or (path.exists() and MARK not in path.read_text()):
+        raise SetupError(f"--game {options.game}: there is another game of this id: choose another")
     games.mkdir(parents=True, exist_ok=True)
     # Beside its file, so that one folder is all that other machines need.
     if copy.resolve() != options.folder.resolve():

@@ -90,6 +90,20 @@ def test_a_folder_of_plugins_that_cannot_be_written_is_named(
 
 
 @needs_simulator
+@pytest.mark.parametrize("game", ["connect_four", "mine"])
+def test_no_game_is_written_over_another_one(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], game: str
+) -> None:
+    own = tmp_path / "plugins" / "games" / "mine.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("GAME = None\n")
+    assert check(str(folder), "--game", game, "--plugins", str(tmp_path / "plugins")) == 2
+    assert "there is another game of this id" in capsys.readouterr().err
+    assert own.read_text() == "GAME = None\n"
+    assert list(own.parent.iterdir()) == [own]
+
+
+@needs_simulator
 def test_sets_that_lie_where_they_would_be_copied_to_are_kept(folder: Path, tmp_path: Path) -> None:
     own = tmp_path / "plugins" / "games" / "my_ou_teams"
     own.parent.mkdir(parents=True)
