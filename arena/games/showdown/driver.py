@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import threading
+import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -50,6 +51,8 @@ class Driver:
             stderr=subprocess.PIPE,
             env={**environment, VARIABLE: str(find_folder())},
         )
+        # Python keeps what runs, with its open input: nothing else would tell it to end.
+        weakref.finalize(self, self._process.kill)
         self.ask({"kind": "hello", "protocol": 1, "game": game, "is_watched": True})
 
     @property

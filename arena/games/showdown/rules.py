@@ -1,6 +1,7 @@
 """The rules of Pokemon Showdown as a Game of this process, played by the driver."""
 
 import json
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -128,6 +129,7 @@ class Rules:
         """command: starts the driver; nothing is started before a battle begins."""
         self._spec, self._command = spec, command
         self._driver: Driver | None = None
+        self._starting = threading.Lock()
 
     @property
     def spec(self) -> GameSpec:
@@ -152,9 +154,12 @@ class Rules:
         if opening_plies != 0:
             rule = f"must be 0, as teams and dice differ by seed, got {opening_plies}"
             raise ParameterError(self._spec.id, "opening_plies", rule)
-        if self._driver is None or not self._driver.is_running:
-            self._driver = Driver(self._spec.id, self._command)
-        return Battle(self._spec, self._driver, game_seed)
+        # Threads that show battles at the same time share one.
+        with self._starting:
+            if self._driver is None or not self._driver.is_running:
+                self._driver = Driver(self._spec.id, self._command)
+            driver = self._driver
+        return Battle(self._spec, driver, game_seed)
 
     def picture(self, state: State, seat: int | None) -> Picture:
         """Draw both teams as a seat sees them, None: as they are."""

@@ -1,9 +1,13 @@
 """Battles in this process: seats, actions, ends, what is hidden, and a driver that fails."""
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -222,6 +226,18 @@ def test_after_a_driver_has_died_the_next_battle_has_a_new_one() -> None:
         with pytest.raises(UnsupportedGameError, match="has ended"):
             battle.apply(battle.legal_actions()[0])
     assert fresh.start(5, opening_plies=0).to_move() == 0
+
+
+@needs_simulator
+def test_battles_that_begin_at_once_share_a_driver_which_ends_with_its_rules() -> None:
+    fresh, n = Rules(RANDOM.spec, RANDOM.command), 3
+    with ThreadPoolExecutor(n) as threads:
+        battles = list(threads.map(partial(fresh.start, opening_plies=0), range(n)))
+    (used,) = {battle._driver for battle in battles if isinstance(battle, Battle)}
+    process = used._process
+    del battles, used, fresh
+    gc.collect()
+    assert process.wait(10) == -signal.SIGKILL
 
 
 @needs_simulator
