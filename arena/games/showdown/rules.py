@@ -100,16 +100,14 @@ class Battle:
         """Return the log and the input log, with these names of the players for those of seats."""
         answer = self._driver.ask({"kind": "log", "episode": self._episode})
         log, choices = answer["log"], answer["choices"]
-        for seat, player in enumerate(players):
-            # What is between lines and fields of a log is in no name.
-            name = " ".join(player.replace("|", " ").split())
+        # What is between lines and fields of a log is in no name.
+        names = [" ".join(player.replace("|", " ").split()) for player in players]
+        # At once: an agent may be called as a seat is.
+        wins = {f"|win|Seat {seat}": f"|win|{name}" for seat, name in enumerate(names)}
+        log = [wins.get(line, line) for line in log]
+        for seat, name in enumerate(names):
             own, begins = f"Seat {seat}", f"|player|p{seat + 1}|Seat {seat}|"
-            log = [
-                f"|win|{name}"
-                if line == f"|win|{own}"
-                else line.replace(begins, begins.replace(own, name))
-                for line in log
-            ]
+            log = [line.replace(begins, begins.replace(own, name)) for line in log]
             start = f">player p{seat + 1} "
             choices = [
                 start + json.dumps({**json.loads(line.removeprefix(start)), "name": name})

@@ -284,6 +284,17 @@ def test_teams_of_texts_have_no_abilities_of_later_generations() -> None:
 
 
 @needs_simulator
+@pytest.mark.parametrize("players", [("Seat 1", "other"), ("other", "Seat 0")])
+def test_an_agent_that_is_called_as_a_seat_wins_only_what_it_has_won(
+    players: tuple[str, str],
+) -> None:
+    battle = start(11)
+    play(battle, 4)
+    winner = players[list(battle.returns()).index(1)]
+    assert f"|win|{winner}" in battle.write_file("log", players).splitlines()
+
+
+@needs_simulator
 def test_its_input_log_is_played_again_by_the_package_to_the_same_end() -> None:
     battle = start(11)
     play(battle, 4)
