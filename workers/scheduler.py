@@ -74,6 +74,8 @@ class Scheduler:
         """Play; every match that ended or was executing is reported."""
         self._reports.report_start()
         self._pool.n_orders += 1
+        # Asked first, as the child of a game that they have started may play on.
+        self._pool.players.sort(key=lambda player: not player.is_asked)
         for player in self._pool.players:
             player.is_asked = player.is_prepared = False
             player.begun.clear()

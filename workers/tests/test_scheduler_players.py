@@ -197,7 +197,8 @@ def test_a_game_with_a_child_process_is_played_by_as_many_players_as_there_are_c
     assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
     assert [player.is_asked for player in pool.players] == [True, False, False]
     (child,) = find_children(pool)
-    # The same one plays the next order, though its player is not asked because it is the first.
+    # The same one plays the next order, also where its player was ready before those ahead of it.
+    pool.players.reverse()
     play(make_order(9, game=GAME.spec.id), pool)
     assert find_children(pool) == [child]
     play(make_order(30, step_s=0.01), pool)
