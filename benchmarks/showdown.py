@@ -17,7 +17,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from arena.checkpoints import inspect_file
+from arena.errors import ArenaError, CheckpointFileError
 from arena.games.showdown.installed import find_folder, is_playable
+from arena.policies.spec import parse_policy
 from benchmarks import comparison
 from benchmarks.battling import queue
 from benchmarks.battling.bare import play_bare
@@ -132,6 +135,27 @@ def write_seed_fields(
     }
 
 
+def refuse_input(options: Namespace) -> str:
+    """Return what would fail only once all else is measured; empty where nothing would."""
+    if options.model is not None and not options.model.is_file():
+        return f"--model {options.model}: there is no such file"
+    try:
+        if options.model is not None:
+            inspect_file(options.model)
+    except CheckpointFileError as error:
+        return f"--model {options.model}: {error}"
+    try:
+        if options.opponent not in queue.PLACEMENTS:
+            parse_policy(options.opponent)
+    except ArenaError as error:
+        return f"--opponent {options.opponent}: {error}"
+    try:
+        options.save_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"--save-dir {options.save_dir}: {error.strerror}"
+    return ""
+
+
 def measure_peer(options: Namespace) -> dict[str, Any]:
     """Return what poke-env alone does on the real server, or why there is no such figure."""
     if options.battle_format not in WITHOUT_TEAMS:
@@ -208,9 +232,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"pokemon-showdown is not in {find_folder()}: ./run tools install showdown")
     if options.team_set is not None and options.battle_format not in WITH_TEAMS:
         parser.error(f"--team-set goes with --battle-format {WITH_TEAMS[0]}")
-    if options.model is not None and not options.model.is_file():
-        parser.error(f"--model {options.model}: there is no such file")
-    options.save_dir.mkdir(parents=True, exist_ok=True)
+    if reason := refuse_input(options):
+        parser.error(reason)
     # One thread for every forward, wherever it runs; read by the processes started from here.
     os.environ.update(ONE_THREAD)
     try:

@@ -62,6 +62,25 @@ def test_the_file_has_what_was_asked_for_and_what_the_network_won(tmp_path: Path
     assert (fields["model"], fields["battle_format"]) == ("untrained", "gen1ou")
 
 
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("--model", "the file is empty"),
+        ("--opponent", "choose"),
+        ("--save-dir", "File exists"),
+    ],
+)
+@pytest.mark.skipif(not is_playable(), reason="./run tools install showdown")
+def test_what_cannot_be_used_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, why: str
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit):
+        showdown.main(["--save-dir", str(tmp_path), option, str(tmp_path / "file")])
+    assert f"error: {option} " in (said := capsys.readouterr().err)
+    assert why in said
+
+
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.skipif(not is_playable(), reason="./run tools install showdown")
