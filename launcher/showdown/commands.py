@@ -95,9 +95,14 @@ def start_server(options: argparse.Namespace) -> int:
 
 
 def _start_and_wait(node: str, home: Path, var: Path, port: int) -> int:
-    Interruption()  # SIGTERM, too, is a KeyboardInterrupt from here on
+    interruption = Interruption()  # SIGTERM, too, is a KeyboardInterrupt from here on
+    # Between its start and its record it would be lost.
+    interruption.is_raising = False
     running = launch(node, home, var, port=port)
     try:
+        interruption.is_raising = True
+        if interruption.is_asked:
+            raise KeyboardInterrupt
         print(f"Starting Pokemon Showdown at {LOOPBACK}:{port} ...", flush=True)
         wait_until_it_answers(running, var, lambda text: print(text, flush=True))
     except ServerDiedError as error:

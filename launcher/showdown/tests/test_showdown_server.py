@@ -1,16 +1,20 @@
 """The commands of `./run showdown`, with a program in place of Node.js."""
 
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from launcher import cli
+from launcher.foreground import Interruption
 from launcher.showdown import commands, home
-from launcher.showdown.server import read_record, record_path
+from launcher.showdown.server import Running, launch, read_record, record_path
 from launcher.tools import PINNED, hash_packages
 
 # Says what a server of Showdown says to whoever connects, until it is ended.
@@ -41,7 +45,8 @@ def var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     marker.write_text(hash_packages(PINNED / "showdown"))
     monkeypatch.setenv("EVALSITE_VAR", str(folder))
     # A signal of the terminal is for the process that is tested, not for pytest.
-    monkeypatch.setattr(commands, "Interruption", lambda: None)
+    quiet = SimpleNamespace(is_asked=False, is_raising=True)
+    monkeypatch.setattr(commands, "Interruption", lambda: quiet)
     yield folder
     commands.stop_server(None)  # type: ignore[arg-type] # it has no options
 
@@ -167,6 +172,29 @@ def test_whoever_gives_up_waiting_leaves_no_server_behind(
     assert run("start", "--port", str(port)) == 130
     assert processes[0]
     assert not processes[0].is_running()
+    assert not record_path(var).exists()
+
+
+def test_whoever_is_ended_in_the_middle_of_the_launch_leaves_no_server_behind(
+    var: Path, node: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched: list[Running] = []
+
+    def launch_and_be_ended(*where: Any, **more: Any) -> Running:
+        launched.append(launch(*where, **more))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return launched[0]
+
+    monkeypatch.setattr(commands, "launch", launch_and_be_ended)
+    monkeypatch.setattr(commands, "Interruption", Interruption)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    try:
+        assert run("start", "--port", str(port)) == 130
+    finally:
+        for number, reaction in zip(numbers, before, strict=True):
+            signal.signal(number, reaction)
+    assert launched[0].process is None
     assert not record_path(var).exists()
 
 
