@@ -142,22 +142,31 @@ def _play_missing(
             if one.state == "paused":
                 client.tournaments.resume(one.id)
             _follow(client, one.id, out)
-    lacking = n_matches - min(pair.n for pair in read_pairs(client, agents, board))
-    if lacking <= 0:
+    lacking = [n_matches - pair.n for pair in read_pairs(client, agents, board)]
+    if max(lacking) <= 0:
         return
     following.write_line(out, following.wait_for_cluster(client))
-    n_pairs = len(agents) * (len(agents) - 1) // 2
-    made = client.tournaments.schedule(
-        leaderboard=board,
-        agents=[agent.id for agent in agents],
-        name=f"all pairs, {n_matches} each",
-        # Both seats of each opening.
-        n_matches=(lacking + lacking % 2) * n_pairs,
-        pairing=PAIRING,
-        # Not the games of those before.
-        seed=len(tournaments),
-    )
-    _follow(client, made.id, out)
+    fields: list[tuple[Sequence[Agent], int]] = [
+        (pair, n) for pair, n in zip(combinations(agents, 2), lacking, strict=True) if n > 0
+    ]
+    # As at the beginning, and as long as nothing was lost and no checkpoint came.
+    if len(set(lacking)) == 1:
+        fields = [(agents, lacking[0])]
+    made = [
+        client.tournaments.schedule(
+            leaderboard=board,
+            agents=[agent.id for agent in field],
+            name=f"all pairs, {n_matches} each",
+            # Both seats of each opening.
+            n_matches=(n + n % 2) * (len(field) * (len(field) - 1) // 2),
+            pairing=PAIRING,
+            # Not the games of those before.
+            seed=seed,
+        )
+        for seed, (field, n) in enumerate(fields, len(tournaments))
+    ]
+    for tournament in made:
+        _follow(client, tournament.id, out)
 
 
 def _follow(client: Client, tournament: int, out: TextIO) -> None:

@@ -86,14 +86,19 @@ def test_it_plays_all_pairs_goes_on_and_plays_nothing_twice(
 
 
 @pytest.mark.usefixtures("follow")
-def test_a_new_checkpoint_is_taken_in(evalsite: Evalsite) -> None:
+def test_a_new_checkpoint_is_taken_in_and_pairs_that_lack_nothing_play_no_more(
+    evalsite: Evalsite, tmp_path: Path
+) -> None:
+    command = ("winrates", "--run", "ppo", "--matches", 4, "--out", tmp_path)
     for step in (10, 20):
         _step(step)
-    ok(evalsite("winrates", "--run", "ppo", "--matches", 4))
+    ok(evalsite(*command))
     _step(30)
-    shown = ok(evalsite("winrates", "--run", "ppo", "--matches", 4))
+    shown = ok(evalsite(*command))
     assert "-" not in shown.splitlines()[-1].split()
-    assert [one.seed for one in Tournament.objects.order_by("pk")] == [0, 1]
+    value = json.loads((tmp_path / "winrates.json").read_text())
+    assert [pair["wins"] + pair["draws"] + pair["losses"] for pair in value["pairs"]] == [4] * 3
+    assert [one.seed for one in Tournament.objects.order_by("pk")] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
