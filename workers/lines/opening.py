@@ -6,10 +6,12 @@ from pathlib import Path
 
 from arena.catalogs import find_plugin_file, list_plugin_folders
 from arena.games.base import CHILD
+from arena.games.openenv.game import OpenEnvGame
 from arena.games.registry import FAMILY
 from arena.games.served import ServedGame
 from arena.messages import ServerLink
 from workers.lines.game_line import Dial, GameLine, ShowWaiting, close_lines
+from workers.lines.openenv import OpenEnvTransport
 from workers.lines.pipes import ChildPipes
 from workers.lines.sockets import SocketTransport
 from workers.lines.transport import Transport
@@ -57,6 +59,9 @@ class Lines:
 
     def _open_server(self, game: ServedGame, server: ServerLink) -> GameLine:
         def dial() -> Transport:
+            if isinstance(game, OpenEnvGame):
+                # Our pass is nothing to an environment of somebody else.
+                return OpenEnvTransport(game, server.address, server=server.name)
             return SocketTransport(server.address, server.token)
 
         key = ("server", game.spec.id, server.name, server.address)

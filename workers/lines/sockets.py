@@ -1,7 +1,7 @@
 """A game server at the other end of a line, over a WebSocket."""
 
 from contextlib import ExitStack, suppress
-from socket import SO_SNDTIMEO, SOL_SOCKET
+from socket import SHUT_RDWR, SO_SNDTIMEO, SOL_SOCKET
 from struct import pack
 
 from websockets.datastructures import HeadersLike
@@ -107,6 +107,13 @@ class SocketTransport:
         """Close the connection."""
         with suppress(OSError, ConnectionClosed):
             self._closing.close()
+
+    def hang_up(self, wait_s: float) -> None:
+        """End the connection without a farewell; for so long the server may end it first."""
+        self._socket.recv_events_thread.join(wait_s)
+        with suppress(OSError):
+            self._socket.socket.shutdown(SHUT_RDWR)
+        self.close()
 
     def _receive(self, limit_s: float) -> str | bytes:
         try:
