@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from arena.addresses import IP, Address
-from gameservers.discovery.sightings import Sighting, State
+from gameservers.discovery.sightings import Environment, Sighting, State
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,8 @@ class Place:
     ip: IP
     # The name in its certificate, where the address holds an IP address instead.
     name: str = ""
+    # Of a server that speaks OpenEnv.
+    environment: Environment | None = None
 
     @property
     def url(self) -> str:
@@ -30,7 +32,9 @@ class Place:
     @property
     def key(self) -> str:
         """Return what two names of one place have in common."""
-        return str(Address(str(self.ip), self.address.port))
+        place = str(Address(str(self.ip), self.address.port))
+        # Several environments may share a port, each under a path of its own.
+        return f"{place}{self.address.path}" if self.environment else place
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from arena.games.line_messages import (
     read_frame,
 )
 from gameservers.discovery.merging import Answer, Place
+from gameservers.discovery.openenv import Target, greet_environment
 from gameservers.discovery.sightings import LookError, shorten
 
 LIMIT_S: Final = 2.5
@@ -36,6 +37,8 @@ async def probe_server(place: Place) -> Answer:
 async def greet_server(place: Place) -> ServerHello:
     """Return the hello of a server. Raises LookError, which says what to look at."""
     address = place.address
+    if place.environment:
+        return await greet_environment(Target(place.environment, address, str(place.ip)))
     try:
         async with asyncio.timeout(LIMIT_S):
             frame = await _exchange_hellos(place)

@@ -10,6 +10,7 @@ from arena.addresses import AddressError, Networks, admit, read_address
 from gameservers.discovery.merging import Answer, Merged, Place, Seen, merge
 from gameservers.discovery.sightings import (
     Clock,
+    Environment,
     Kind,
     Look,
     LookError,
@@ -54,6 +55,8 @@ class Server:
     host: str = ""
     game: str = ""
     slots: int = 0
+    # Where it speaks OpenEnv.
+    environment: Environment | None = None
 
     @property
     def is_dialled(self) -> bool:
@@ -263,6 +266,7 @@ class Registry:
             host=place.host if place else "",
             game=said.game if said else answer.game,
             slots=said.slots if said else answer.slots,
+            environment=place.environment if place else None,
         )
 
     def _keep_gone(self, before: Server, now: datetime) -> Server | None:
@@ -280,5 +284,6 @@ class Registry:
 def _attach(seen: Seen, places: Mapping[str, Place | str]) -> Seen:
     found = places.get(seen.sighting.address)
     if isinstance(found, Place):
-        return replace(seen, place=replace(found, name=seen.sighting.host))
+        own = seen.sighting
+        return replace(seen, place=replace(found, name=own.host, environment=own.environment))
     return replace(seen, refusal=found or "")

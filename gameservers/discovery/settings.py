@@ -7,6 +7,8 @@ from typing import Final
 from arena.addresses import AddressError, networks_of, read_address
 from arena.parameters import parse_number
 from gameservers.discovery.names import DnsName, ServerList, look_up_host
+from gameservers.discovery.openenv import VARIABLE as ENVIRONMENTS
+from gameservers.discovery.openenv import EnvironmentList
 from gameservers.discovery.probing import probe_server
 from gameservers.discovery.registry import Probe, Registry
 from gameservers.discovery.sightings import Clock, LookUp, Source
@@ -38,6 +40,8 @@ def build_registry(
     sources: list[Source] = []
     if addresses := _list_addresses(environ, SERVERS):
         sources.append(ServerList(addresses))
+    if environ.get(ENVIRONMENTS):
+        sources.append(EnvironmentList(environ[ENVIRONMENTS]))
     names = map(read_address, _list_addresses(environ, DNS))
     sources.extend(DnsName(name, look_up=look_up) for name in names)
     if environ.get(ENDPOINT):

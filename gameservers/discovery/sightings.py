@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gameservers.errors import GameServerError
 
@@ -24,6 +24,7 @@ class Kind(StrEnum):
     DNS = "dns"
     LIST = "list"
     DIALLED = "dialled"
+    OPENENV = "openenv"
 
 
 class State(StrEnum):
@@ -39,6 +40,13 @@ class LookError(GameServerError):
     """A source could not be asked, or answered what cannot be used; the message is the reason."""
 
 
+class Environment(NamedTuple):
+    """What a server of OpenEnv does not say: which game it is, how many sessions it has."""
+
+    game: str
+    slots: int
+
+
 @dataclass(frozen=True)
 class Sighting:
     """One server as a source sees it."""
@@ -52,6 +60,8 @@ class Sighting:
     state: State | None = None
     # The name in its certificate, where the address holds an IP address instead.
     host: str = ""
+    # Of one that speaks OpenEnv.
+    environment: Environment | None = None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     limit_s: float = 10.0
+    # Connected to instead of looking the host up.
+    ip: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,10 @@ async def _exchange(call: Call) -> Reply:
     parts = urlsplit(call.url)
     is_tls = parts.scheme == "https"
     reader, writer = await asyncio.open_connection(
-        parts.hostname,
+        call.ip or parts.hostname,
         parts.port or (443 if is_tls else 80),
         ssl=ssl.create_default_context() if is_tls else None,
+        server_hostname=parts.hostname if is_tls else None,
     )
     try:
         connection = h11.Connection(h11.CLIENT)

@@ -65,7 +65,7 @@ def _describe(server: Server) -> FoundServer:
         state = KnownState.UNREACHABLE if is_bad else KnownState.FOUND
         return FoundServer(server.name, server.address, source, None, state, server.reason)
     address = read_address(server.address)
-    place = Place(address, ip_address(server.ip), server.host)
+    place = Place(address, ip_address(server.ip), server.host, server.environment)
     # Of TLS the name must reach players: a certificate is checked against it.
     dialled = address.url() if address.is_tls else server.url
     return FoundServer(server.name, dialled, source, place)
