@@ -106,11 +106,9 @@ def show_schema(socket: ServerConnection, request: Request) -> Response | None:
 
 
 async def main(port: int, slots: int) -> None:
-    """Serve until it is killed; say so once it listens."""
+    """Serve until it is killed."""
     talk = Sessions(slots).talk
     async with serve(talk, "127.0.0.1", port, process_request=show_schema, compression=None):
-        sys.stdout.write("listening\n")
-        sys.stdout.flush()
         await asyncio.get_running_loop().create_future()
 
 

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from time import monotonic, sleep
 from typing import Self
 
@@ -14,11 +15,13 @@ from arena.games.base import OVER, replay
 from benchmarks.storm import oracle
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
+from launcher.tools import MissingToolError, find_tool
 from matches.tests.plugin_folder import SKELETONS
 from tests.commands import command_line, evalsite
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
+STAND_IN, ENVIRONMENT = "stand-in", ROOT / "environments" / "llmserve"
 GAME, IN_PROCESS = "llmserve_over_openenv", "llmserve_static_workload"
 N_EPISODES, SLOTS, LIMIT_S = 200, 16, 400
 # Of the episodes: when the server is killed. And for how many seconds it is away.
@@ -28,20 +31,31 @@ KILLED_AT, AWAY_S = 60, 2.0
 class OpenEnvServer:
     """A server at a port of its own, which can be killed and started again."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
+        port, self._folder = str(self.port), ROOT
+        self._command = [sys.executable, "-m", "tests.openenv_llmserve", port, str(SLOTS)]
+        if kind != STAND_IN:
+            python, self._folder = find_tool(kind, ROOT / "var") / "bin" / "python", ENVIRONMENT
+            served = ("server.app:app", "--host", "127.0.0.1", "--port", port)
+            self._command = [str(python), "-m", "uvicorn", *served]
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.openenv_llmserve", str(self.port), str(SLOTS)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout
-        assert self.process.stdout.readline() == "listening\n"
+        """Return when it listens."""
+        self.process = subprocess.Popen(self._command, cwd=self._folder)
+        end = monotonic() + LIMIT_S
+        while True:
+            assert self.process.poll() is None
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            assert monotonic() < end
+            sleep(0.1)
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -50,9 +64,14 @@ class OpenEnvServer:
         self.kill()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[OpenEnvServer]:
-    with OpenEnvServer() as running:
+@pytest.fixture(scope="module", params=[STAND_IN, "openenv-core", "openenv"])
+def server(request: pytest.FixtureRequest) -> Iterator[OpenEnvServer]:
+    """Run our stand-in, and the environment itself on both releases of OpenEnv."""
+    try:
+        running = OpenEnvServer(request.param)
+    except MissingToolError:
+        pytest.skip("needs ./run tools install openenv")
+    with running:
         yield running
 
 

@@ -32,6 +32,17 @@ def test_the_game_of_the_page_is_served() -> None:
     assert json.loads(text)[0]["returns"] == [1.0, -1.0]
 
 
+def test_the_environment_of_the_page_is_a_game_of_ten_lines() -> None:
+    (program,) = (block for block in find_blocks("python") if "OpenEnvGame(" in block)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    spec = names["GAME"].spec
+
+    assert len([line for line in program.splitlines() if line and line[0] != "#"]) <= 11
+    assert (spec.n_actions, spec.max_steps, spec.is_replayable) == (3, 400, False)
+    assert spec.observation_shape == (10,)
+
+
 def test_the_messages_of_the_page_are_those_of_the_code() -> None:
     from_player, from_server = find_blocks("json")
     for line in from_player.splitlines():
