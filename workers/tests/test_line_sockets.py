@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -191,3 +192,22 @@ def test_a_line_whose_server_has_gone_is_not_open() -> None:
 def test_an_address_that_cannot_be_one_does_not_answer(address: str) -> None:
     with pytest.raises(LineClosedError, match="does not answer"):
         SocketTransport(address)
+
+
+def test_a_connection_is_given_up_without_the_farewell_of_a_server_that_hangs() -> None:
+    done, ended = Event(), Event()
+
+    def hang(connection: ServerConnection) -> None:
+        done.wait(20)
+        with suppress(ConnectionClosed):
+            connection.recv()
+        ended.set()
+
+    with serving(hang) as address:
+        transport = SocketTransport(address)
+        began = monotonic()
+        transport.hang_up(0.1)
+        assert 0.1 <= monotonic() - began < 0.9
+        assert not transport.is_open()
+        done.set()
+        assert ended.wait(5)
