@@ -1,8 +1,9 @@
 """Discovery: which game servers there are, and which of them can be played on now.
 
 **Sources** say what they see (`sightings.Source`): clusters and services of a SkyPilot API server
-(`skypilot.py`), all addresses of a DNS name and a list of addresses (`names.py`). None of them
-raises anything but `LookError`, whose text is the reason that is shown.
+(`skypilot.py`), all addresses of a DNS name and a list of addresses (`names.py`), and environments
+that speak OpenEnv (`openenv.py`). None of them raises anything but `LookError`, whose text is the
+reason that is shown.
 
 **The registry** (`registry.py`) asks all of them once an interval, merges what they see by name and
 address, refuses what lies outside EVALSITE_SERVER_NETWORKS (`arena/addresses.py`), looks each name

@@ -5,10 +5,11 @@ it takes the frames of docs/gameservers.md and answers them, so that what is los
 silent is judged where it is for every other game server.
 """
 
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -41,6 +42,9 @@ from workers.lines.transport import FrameError, LineClosedError, LineSilentError
 
 # As long may a server take to end a session that was closed, before another one is opened.
 LEAVE_S = 1.0
+# Of the thread that reads a session. By default it is 8 MiB, and counts in full towards the memory
+# that a player may have: 500 sessions would have ended it.
+STACK_BYTES = 512 << 10
 # Reasons of the protocol of game servers.
 _FULL, _STOPPING, _FAULT, _ILLEGAL = "full", "stopping", "fault", "illegal"
 _players: msgspec.json.Decoder[list[PlayerMessage]] = msgspec.json.Decoder(list[PlayerMessage])
@@ -131,7 +135,8 @@ class OpenEnvTransport:
         # A server that plays as many as it can has no room before the one that ended is away.
         self._hang_up(wait_s=LEAVE_S)
         try:
-            socket = self._connect(self._address)
+            with _small_stacks():
+                socket = self._connect(self._address)
         except LineClosedError as error:
             if not self._sessions:
                 raise
@@ -219,6 +224,15 @@ class OpenEnvTransport:
         for socket in self._leaving:
             socket.hang_up(wait_s)
         self._leaving.clear()
+
+
+@contextmanager
+def _small_stacks() -> Iterator[None]:
+    before = threading.stack_size(STACK_BYTES)
+    try:
+        yield
+    finally:
+        threading.stack_size(before)
 
 
 def _tell(number: int, episode: Episode) -> StateMessage:

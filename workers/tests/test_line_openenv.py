@@ -1,5 +1,6 @@
 """Episodes of OpenEnv over a line: the same as they are, and whose fault it is where they end."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -9,11 +10,12 @@ import pytest
 
 from arena.errors import IllegalActionError, ServerFaultError, ServerLostError
 from arena.games.base import OVER
+from arena.games.line_messages import Start, encode_frame
 from arena.games.openenv.game import OpenEnvGame
 from arena.games.served import ServedState
 from arena.messages import ServerLink
 from workers.lines.game_line import GameLine
-from workers.lines.openenv import OpenEnvTransport
+from workers.lines.openenv import STACK_BYTES, OpenEnvTransport
 from workers.lines.opening import Lines
 from workers.lines.sockets import SocketTransport
 from workers.lines.transport import FrameError, LineClosedError, LineSilentError
@@ -177,6 +179,22 @@ def test_nobody_at_the_address_is_lost(server: LadderServer) -> None:
     line = open_line("ws://127.0.0.1:1/ws")
     with pytest.raises(ServerLostError, match=r"sim-1: ws://127\.0\.0\.1:1/ws does not answer"):
         GAME.start_on(line, 0, opening_plies=0).to_move()
+
+
+def test_the_threads_of_sessions_have_small_stacks(server: LadderServer) -> None:
+    sizes = list[int]()
+
+    def connect(address: str) -> SocketTransport:
+        sizes.append(threading.stack_size())
+        return SocketTransport(address)
+
+    before = threading.stack_size()
+    transport = OpenEnvTransport(GAME, server.address, server="sim-1", connect=connect)
+    transport.send(encode_frame([Start(1, 7, parameters={"start": 0})]))
+    assert b'"legal":[0,1]' in transport.receive(5)
+    transport.close()
+    assert sizes == [STACK_BYTES]
+    assert threading.stack_size() == before
 
 
 def test_who_takes_no_more_loses_what_begins_and_plays_on_what_runs(server: LadderServer) -> None:
