@@ -1,0 +1,1 @@
+"""LLMServe's simulator, copied from evalsite by environments/copy_simulator.py."""
