@@ -1,0 +1,89 @@
+"""What a client may take of the server: bytes of a body or message, and time without one."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from server.sessions import IDLE_S
+
+MAX_BYTES: Final = 2**20
+TOO_LARGE, WS_TOO_LARGE, WS_IDLE = 413, 1009, 1001
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Limits:
+    """An ASGI app in front of another: larger bodies are 413, and silent WebSockets end."""
+
+    def __init__(self, app: App, max_bytes: int = MAX_BYTES, idle_s: float = IDLE_S) -> None:
+        """Take the app behind."""
+        self._app = app
+        self._max_bytes = max_bytes
+        self._idle_s = idle_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what is within the limits."""
+        if scope["type"] == "http":
+            await self._serve_http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._app(scope, self._watch(receive, send), send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body, n_bytes, is_more = bytearray(), 0, True
+        while is_more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            chunk = message.get("body", b"")
+            n_bytes += len(chunk)
+            # The rest is read, though not kept: a client that still writes would see no answer.
+            if n_bytes <= self._max_bytes:
+                body += chunk
+            is_more = message.get("more_body", False)
+        if n_bytes > self._max_bytes:
+            await _refuse(send, f"the body has {n_bytes} bytes, {self._max_bytes} at most")
+            return
+        await self._app(scope, _replay(bytes(body), receive), send)
+
+    def _watch(self, receive: Receive, send: Send) -> Receive:
+        async def watch() -> Message:
+            try:
+                message = await asyncio.wait_for(receive(), self._idle_s)
+            except TimeoutError:
+                reason = f"no message for {self._idle_s:g} s"
+                return await _hang_up(send, WS_IDLE, reason)
+            content = message.get("text") or message.get("bytes") or ""
+            if len(content) > self._max_bytes:
+                reason = f"a message of more than {self._max_bytes} bytes"
+                return await _hang_up(send, WS_TOO_LARGE, reason)
+            return message
+
+        return watch
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+async def _hang_up(send: Send, code: int, reason: str) -> Message:
+    await send({"type": "websocket.close", "code": code, "reason": reason})
+    return {"type": "websocket.disconnect", "code": code}
+
+
+async def _refuse(send: Send, reason: str) -> None:
+    content = json.dumps({"detail": reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": TOO_LARGE, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
