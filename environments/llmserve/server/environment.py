@@ -124,7 +124,9 @@ class LLMServeEnvironment(Environment[ServeAction, ServeObservation, ServeState]
 def _check_episode_id(episode_id: object) -> str:
     if episode_id is None:
         return str(uuid4())
-    if not isinstance(episode_id, str) or not 0 < len(episode_id) <= LONGEST_ID:
-        rule = f"must be 1 to {LONGEST_ID} characters: {episode_id!r:.80}"
+    is_text = isinstance(episode_id, str) and 0 < len(episode_id) <= LONGEST_ID
+    # Neither control characters nor halves of a pair, which no encoding can write.
+    if not (is_text and episode_id.isprintable()):
+        rule = f"must be 1 to {LONGEST_ID} printable characters: {episode_id!r:.80}"
         raise InvalidFieldError("episode_id", rule)
     return episode_id

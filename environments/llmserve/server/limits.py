@@ -31,7 +31,7 @@ class Limits:
         if scope["type"] == "http":
             await self._serve_http(scope, receive, send)
         elif scope["type"] == "websocket":
-            await self._app(scope, self._watch(receive, send), send)
+            await self._serve_socket(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -52,20 +52,32 @@ class Limits:
             return
         await self._app(scope, _replay(bytes(body), receive), send)
 
-    def _watch(self, receive: Receive, send: Send) -> Receive:
+    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_over = False
+
         async def watch() -> Message:
-            try:
-                message = await asyncio.wait_for(receive(), self._idle_s)
-            except TimeoutError:
-                reason = f"no message for {self._idle_s:g} s"
-                return await _hang_up(send, WS_IDLE, reason)
-            content = message.get("text") or message.get("bytes") or ""
-            if len(content) > self._max_bytes:
-                reason = f"a message of more than {self._max_bytes} bytes"
-                return await _hang_up(send, WS_TOO_LARGE, reason)
+            nonlocal is_over
+            message = await self._receive(receive, send)
+            is_over = message["type"] == "websocket.disconnect"
             return message
 
-        return watch
+        async def send_while_open(message: Message) -> None:
+            # OpenEnv closes what has ended once more, which uvicorn logs as a fault of the app.
+            if not is_over:
+                await send(message)
+
+        await self._app(scope, watch, send_while_open)
+
+    async def _receive(self, receive: Receive, send: Send) -> Message:
+        """Return the next message, or the end of a socket that says nothing or too much."""
+        try:
+            message = await asyncio.wait_for(receive(), self._idle_s)
+        except TimeoutError:
+            return await _hang_up(send, WS_IDLE, f"no message for {self._idle_s:g} s")
+        if len(message.get("text") or message.get("bytes") or "") > self._max_bytes:
+            reason = f"a message of more than {self._max_bytes} bytes"
+            return await _hang_up(send, WS_TOO_LARGE, reason)
+        return message
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
