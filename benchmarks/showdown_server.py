@@ -16,11 +16,11 @@ from typing import Any, Final
 from launcher.addresses import Ports
 from launcher.folders import ROOT, var_folder
 from launcher.showdown.home import make_home, require_node, write_config
-from launcher.showdown.server import (
+from launcher.showdown.server import SHOWDOWN, describe_launch, server_url
+from launcher.standalone.service import (
     Running,
     launch,
     measure_cost,
-    server_url,
     stop,
     wait_until_it_answers,
 )
@@ -43,9 +43,9 @@ def running_showdown(*, data: Path | None = None, simulators: int = 1) -> Iterat
         make_home(tool, home)
         port = Ports.free().web
         write_config(home, port=port, simulators=simulators)
-        running = launch(node, home, var, port=port)
+        running = launch(SHOWDOWN, var, describe_launch(node, home, port))
         try:
-            wait_until_it_answers(running, var, lambda _: None)
+            wait_until_it_answers(SHOWDOWN, running, var, lambda _: None)
             yield running
         finally:
             stop(running)

@@ -19,6 +19,7 @@ from launcher.errors import SetupError
 from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
 from launcher.joining.__main__ import main as run_node
+from launcher.llmserve.commands import add_llmserve_command
 from launcher.nodes.commands import add_nodes_command
 from launcher.options import whole_number
 from launcher.plan import Plan
@@ -112,6 +113,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_tools(commands)
     add_nodes_command(commands)
     add_showdown_command(commands)
+    add_llmserve_command(commands)
     for name, text in PASSED_ON_HELP.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
@@ -239,7 +241,7 @@ PASSED_ON = {
     "bench": pass_on("-m", "benchmarks"),
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
-OWN = ("up", "stop", "status", "check", "compose-env", "tools", "nodes", "showdown")
+OWN = ("up", "stop", "status", "check", "compose-env", "tools", "nodes", "showdown", "llmserve")
 # What we do not know ourselves is a command of `evalsite`, called against the stack here.
 ask_server = pass_on("-m", "evalsite_client", without=NOT_OURS)
 

@@ -26,8 +26,9 @@ from benchmarks.storm import oracle
 from launcher.errors import SetupError
 from launcher.folders import ROOT
 from launcher.showdown.home import require_node
-from launcher.showdown.server import Running, server_url
+from launcher.showdown.server import server_url
 from launcher.stack import Stack, start_stack
+from launcher.standalone.service import Running
 from launcher.tools import find_tool
 from tests.commands import evalsite
 from workers.lines.game_line import GameLine

@@ -13,8 +13,10 @@ import pytest
 
 from launcher import cli
 from launcher.foreground import Interruption
-from launcher.showdown import commands, home
-from launcher.showdown.server import Running, launch, read_record, record_path
+from launcher.showdown import home
+from launcher.showdown.server import SHOWDOWN
+from launcher.standalone import commands
+from launcher.standalone.service import Running, launch
 from launcher.tools import PINNED, hash_packages
 
 # Says what a server of Showdown says to whoever connects, until it is ended.
@@ -48,7 +50,7 @@ def var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     quiet = SimpleNamespace(is_asked=False, is_raising=True)
     monkeypatch.setattr(commands, "Interruption", lambda: quiet)
     yield folder
-    commands.stop_server(None)  # type: ignore[arg-type] # it has no options
+    commands.stop_server(SHOWDOWN)
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ def test_a_server_is_started_asked_and_stopped(
     assert run("start", "--port", str(port)) == 0
     url = f"ws://127.0.0.1:{port}/showdown/websocket"
     assert f"It answers at {url}" in capsys.readouterr().out
-    record = read_record(var)
+    record = SHOWDOWN.read_record(var)
     assert record
     assert record.process
     assert run("status") == 0
@@ -142,14 +144,14 @@ def test_a_server_that_dies_while_starting_is_told_with_the_end_of_its_log(
     said = capsys.readouterr().err
     assert "does not run: it ended" in said
     assert "Error: no room left" in said
-    assert not record_path(var).exists()
+    assert not SHOWDOWN.record_path(var).exists()
 
 
 def test_a_server_that_has_died_since_is_told_by_status(
     var: Path, node: Path, port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("start", "--port", str(port)) == 0
-    record = read_record(var)
+    record = SHOWDOWN.read_record(var)
     assert record
     process = record.process
     assert process
@@ -164,15 +166,15 @@ def test_whoever_gives_up_waiting_leaves_no_server_behind(
 ) -> None:
     processes = []
 
-    def interrupt(running: object, *_: object) -> None:
-        processes.append(running.process)  # type: ignore[attr-defined]
+    def interrupt(_: object, running: Running, *__: object) -> None:
+        processes.append(running.process)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "wait_until_it_answers", interrupt)
     assert run("start", "--port", str(port)) == 130
     assert processes[0]
     assert not processes[0].is_running()
-    assert not record_path(var).exists()
+    assert not SHOWDOWN.record_path(var).exists()
 
 
 def test_whoever_is_ended_in_the_middle_of_the_launch_leaves_no_server_behind(
@@ -180,8 +182,8 @@ def test_whoever_is_ended_in_the_middle_of_the_launch_leaves_no_server_behind(
 ) -> None:
     launched: list[Running] = []
 
-    def launch_and_be_ended(*where: Any, **more: Any) -> Running:
-        launched.append(launch(*where, **more))
+    def launch_and_be_ended(*what: Any) -> Running:
+        launched.append(launch(*what))
         os.kill(os.getpid(), signal.SIGTERM)
         return launched[0]
 
@@ -195,7 +197,7 @@ def test_whoever_is_ended_in_the_middle_of_the_launch_leaves_no_server_behind(
         for number, reaction in zip(numbers, before, strict=True):
             signal.signal(number, reaction)
     assert launched[0].process is None
-    assert not record_path(var).exists()
+    assert not SHOWDOWN.record_path(var).exists()
 
 
 def test_a_busy_port_is_named_with_who_has_it(
