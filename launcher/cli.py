@@ -98,13 +98,17 @@ def build_parser() -> argparse.ArgumentParser:
     for name, run, text in (
         ("stop", stop_here, "end the running stack"),
         ("status", show_status, "show the processes and the addresses"),
-        (
-            "check",
-            toolbox.run_checks,
-            "format, lint, types, import contracts, templates, migrations",
-        ),
     ):
         commands.add_parser(name, help=text).set_defaults(run=run)
+    check = commands.add_parser(
+        "check", help="format, lint, types, import contracts, templates, migrations"
+    )
+    check.add_argument(
+        "--environments",
+        action="store_true",
+        help="instead the packages of environments/: their tests, lock and lint, in both tools",
+    )
+    check.set_defaults(run=toolbox.run_checks)
     compose_env = commands.add_parser(
         "compose-env", help="write what docker-compose.yml and deploy/kubernetes read"
     )

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from launcher.folders import ROOT
+from launcher.folders import ROOT, var_folder
 from launcher.programs import ONE_THREAD, PYTHON
 
 TOOLS = Path(PYTHON).parent
@@ -37,7 +37,11 @@ HOW_TO_GET_A_BROWSER = (
     "Chromium and its driver are missing: the browser tests are skipped. "
     "Debian: apt-get install chromium chromium-driver"
 )
-SIMULATOR = [PYTHON, "-m", "launcher", "tools", "install", "showdown"]
+INSTALL = [PYTHON, "-m", "launcher", "tools", "install"]
+SIMULATOR = [*INSTALL, "showdown"]
+PACKAGE = ROOT / "environments" / "llmserve"
+OPENENV = ("openenv-core", "openenv")
+"""The tools in which its package is tested: the same code runs with either."""
 TESTS = [PYTHON, "-m", "pytest"]
 # As many wait for what they started; the tests of a file share what it starts. Slow files first.
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
@@ -52,17 +56,50 @@ COVERAGE = [PYTHON, "-m", "coverage", "report"]
 FLOORS = {"arena/*": 100, "*": 90}
 
 
-def run_checks(_: argparse.Namespace | None = None) -> int:
-    """Run every check, two at a time; return 1 when any fails."""
-    n_failed = 0
-    with (
-        tempfile.TemporaryDirectory(prefix="evalsite-check-") as var,
-        ThreadPoolExecutor(2) as pool,
-    ):
+def run_checks(options: argparse.Namespace | None = None) -> int:
+    """Run every check, or with --environments those of environments/; return 1 when any fails."""
+    if options and options.environments:
+        return run_environment_checks()
+    with tempfile.TemporaryDirectory(prefix="evalsite-check-") as var:
         # Only so that settings load: no check starts anything.
         needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": secrets.token_urlsafe(48)}
-        runs = pool.map(partial(_run_check, os.environ | needed), CHECKS.values())
-        for (name, command), (done, took_s) in zip(CHECKS.items(), runs, strict=True):
+        return _run_all(CHECKS, os.environ | needed, ROOT)
+
+
+def run_environment_checks(*, is_quick: bool = False) -> int:
+    """Check and test the OpenEnv package in both of its tools, which are installed if missing.
+
+    is_quick: leave out what starts programs that import all of OpenEnv.
+    """
+    if failed := _call_tool([*INSTALL, *OPENENV]):
+        return failed
+    # What is imported there is the package's own and the tool's, whatever is set here.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return _run_all(list_environment_checks(is_quick=is_quick), environment, PACKAGE)
+
+
+def list_environment_checks(*, is_quick: bool) -> dict[str, list[str]]:
+    """Return the commands, to be called in the package's folder."""
+    tools = {name: var_folder(os.environ) / "tools" / name / "bin" for name in OPENENV}
+    chosen = ["-m", "not slow"] if is_quick else []
+    tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
+    return {
+        "copy": [PYTHON, str(ROOT / "environments" / "copy_simulator.py"), "--check"],
+        "format": [str(TOOLS / "ruff"), "format", "--check", "."],
+        "lint": [str(TOOLS / "ruff"), "check", "."],
+        "lock": [str(tools["openenv-core"] / "uv"), "lock", "--check"],
+        **{name: [str(programs / "python"), *tests] for name, programs in tools.items()},
+    }
+
+
+def _run_all(
+    checks: Mapping[str, Sequence[str]], environment: Mapping[str, str], folder: Path
+) -> int:
+    """Run the commands, two at a time, and print how each went; return 1 when any fails."""
+    n_failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        runs = pool.map(partial(_run_check, environment, folder), checks.values())
+        for (name, command), (done, took_s) in zip(checks.items(), runs, strict=True):
             is_passed = done.returncode == 0
             if not is_passed:
                 print(f"--- {name}: {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
@@ -72,11 +109,11 @@ def run_checks(_: argparse.Namespace | None = None) -> int:
 
 
 def _run_check(
-    environment: Mapping[str, str], command: Sequence[str]
+    environment: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> tuple[subprocess.CompletedProcess[str], float]:
     started = time.monotonic()
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     return done, time.monotonic() - started
 
@@ -89,6 +126,7 @@ def run_tests(arguments: Sequence[str]) -> int:
     # Without it the tests of its games are skipped, which they say.
     failed = _call_tool(SIMULATOR)
     failed |= run_checks(None)
+    failed |= run_environment_checks(is_quick=True)
     failed |= _call_tool([*TESTS, *QUICK, *TRACED])
     second = {"EVALSITE_TEST_DATABASE": "postgres"}
     failed |= _call_tool([*TESTS, *ON_POSTGRES], second)

@@ -2,11 +2,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from launcher import toolbox
+from launcher import cli, toolbox
 
 PASSES = [sys.executable, "-c", "print('fine')"]
 FAILS = [sys.executable, "-c", "print('line 3 is wrong'); raise SystemExit(1)"]
@@ -31,6 +32,30 @@ def test_check_runs_all_tools_and_shows_what_the_failing_one_said(
         ["lint", "FAILED"],
         ["types", "ok"],
     ]
+
+
+def test_the_packages_of_environments_are_tested_in_both_of_their_tools(
+    commands: "Commands",
+) -> None:
+    assert cli.main(["check", "--environments"]) == 0
+    assert commands.seen[0][0][-3:] == ["install", "openenv-core", "openenv"]
+    checked = {Path(command[0]).name: command for command, _ in commands.seen[1:]}
+    assert list(checked["uv"][1:]) == ["lock", "--check"]
+    tested = [command for command, _ in commands.seen if "pytest" in command]
+    assert [Path(command[0]).parts[-3] for command in tested] == ["openenv-core", "openenv"]
+    assert all("not slow" not in command for command in tested)
+
+
+def test_without_the_tools_nothing_of_environments_is_checked(commands: "Commands") -> None:
+    commands.status = 1
+    assert toolbox.run_environment_checks() == 1
+    assert len(commands.seen) == 1
+
+
+def test_test_runs_the_quick_half_of_environments(commands: "Commands") -> None:
+    assert toolbox.run_tests([]) == 0
+    halves = [command for command, _ in commands.seen if list(command[-2:]) == ["-m", "not slow"]]
+    assert len(halves) == len(toolbox.OPENENV)
 
 
 def test_every_check_names_a_program_that_exists() -> None:
