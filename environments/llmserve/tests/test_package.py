@@ -18,6 +18,7 @@ from scripts import pre_submission_check as submission
 from server.app import build_app
 from server.environment import NAME, VERSION
 from tests.serving import serving
+from tests.stub_model import StubModel
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(sys.executable).parent
@@ -207,4 +208,30 @@ def test_a_space_that_does_not_answer_is_told(capsys: pytest.CaptureFixture[str]
         "FAIL  space routes",
         "FAIL  space episode",
         "FAIL  space openenv validate --url",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["in-process", "http"])
+def test_the_baseline_of_a_model_is_checked_where_that_is_asked_for(
+    runtime: str, url: str, stub: StubModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission.check_baseline(url, runtime, "m")
+    assert len(stub.requests) == 270
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(submission.CheckError, match="OPENAI_API_KEY is not set"):
+        submission.check_baseline(url, runtime, "m")
+
+
+@pytest.mark.slow
+def test_a_space_is_checked_as_the_server_here_is(
+    url: str, copy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submission, "check_folder", lambda checks, root: None)
+    assert submission.main(["--skip-docker", "--space-url", f"{url}/"], copy) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "space" in line] == [
+        "ok    space routes",
+        "ok    space episode",
+        "ok    space openenv validate --url",
     ]
