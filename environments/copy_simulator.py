@@ -34,8 +34,6 @@ def list_copies(source: Path = SOURCE) -> dict[str, str]:
     copies = {"__init__.py": PACKAGE}
     for module in MODULES:
         path = source / f"{module}.py"
-        if module == "agents" and not path.is_file():
-            continue
         text = path.read_text().replace("arena.games.llmserve", "llmserve_env.simulator")
         copies[path.name] = HEADER.format(source=f"arena/games/llmserve/{path.name}") + text
     return copies

@@ -112,6 +112,11 @@ def observe(sight: Sight) -> dict[str, float]:
     return {**fields, **{name: round(fields[name]) for name in _WHOLE_FIELDS}}
 
 
+def read_sight(observation: ServeObservation) -> Sight:
+    """Return an observation as the simulator has it, but for what was rounded."""
+    return Sight(*(getattr(observation, name) for name in Sight._fields))
+
+
 class ServeState(State):
     """How far an episode is. score: once it is over."""
 

@@ -3,7 +3,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from llmserve_env.models import FIRST_ACTION, ServeAction, ServeObservation, observe
+from llmserve_env.models import FIRST_ACTION, ServeAction, ServeObservation, observe, read_sight
 from llmserve_env.simulator.settings import FIRST, Settings
 from llmserve_env.simulator.simulator import Server
 from llmserve_env.simulator.workload import TASKS
@@ -65,3 +65,17 @@ def test_the_first_observation_is_that_of_an_idle_server() -> None:
     assert observation.estimated_cost_per_1k == 0.05
     assert observation.request_arrival_rate > 0
     assert 0 < observation.spec_acceptance_rate < 1
+
+
+def test_an_observation_is_the_sight_of_the_simulator_but_for_three_whole_numbers() -> None:
+    server = Server(TASKS["bursty_workload"], 3)
+    while not server.is_over:
+        server.run_window(FIRST)
+        seen = read_sight(ServeObservation(**observe(server.sight)))
+        assert abs(seen.queue_depth - server.sight.queue_depth) <= 0.5
+        rounded = seen._replace(
+            queue_depth=server.sight.queue_depth,
+            active_requests=server.sight.active_requests,
+            eviction_events=server.sight.eviction_events,
+        )
+        assert rounded == server.sight

@@ -5,7 +5,8 @@ Requests flow: their numbers are floats. docs/llmserve.md says what is left out.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -143,6 +144,12 @@ class Server:
     def is_over(self) -> bool:
         """Whether all windows have run."""
         return self.n_windows == N_WINDOWS
+
+    def fork(self) -> "Server":
+        """Return a copy that goes on by itself; it shares the trace, which nobody changes."""
+        other = copy(self)
+        other._queues = tuple(deque(map(replace, queue)) for queue in self._queues)
+        return other
 
     def run_window(self, settings: Settings) -> Window:
         """Run the next window with these settings, and note what an operator sees of it."""
