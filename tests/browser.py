@@ -202,7 +202,9 @@ def keep_picture(chrome: webdriver.Chrome, name: str, *, is_whole: bool = False)
         size = _measure_page(chrome)
         height = min(size["height"], TALLEST_PICTURE)
         options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
-    shot = chrome.execute_cdp_cmd("Page.captureScreenshot", options)
+    # On a busy machine it may still think that the page before is on its way out.
+    waiting = WebDriverWait(chrome, SHOWN_WITHIN_S, ignored_exceptions=(TimeoutException,))
+    shot = waiting.until(lambda _: chrome.execute_cdp_cmd("Page.captureScreenshot", options))
     (ARTIFACTS / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
 

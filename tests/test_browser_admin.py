@@ -32,6 +32,7 @@ from tests.browser import (
     run,
     texts,
     wait_for,
+    wait_until,
     web_server,
 )
 
@@ -105,6 +106,7 @@ def test_a_list_offers_acts_for_chosen_rows(site: Site) -> None:
     for box in site.chrome.find_elements(By.CSS_SELECTOR, ".action-select")[:2]:
         box.click()
     choice = site.chrome.find_element(By.NAME, "action")
+    wait_until(site.chrome, choice.is_displayed, said="a choice of acts")
     choice.find_element(By.CSS_SELECTOR, "option[value=retire]").click()
     site.chrome.find_element(By.CSS_SELECTOR, "button[name=index]").click()
     wait_for(site.chrome, "Retire agents?")
