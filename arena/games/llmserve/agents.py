@@ -88,22 +88,27 @@ class Lookahead(NamedTuple):
     def decide(self, server: Server, last: Settings) -> Settings:
         """Return the settings that serve the next windows best if they are kept."""
         may_load = server.n_windows % _LOADS_EVERY == 0
-        best, most = last, self._foresee(server, last)
+        best, most = last, foresee(server, last, self.n_windows)
         for settings in _list_candidates(last, may_load=may_load):
-            served = self._foresee(server, settings)
+            served = foresee(server, settings, self.n_windows)
             if served > most:
                 best, most = settings, served
         return best
 
-    def _foresee(self, server: Server, settings: Settings) -> float:
-        copy, windows = server.fork(), list[Window]()
-        while len(windows) < self.n_windows and not copy.is_over:
-            windows.append(copy.run_window(settings))
-        offered = sum(window.offered for window in windows)
-        pressure = sum(read_terms(window).pressure for window in windows) / len(windows)
-        served = sum(window.good + window.in_time - window.dropped for window in windows)
-        # A window at full pressure costs the score half.
-        return served - offered * pressure / 2
+
+def foresee(server: Server, settings: Settings, n_windows: int) -> float:
+    """Return how well the requests that come next are served if these settings are kept.
+
+    In requests, weighted as for the grader; the server itself stays as it is.
+    """
+    copy, windows = server.fork(), list[Window]()
+    while len(windows) < n_windows and not copy.is_over:
+        windows.append(copy.run_window(settings))
+    offered = sum(window.offered for window in windows)
+    pressure = sum(read_terms(window).pressure for window in windows) / len(windows)
+    served = sum(window.good + window.in_time - window.dropped for window in windows)
+    # A window at full pressure costs the score half.
+    return served - offered * pressure / 2
 
 
 def _list_candidates(last: Settings, *, may_load: bool) -> Iterator[Settings]:
