@@ -1,0 +1,161 @@
+"""Score agents on equal seeds, and compare each with each.
+
+    python evaluate.py --agent ppo|all [--task all] [--episodes 20] [--seed0 10000] [--json FILE]
+
+`hindsight` is the best of 900 constants on the very seeds of the evaluation, `lookahead` knows the
+requests to come: both are bounds and no agents that anybody could use.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import permutations
+from multiprocessing import Pool
+from pathlib import Path
+from random import Random
+from statistics import mean
+from typing import Any, Final
+
+from llmserve_env.network import WeightsError, load_network
+from llmserve_env.simulator.agents import Decide, Fixed, Lookahead, decide_by_rules
+from llmserve_env.simulator.settings import CHOICES, Settings, choose
+from llmserve_env.simulator.simulator import Server
+from llmserve_env.simulator.workload import TASKS
+from llmserve_env.yardsticks import compare, list_constants, read_tuned, score_all, score_episode
+
+AGENTS: Final = ("random", "heuristic", "best_fixed", "hindsight", "switch", "ppo", "lookahead")
+WEIGHTS: Final = Path(__file__).parent / "weights"
+MOST_SEED: Final = 100_000
+"""Seeds from 1,000,000 on are for training; those below this for everything else."""
+
+Scores = dict[str, dict[str, list[float]]]
+
+
+class RandomSettings:
+    """Draws each choice anew; the same in every episode of a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = Random(seed)
+
+    def decide(self, server: Server, last: Settings) -> Settings:
+        """Return any settings."""
+        del server, last
+        return choose([self._rng.randrange(len(choices)) for choices in CHOICES])
+
+
+def score_at_random(task: str, seed: int) -> float:
+    """Return the score of random settings."""
+    return score_episode(task, RandomSettings(seed).decide, seed)
+
+
+def find_scorer(agent: str, task: str, weights: Path) -> Callable[[int], float]:
+    """Return what scores an agent on a seed. Raises WeightsError."""
+    if agent == "random":
+        return partial(score_at_random, task)
+    return partial(score_episode, task, _find_decide(agent, task, weights))
+
+
+def _find_decide(agent: str, task: str, weights: Path) -> Decide:
+    if agent == "ppo":
+        return load_network(weights / f"{task}.safetensors").decide
+    if agent == "heuristic":
+        return decide_by_rules
+    if agent == "lookahead":
+        return Lookahead().decide
+    fixed, switch = read_tuned()[task]
+    return fixed.decide if agent == "best_fixed" else switch.decide
+
+
+def score_agents(
+    agents: Sequence[str], tasks: Sequence[str], seeds: Sequence[int], options: argparse.Namespace
+) -> Iterator[tuple[str, str, list[float]]]:
+    """Yield task, agent and its scores by seed."""
+    for task in tasks:
+        for agent in agents:
+            if agent == "hindsight":
+                constants = map(Fixed, list_constants())
+                best = score_all(task, constants, seeds, n_processes=options.jobs)[0]
+                yield task, agent, list(best.scores)
+                continue
+            scorer = find_scorer(agent, task, options.weights)
+            with Pool(options.jobs) as pool:
+                yield task, agent, pool.map(scorer, seeds)
+
+
+def list_paired(scores: Scores) -> Iterator[dict[str, Any]]:
+    """Yield how far each agent is ahead of each other one, by task."""
+    for task, by_agent in scores.items():
+        for agent, against in permutations(by_agent, 2):
+            paired = compare(by_agent[agent], by_agent[against])
+            yield {"agent": agent, "against": against, "task": task, **paired._asdict()}
+
+
+def print_table(scores: Scores) -> None:
+    """Print the mean scores, and what separates the learned policy from the rest."""
+    agents = list(next(iter(scores.values())))
+    print(f"{'':<26}" + "".join(f"{agent:>12}" for agent in agents))
+    for task, by_agent in scores.items():
+        print(f"{task:<26}" + "".join(f"{mean(by_agent[agent]):>12.4f}" for agent in agents))
+    for row in list_paired(scores):
+        if row["agent"] == "ppo":
+            ahead = f"{row['mean']:+.4f} +- {row['se']:.4f}, ahead on {row['wins']:.0%}"
+            print(f"{row['task']}: ppo against {row['against']}: {ahead}")
+
+
+def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Score agents on equal seeds.")
+    parser.add_argument("--agent", choices=[*AGENTS, "all"], default="all")
+    parser.add_argument("--task", choices=[*TASKS, "all"], default="all")
+    parser.add_argument("--episodes", type=int, default=20, help="seeds, 2 at least (20)")
+    parser.add_argument("--seed0", type=int, default=10_000, help="the first one (10000)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="folder of the policies")
+    parser.add_argument("--json", type=Path, help="write figures to this file")
+    options = parser.parse_args(arguments)
+    for name, least in (("episodes", 2), ("seed0", 0), ("jobs", 1)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name} must be {least} or more: {getattr(options, name)}")
+    if options.seed0 + options.episodes > MOST_SEED:
+        parser.error(f"--seed0 {options.seed0}: the last seed must be below {MOST_SEED}")
+    return options
+
+
+def evaluate(options: argparse.Namespace) -> Mapping[str, Any]:
+    """Return the figures, printed as they come."""
+    agents = AGENTS if options.agent == "all" else (options.agent,)
+    tasks = list(TASKS) if options.task == "all" else [options.task]
+    seeds = range(options.seed0, options.seed0 + options.episodes)
+    scores: Scores = {task: {} for task in tasks}
+    for task, agent, by_seed in score_agents(agents, tasks, seeds, options):
+        scores[task][agent] = by_seed
+        print(f"{task}: {agent} {mean(by_seed):.4f}", file=sys.stderr, flush=True)
+    print_table(scores)
+    table = {
+        task: {agent: mean(by_seed) for agent, by_seed in one.items()}
+        for task, one in scores.items()
+    }
+    return {
+        "table": table,
+        "paired": list(list_paired(scores)),
+        "seeds": list(seeds),
+        "scores": scores,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Evaluate; 2 where an option or the weights cannot be."""
+    options = _read_options(arguments)
+    try:
+        figures = evaluate(options)
+    except WeightsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
