@@ -27,6 +27,7 @@ def test_a_plugin_is_read_and_not_run(tmp_path: Path, monkeypatch: pytest.Monkey
     source = (
         'raise SystemExit("it was run")\n'
         "MOST = 9\n"
+        "UNPLAIN = read_it_somewhere()\n"
         "class Net:\n"
         '    parameters = (Parameter("n", -1, help=f"up to {MOST}", maximum=MOST),)\n'
         "    weights = nn.Parameter(MOST)\n"

@@ -216,6 +216,12 @@ def test_a_driver_that_says_nonsense_is_ended(
         Driver("x", [sys.executable, "-c", code])
 
 
+def test_rules_are_those_of_their_game_and_have_no_parameters() -> None:
+    rules = Rules(RANDOM.spec, RANDOM.command)
+    assert (rules.spec, rules.parameters) == (RANDOM.spec, {})
+    assert rules.configured({}) is rules
+
+
 @needs_simulator
 def test_after_a_driver_has_died_the_next_battle_has_a_new_one() -> None:
     fresh = Rules(RANDOM.spec, RANDOM.command)
