@@ -93,8 +93,8 @@ def find_switch(
                 for one in settings
                 for queue in QUEUES
             ]
-            found = score_all(task, switches, seeds, n_processes=n_processes)[0]
-            best = max(best, found, key=lambda one: one.mean)
+            candidate = score_all(task, switches, seeds, n_processes=n_processes)[0]
+            best = max(best, candidate, key=lambda one: one.mean)
     return best
 
 
@@ -124,13 +124,13 @@ def compare(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
 
 def read_tuned(path: Path = TUNED) -> dict[str, tuple[Fixed, Switch]]:
     """Return the best constant and the best switch of each task, as tune.py has found them."""
-    return {task: _read_one(found) for task, found in json.loads(path.read_text()).items()}
+    return {task: _read_one(agents) for task, agents in json.loads(path.read_text()).items()}
 
 
-def _read_one(found: Mapping[str, Any]) -> tuple[Fixed, Switch]:
-    switch = found["switch"]
+def _read_one(agents: Mapping[str, Any]) -> tuple[Fixed, Switch]:
+    switch = agents["switch"]
     calm, crowded = read_settings(switch["calm"]), read_settings(switch["crowded"])
-    return Fixed(read_settings(found["fixed"])), Switch(calm, crowded, switch["queue_depth"])
+    return Fixed(read_settings(agents["fixed"])), Switch(calm, crowded, switch["queue_depth"])
 
 
 def tell_tuned(fixed: Fixed, switch: Switch) -> dict[str, Any]:

@@ -366,10 +366,10 @@ def _mean_acceptance(rows: Trace) -> float:
 
 def _quantile_ms(samples: list[tuple[float, float]], share: float, otherwise: float) -> float:
     """Return the weighted quantile of seconds, in milliseconds; what is given where none is."""
-    wanted = share * sum(weight for _, weight in samples)
-    if wanted <= 0:
+    target = share * sum(weight for _, weight in samples)
+    if target <= 0:
         return otherwise
     ordered = sorted(samples)
     so_far = accumulate(weight for _, weight in ordered)
-    index = next(i for i, weight in enumerate(so_far) if weight >= wanted * (1 - 1e-12))
+    index = next(i for i, weight in enumerate(so_far) if weight >= target * (1 - 1e-12))
     return min(1_000 * ordered[index][0], MOST_MS)
