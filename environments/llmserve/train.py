@@ -40,7 +40,7 @@ N_EPISODES, N_BRANCHES, N_KEPT = 16, 8, 6
 """Episodes of an update; settings that are drawn for a window, and windows that they are kept."""
 RATE, CLIP, N_EPOCHS, BATCH = 1e-3, 0.2, 3, 2_048
 ENTROPY, VALUE_SHARE, MOST_GRADIENT = 0.01, 0.5, 0.5
-VALIDATE_EVERY: Final = 10
+VALIDATE_EVERY: Final = 5
 SURE: Final = (0.4, 0.4, 0.4, 0.98, 0.98, 0.4)
 """By field, how likely a policy that begins at a constant takes its choice, and any other else."""
 N_LESSONS: Final = 400

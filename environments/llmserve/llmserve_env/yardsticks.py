@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from multiprocessing import Pool
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final, NamedTuple
@@ -68,7 +68,8 @@ def score_all(
 ) -> list[Scored]:
     """Return the agents with their scores, the best first."""
     listed = list(agents)
-    with Pool(n_processes) as pool:
+    # Forked, as ablate.py changes the simulator of its process.
+    with get_context("fork").Pool(n_processes) as pool:
         scored = pool.map(partial(_score, task, seeds), listed, chunksize=8)
     return sorted(scored, key=lambda one: one.mean, reverse=True)
 

@@ -31,7 +31,7 @@ SHORT = Lookahead(1)
 def look(**seen: float) -> Server:
     """Return a server of which an operator sees this."""
     server = Server(BURSTY, 1)
-    server.sight = server.sight._replace(**seen)
+    server._sight = server.sight._replace(**seen)
     return server
 
 

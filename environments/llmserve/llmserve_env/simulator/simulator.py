@@ -131,11 +131,13 @@ class Server:
         self.n_windows = 0
         self.deployment: Deployment = deploy(FIRST)
         first = self.trace[:STEPS_PER_WINDOW]
-        self.sight = Sight(
+        self._sight = Sight(
             0, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, DEAREST, _mean_rate(first), _mean_acceptance(first), 0
         )
         # By class, and those that were evicted.
         self._queues: tuple[deque[Waiting], ...] = (deque(), deque(), deque())
+        # Of the last window, until somebody looks: most copies of a server are never looked at.
+        self._unseen: Tally | None = None
         self._stall_s = 0.0
         # What decodes: requests, tokens that are kept for them, and tokens that they will put out.
         self._n, self._context, self._output = 0.0, 0.0, 0.0
@@ -145,6 +147,13 @@ class Server:
         """Whether all windows have run."""
         return self.n_windows == N_WINDOWS
 
+    @property
+    def sight(self) -> Sight:
+        """What an operator sees of the window before."""
+        if self._unseen:
+            self._sight, self._unseen = self._look(self._unseen), None
+        return self._sight
+
     def fork(self) -> "Server":
         """Return a copy that goes on by itself; it shares the trace, which nobody changes."""
         other = copy(self)
@@ -152,18 +161,17 @@ class Server:
         return other
 
     def run_window(self, settings: Settings) -> Window:
-        """Run the next window with these settings, and note what an operator sees of it."""
+        """Run the next window with these settings."""
         deployment = deploy(settings)
         self._stall_s += deployment.change_s(self.deployment)
         self.deployment = deployment
         begin = self.n_windows * STEPS_PER_WINDOW
         tally = Tally()
-        rows = self.trace[begin : begin + STEPS_PER_WINDOW]
-        for step, row in enumerate(rows, begin):
+        for step, row in enumerate(self.trace[begin : begin + STEPS_PER_WINDOW], begin):
             self._take_arrivals(step, row, tally)
             self._serve(step, row.acceptance, tally)
         self.n_windows += 1
-        self.sight = self._look(rows, tally)
+        self._unseen = tally
         return self._sum_up(tally)
 
     def _take_arrivals(self, step: int, row: Arrivals, tally: Tally) -> None:
@@ -326,8 +334,10 @@ class Server:
             arrived=tally.arrived,
         )
 
-    def _look(self, rows: Trace, tally: Tally) -> Sight:
+    def _look(self, tally: Tally) -> Sight:
         deployment = self.deployment
+        end = self.n_windows * STEPS_PER_WINDOW
+        rows = self.trace[end - STEPS_PER_WINDOW : end]
         queued = sum(waiting.n for queue in self._queues for waiting in queue)
         n_arrived = sum(sum(row.n_requests) for row in rows)
         dollars = DOLLARS_PER_S * WINDOW_S
