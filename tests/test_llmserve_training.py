@@ -1,5 +1,6 @@
 """Training in LLMServe's package: its weights are a checkpoint of the platform's architecture."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,52 @@ def test_the_platform_decides_by_the_weights_as_the_package_does(path: Path) -> 
     with torch.no_grad():
         logits, *_ = load_model(path)(torch.from_numpy(observations), torch.zeros(64, 0))
     assert done.stdout.strip() == str(logits.argmax(1).tolist())
+
+
+WORLDS = """
+import ablate
+from llmserve_env.simulator.agents import Fixed
+from llmserve_env.simulator.settings import Settings
+from llmserve_env.yardsticks import score_episode
+
+def score(**changed):
+    settings = Settings(32, 0.4, 3, 1, False, True)._replace(**changed)
+    return score_episode("bursty_workload", Fixed(settings).decide, 1)
+
+usual = score()
+for off in ablate.OFF:
+    with ablate.switched_off(off):
+        deep, small = score(), score(batch_cap=8)
+        print(off, score(speculation_depth=0) >= deep, score(batch_cap=256) >= max(deep, small),
+              score(tier=2) == score(tier=0), score(is_split=True) == deep)
+    assert score() == usual
+"""
+
+
+def test_what_is_switched_off_in_the_node_matters_no_longer() -> None:
+    done = run("-c", WORLDS)
+    assert done.returncode == 0, done.stderr
+    lines = (line.split() for line in done.stdout.splitlines())
+    worlds = {off: [answer == "True" for answer in answers] for off, *answers in lines}
+    assert worlds == {
+        "nothing": [False, False, False, False],
+        "drafts": [True, False, False, False],
+        "batch": [False, True, False, False],
+        "precision": [False, False, True, False],
+        "split": [False, False, False, True],
+        "loading": [False, False, False, False],
+        "all": [True, True, True, True],
+    }
+
+
+def test_a_policy_gains_nothing_where_no_choice_matters(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    short = ("--steps", 1_440, "--episodes", 2, "--tuning-episodes", 1)
+    done = run("ablate.py", "--off", "all", *short, "--json", figures)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(figures.read_text())
+    assert row["gap"]["mean"] <= 1e-12
+    assert "bursty_workload without all: constant 0." in done.stdout
 
 
 def load_model(path: Path) -> Any:
