@@ -2,8 +2,8 @@
 
     python ablate.py [--task TASK] [--off NAME ...] [--steps 43200] [--episodes 200] [--json FILE]
 
-In each world the best of 900 constants is found anew, a policy is trained from nothing, and both
-are scored on equal seeds. docs/llmserve.md of evalsite says what is expected of each, and why.
+In each world the best of 900 constants is found anew, a policy is trained from it, and both are
+scored on equal seeds. docs/llmserve.md of evalsite says what is expected of each, and why.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def switched_off(name: str) -> Iterator[None]:
 
 
 def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
-    """Tune a constant, train a policy, and score both in a world without a trade-off."""
+    """Tune a constant, train a policy from it, and score both in a world without a trade-off."""
     with switched_off(off):
         tuning = range(options.tuning_episodes)
         constants = map(Fixed, list_constants())
@@ -109,7 +109,7 @@ def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
         seeds = range(SEED0, SEED0 + options.episodes)
         with get_context("fork").Pool(options.jobs) as pool:
             fixed = pool.map(partial(score_episode, task, best.decide), seeds)
-            decide = _train(task, options).decide
+            decide = _train(task, best, options).decide
         # Forked once the policy is there.
         with get_context("fork").Pool(options.jobs) as pool:
             ppo = pool.map(partial(score_episode, task, decide), seeds)
@@ -117,9 +117,9 @@ def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
     return Compared(off, task, constant, mean(fixed), mean(ppo), compare(ppo, fixed))
 
 
-def _train(task: str, options: argparse.Namespace) -> Network:
+def _train(task: str, constant: Fixed, options: argparse.Namespace) -> Network:
     settings = {"n_windows": options.steps, "seed": options.seed, "n_jobs": options.jobs}
-    *_, (policy, _) = train(task, **settings, constant=None)
+    *_, (policy, _) = train(task, **settings, constant=constant.settings)
     return Network(policy.export())
 
 

@@ -1,6 +1,6 @@
 """Yardsticks: who sets the server by rules, always the same, by two settings, or by cheating."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import ceil, log2
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ _LONG_PROMPT, _SLOW_MS, _CROWDED, _FULL, _QUEUED = 1_024, 50, 64, 0.95, 8
 _LEAST_KV, _MOST_KV, _KV_STEP = 0.3, 0.8, 0.1
 _DRAFTS: Final = ((16, 0.6, 4), (48, 0.5, 2))
 """Requests that run and acceptance, up to and from which drafts are so deep."""
-_CAPS, _SHARES, _DEPTHS = (32, 64, 256), (0.4, 0.9), (0, 2, 3, 4)
+_CAPS, _SHARES, _DEPTHS = (32, 64, 256), (0.4, 0.9), (0, 2, 3, 4, 5)
 _LOADS_EVERY: Final = 3
 
 
@@ -86,14 +86,17 @@ class Lookahead(NamedTuple):
     n_windows: int = 4
 
     def decide(self, server: Server, last: Settings) -> Settings:
-        """Return the settings that serve the next windows best if they are kept."""
+        """Return the settings that serve the next windows best if they are kept.
+
+        Of those that serve them equally well, those that put out most tokens.
+        """
         may_load = server.n_windows % _LOADS_EVERY == 0
-        best, most = last, foresee(server, last, self.n_windows)
-        for settings in _list_candidates(last, may_load=may_load):
-            served = foresee(server, settings, self.n_windows)
-            if served > most:
-                best, most = settings, served
-        return best
+        candidates = (last, *_list_candidates(last, may_load=may_load))
+        return max(candidates, key=lambda settings: self._value(server, settings))
+
+    def _value(self, server: Server, settings: Settings) -> tuple[float, float]:
+        windows = _run_ahead(server, settings, self.n_windows)
+        return _count_served(windows), sum(window.tokens for window in windows)
 
 
 def foresee(server: Server, settings: Settings, n_windows: int) -> float:
@@ -101,9 +104,17 @@ def foresee(server: Server, settings: Settings, n_windows: int) -> float:
 
     In requests, weighted as for the grader; the server itself stays as it is.
     """
+    return _count_served(_run_ahead(server, settings, n_windows))
+
+
+def _run_ahead(server: Server, settings: Settings, n_windows: int) -> list[Window]:
     copy, windows = server.fork(), list[Window]()
     while len(windows) < n_windows and not copy.is_over:
         windows.append(copy.run_window(settings))
+    return windows
+
+
+def _count_served(windows: Sequence[Window]) -> float:
     offered = sum(window.offered for window in windows)
     pressure = sum(read_terms(window).pressure for window in windows) / len(windows)
     served = sum(window.good + window.in_time - window.dropped for window in windows)

@@ -15,4 +15,4 @@ def _make(given: Mapping[str, Value]) -> Decide:
     return Lookahead(int(given[_WINDOWS.name])).decide
 
 
-POLICY = SettingsKind(ID, "Knows what comes (LLMServe), a bound", _make, (_WINDOWS,))
+POLICY = SettingsKind(ID, "Knows what comes (LLMServe), a bound", _make, (_WINDOWS,), version=2)

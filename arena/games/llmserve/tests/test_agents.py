@@ -14,6 +14,7 @@ from arena.games.llmserve.agents import (
     Switch,
     decide_by_rules,
     find_choices,
+    foresee,
     read_settings,
     tell_settings,
 )
@@ -183,3 +184,15 @@ def test_settings_that_are_no_choices_are_refused_with_the_nearest() -> None:
 def test_other_games_are_refused() -> None:
     refusal = policies.get("llmserve_rules").refusal(games.get("connect_four").spec)
     assert refusal == "it sets servers of LLMServe"
+
+
+def test_lookahead_puts_out_most_tokens_where_all_are_served_anyway() -> None:
+    server = Server(STATIC, 1)
+    settings = Lookahead().decide(server, FIRST)
+    assert foresee(server, settings, 4) == foresee(server, FIRST, 4)
+    assert count_tokens(server, settings) > count_tokens(server, FIRST)
+
+
+def count_tokens(server: Server, settings: Settings) -> float:
+    copy = server.fork()
+    return sum(copy.run_window(settings).tokens for _ in range(4))
