@@ -1,9 +1,9 @@
 """Switch off the trade-offs of the node in turn, and see what a policy gains over a constant.
 
-    python ablate.py [--task TASK] [--off NAME ...] [--steps 43200] [--episodes 200] [--json FILE]
+    python ablate.py [--task TASK] [--off NAME ...] [--steps 86400] [--episodes 200] [--json FILE]
 
-In each world the best of 900 constants is found anew, a policy is trained from it, and both are
-scored on equal seeds. docs/llmserve.md of evalsite says what is expected of each, and why.
+In each world the best of 900 constants is found anew, a policy is trained from nothing, and both
+are scored on equal seeds. docs/llmserve.md of evalsite says what is expected of each, and why.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def switched_off(name: str) -> Iterator[None]:
 
 
 def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
-    """Tune a constant, train a policy from it, and score both in a world without a trade-off."""
+    """Tune a constant, train a policy, and score both in a world without a trade-off."""
     with switched_off(off):
         tuning = range(options.tuning_episodes)
         constants = map(Fixed, list_constants())
@@ -109,7 +109,7 @@ def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
         seeds = range(SEED0, SEED0 + options.episodes)
         with get_context("fork").Pool(options.jobs) as pool:
             fixed = pool.map(partial(score_episode, task, best.decide), seeds)
-            decide = _train(task, best, options).decide
+            decide = _train(task, options).decide
         # Forked once the policy is there.
         with get_context("fork").Pool(options.jobs) as pool:
             ppo = pool.map(partial(score_episode, task, decide), seeds)
@@ -117,9 +117,9 @@ def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
     return Compared(off, task, constant, mean(fixed), mean(ppo), compare(ppo, fixed))
 
 
-def _train(task: str, constant: Fixed, options: argparse.Namespace) -> Network:
+def _train(task: str, options: argparse.Namespace) -> Network:
     settings = {"n_windows": options.steps, "seed": options.seed, "n_jobs": options.jobs}
-    *_, (policy, _) = train(task, **settings, constant=constant.settings)
+    *_, (policy, _) = train(task, **settings, constant=None)
     return Network(policy.export())
 
 
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--task", choices=[*TASKS, "all"], default=BURSTY.id)
     parser.add_argument("--off", nargs="+", choices=OFF, default=list(OFF))
-    parser.add_argument("--steps", type=int, default=43_200, help="windows of training (43200)")
+    parser.add_argument("--steps", type=int, default=86_400, help="windows of training (86400)")
     parser.add_argument("--episodes", type=int, default=200, help="seeds that are scored (200)")
     parser.add_argument("--tuning-episodes", type=int, default=10, help="for the constants (10)")
     parser.add_argument("--seed", type=int, default=0, help="of the training (0)")
