@@ -36,7 +36,7 @@ def show_game(request: HttpRequest, game: str) -> HttpResponse:
     context = {
         "reference": reference,
         "policies": _list_policies(games.get(game)),
-        **_draw_start(games.get(game)),
+        **draw_start(games.get(game)),
     }
     return render(request, "pages/game.html", context)
 
@@ -53,12 +53,12 @@ def _list_policies(game: Game) -> list[dict[str, str | None]]:
     ]
 
 
-def _draw_start(game: Game) -> dict[str, Any]:
+def draw_start(game: Game) -> dict[str, Any]:
     """Return the first position as SVG; nothing where the game draws nothing that can be shown."""
     draw = getattr(game, "picture", None)
     try:
         state = game.start(1, opening_plies=game.spec.opening_plies)
-        drawn = draw(state) if draw else None
+        drawn = draw(state, None) if draw else None
         if drawn is None:
             return {}
         picture = check_picture(drawn.draw_cells() if isinstance(drawn, Grid) else drawn)

@@ -7,6 +7,8 @@ from django.test import Client
 
 from arena import catalogs
 from arena.games import registry as games
+from pages.games import draw_start
+from tests.catalogs import each_game
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +35,13 @@ def test_a_reference_says_what_is_observed_and_done(client: Client, name: str) -
     assert '<svg class="drawn"' in page
     state = games.get(name).start(1, opening_plies=spec.opening_plies)
     assert f">{state.action_name(state.legal_actions()[0])}<" in page.replace(", ", "<>")
+
+
+@each_game(games.names())
+def test_what_draws_its_positions_draws_the_first(name: str) -> None:
+    drawn = draw_start(games.get(name))
+    assert "picture_problem" not in drawn
+    assert ("drawn" in drawn) is hasattr(games.get(name), "picture")
 
 
 def test_an_unknown_game_is_answered_with_those_there_are(client: Client) -> None:
