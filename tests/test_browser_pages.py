@@ -110,6 +110,19 @@ def test_on_a_phone_labels_are_readable_and_no_step_moves_the_controls(
     assert max(tops) - min(tops) < 1
 
 
+def test_a_time_whose_text_comes_later_is_written_once(site: Site) -> None:
+    look(site.chrome, width=1440)
+    site.chrome.get(site.address)
+    said = site.chrome.execute_async_script(
+        """const done = arguments[0], time = document.createElement("time");
+        time.dateTime = "2026-11-26T06:57:07Z"; time.dataset.form = "second";
+        document.body.append(time);
+        setTimeout(() => { time.append("2026-11-26 06:57:07");
+            setTimeout(() => done(time.textContent), 50); }, 50);"""
+    )
+    assert len(said) == len("2026-11-26 06:57:07")
+
+
 def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
     for scheme in ("light", "dark"):
         look(site.chrome, width=1440, scheme=scheme)

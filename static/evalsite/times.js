@@ -22,7 +22,8 @@ function write(element) {
 function nameZone(element) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (!zone || zone === "UTC" || zone === "Etc/UTC") return;
-  element.textContent = `Times are those of ${zone}; point at one for UTC. In texts and plots they are UTC.`;
+  const words = `Times are those of ${zone}; point at one for UTC. In texts and plots they are UTC.`;
+  if (element.textContent !== words) element.textContent = words;
 }
 
 function writeAll(node) {
@@ -34,5 +35,9 @@ function writeAll(node) {
 }
 
 new MutationObserver((changes) => {
-  for (const change of changes) change.addedNodes.forEach(writeAll);
+  for (const { target, addedNodes } of changes) {
+    addedNodes.forEach(writeAll);
+    // Where a page comes in parts, the text of a time may come after its element was written.
+    if (target instanceof Element && target.matches("time[data-form], [data-zone]")) writeAll(target);
+  }
 }).observe(document, { childList: true, subtree: true });
