@@ -1,5 +1,6 @@
 """What every game offers: the Game and State protocols, and the checks that results must pass."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -21,6 +22,7 @@ OVER = -1
 # Where a game is played that is no Python object: by a child process of its player, or by game
 # servers that control names in the order.
 CHILD, SERVER = "child", "server"
+_WORD = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,11 @@ class GameSpec:
     capability: str = CPU
     # Empty: its states are objects of the player. Else CHILD or SERVER (arena.games.served).
     served: str = ""
+    # Of one seat alone: the name of the suite whose games, its tasks, have a page together.
+    suite: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse teams that are not alike, undrawable openings, odd scores and capabilities.
+        """Refuse teams that are not alike, undrawable openings, odd scores, capabilities, suites.
 
         Raises UnsupportedGameError.
         """
@@ -91,6 +95,11 @@ class GameSpec:
         if not (isfinite(self.score_margin) and self.score_margin >= 0):
             raise UnsupportedGameError(
                 f"{self.id}: score_margin must be 0 or more, is {self.score_margin!r}"
+            )
+        if self.suite and not (self.is_scored and _WORD.fullmatch(self.suite)):
+            raise UnsupportedGameError(
+                f"{self.id}: suite must be a word of letters, digits and hyphens, of a game of one "
+                f"seat: is {self.suite!r:.80}, of a game of {self.n_seats}"
             )
 
     @property

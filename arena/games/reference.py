@@ -70,6 +70,8 @@ def _list_facts(spec: GameSpec, version: str) -> Iterator[Fact]:
         sides = (f"team {team}: {_list_seats(spec.teams, team)}" for team in range(spec.n_sides))
         seats += f", in teams ({'; '.join(sides)})"
     yield Fact("seats", seats)
+    if spec.suite:
+        yield Fact("task of", spec.suite)
     yield Fact("actions", f"{spec.n_actions:,}, numbered from 0; a mask says which are legal")
     shape = " x ".join(map(str, spec.observation_shape))
     yield Fact(

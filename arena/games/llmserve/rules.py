@@ -123,6 +123,7 @@ class LLMServeGame:
             max_steps=N_WINDOWS * N_FIELDS,
             score_range=(0.0, 1.0),
             score_margin=0.01,
+            suite="LLMServe",
         )
 
     def configured(self, parameters: Mapping[str, object]) -> "LLMServeGame":

@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 
 from arena.errors import IllegalActionError, ParameterError, UnsupportedGameError
+from arena.games import registry
 from arena.games.base import OVER
 from arena.games.catalog.dice_walk import GAME, N_THROWS, DiceWalk
 
@@ -51,6 +52,19 @@ def test_an_opening_is_refused() -> None:
 def test_a_range_of_scores_that_is_none_is_refused(score_range: tuple[float, float]) -> None:
     with pytest.raises(UnsupportedGameError, match="dice_walk: score_range must be two finite"):
         replace(GAME.spec, score_range=score_range)
+
+
+@pytest.mark.parametrize("suite", ["two words", "-", "a/b", "ends-", " "])
+def test_a_suite_that_makes_no_address_is_refused(suite: str) -> None:
+    assert replace(GAME.spec, suite="Walks-2").suite == "Walks-2"
+    with pytest.raises(UnsupportedGameError, match="dice_walk: suite must be a word of letters"):
+        replace(GAME.spec, suite=suite)
+
+
+def test_a_suite_of_games_that_compare_no_scores_is_refused() -> None:
+    spec = registry.get("connect_four").spec
+    with pytest.raises(UnsupportedGameError, match="connect_four: suite must be a word"):
+        replace(spec, suite="Boards")
 
 
 @pytest.mark.parametrize("margin", [-0.1, float("nan")])

@@ -56,6 +56,8 @@ def test_facts_tell_teams_scores_parameters_and_what_cannot_be_replayed() -> Non
     )
     assert "by default" in read_facts("skill_game")["parameter duration_s"]
     assert "none" in read_facts("kuhn_poker")["openings"]
+    assert read_facts("llmserve_static_workload")["task of"] == "LLMServe"
+    assert "task of" not in read_facts("cart_pole")
     spec = registry.get("skill_game").spec
     unsure = OpenSpielGame("goofspiel")
     unsure._spec = replace(
