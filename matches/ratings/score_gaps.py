@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.games import registry as games
+from arena.games.base import GameSpec
 from arena.ratings.score_means import summarize_scores
 from arena.ratings.scores import FORFEITED, compare_scores
 from matches.models import Leaderboard, Score
@@ -47,15 +48,12 @@ class ScoreGaps:
 def read_gaps(board: Leaderboard, first: int, second: int) -> ScoreGaps:
     """Return how two agents scored on the seeds that both have played: two queries."""
     spec = games.get(board.game).spec
-    least = spec.score_range[0] if spec.score_range else None
     of_first, of_second = (_read_scores(board, agent) for agent in (first, second))
     gaps, counts = [], [0, 0, 0]
     for seed in sorted(of_first.keys() & of_second.keys()):
         (score, match), (other, other_match) = of_first[seed], of_second[seed]
-        one, two = (FORFEITED if value is None else value for value in (score, other))
-        counts[1 - compare_scores(one, two, spec.score_margin)] += 1
-        of_one, of_two = (least if value is None else value for value in (score, other))
-        lead = None if of_one is None or of_two is None else of_one - of_two
+        better, lead = compare_on_seed(spec, score, other)
+        counts[1 - better] += 1
         gaps.append(Gap(seed, (score, other), (match, other_match), lead))
     known = [gap for gap in gaps if gap.lead is not None]
     seeds = np.array([gap.game_seed for gap in known], np.int64)
@@ -67,9 +65,23 @@ def read_gaps(board: Leaderboard, first: int, second: int) -> ScoreGaps:
     )
     gaps.sort(key=lambda gap: (gap.lead is None, -(gap.lead or 0.0), gap.game_seed))
     is_cut = max(len(of_first), len(of_second)) >= MOST_SEEDS
-    better, equal, worse = counts
+    n_better, n_equal, n_worse = counts
     n_without = len(gaps) - len(known)
-    return ScoreGaps(gaps, better, equal, worse, n_without, mean, low, high, is_cut)
+    return ScoreGaps(gaps, n_better, n_equal, n_worse, n_without, mean, low, high, is_cut)
+
+
+def compare_on_seed(
+    spec: GameSpec, score: float | None, other: float | None
+) -> tuple[int, float | None]:
+    """Return 1, 0 or -1 for the better, equal or worse of two scores, and the lead of the first.
+
+    A forfeit, None, is below all; its lead is that of the least score, where that is declared.
+    """
+    one, two = (FORFEITED if value is None else value for value in (score, other))
+    least = spec.score_range[0] if spec.score_range else None
+    of_one, of_two = (least if value is None else value for value in (score, other))
+    lead = None if of_one is None or of_two is None else of_one - of_two
+    return compare_scores(one, two, spec.score_margin), lead
 
 
 def _read_scores(board: Leaderboard, agent: int) -> dict[int, tuple[float | None, int]]:

@@ -2,14 +2,33 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 from arena.catalogs import count_reloads
 from arena.errors import ArenaError, UnknownNameError
 from arena.games import registry as games
+from arena.games.base import GameSpec
 from arena.games.reference import Reference, describe_game
 from arena.policies import registry as policies
 from arena.teams import NO_TEAMS, Teams
 from matches.models import IMPORTED
+
+
+class Suite(NamedTuple):
+    """One-seat games that are shown together; name: as addresses have it."""
+
+    name: str
+    title: str
+    tasks: list[GameSpec]
+
+
+def list_suites() -> list[Suite]:
+    """Return the suites of the games that can be used here, by name."""
+    suites: dict[str, Suite] = {}
+    for spec in (games.get(game).spec for game in games.names()):
+        if name := spec.suite.lower():
+            suites.setdefault(name, Suite(name, spec.suite, [])).tasks.append(spec)
+    return [suites[name] for name in sorted(suites)]
 
 
 def game_title(game: str) -> str:
