@@ -12,7 +12,7 @@ from arena.games import registry as games
 from arena.games.base import Game
 from arena.games.pictures import Grid, check_picture
 from arena.policies import registry as policies
-from matches.store.catalog import read_reference
+from matches.store.catalog import list_suites, read_reference
 from pages import drawings
 
 
@@ -21,6 +21,7 @@ def show_games(request: HttpRequest) -> HttpResponse:
     """List the games with their seats, and the plug-ins that cannot be used."""
     context: dict[str, Any] = {
         "games": [games.get(name).spec for name in games.names()],
+        "suites": list_suites(),
         "problems": list_problems(games.FAMILY),
     }
     return render(request, "pages/games.html", context)
@@ -35,6 +36,7 @@ def show_game(request: HttpRequest, game: str) -> HttpResponse:
         raise Http404(str(error)) from error
     context = {
         "reference": reference,
+        "suite": games.get(game).spec.suite,
         "policies": _list_policies(games.get(game)),
         **draw_start(games.get(game)),
     }

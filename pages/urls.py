@@ -14,6 +14,7 @@ from pages import (
     match_list,
     matchpages,
     pair_page,
+    suites,
     system,
     tournamentpages,
 )
@@ -33,6 +34,7 @@ urlpatterns = [
     path("agents/<int:pk>/", agents.show_agent, name="agent"),
     path("games/", games.show_games, name="games"),
     path("games/<slug:game>/", games.show_game, name="game"),
+    path("suites/<slug:name>/", suites.show_suite, name="suite"),
     path("campaigns/", campaign_list.show_campaigns, name="campaigns"),
     path("tournaments/", tournament_list.show_tournaments, name="tournaments"),
     path("tournaments/<int:pk>/", tournamentpages.show_tournament, name="tournament"),

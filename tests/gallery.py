@@ -45,6 +45,7 @@ EMPTY = {
     "empty": "/",
     "empty-boards": "/leaderboards/",
     "empty-system": "/system/",
+    "empty-suite": "/suites/llmserve/",
     "not-found": "/leaderboards/nowhere/",
 }
 SHORTEST = 5
@@ -57,7 +58,12 @@ LONG = "a_run_with_a_name_that_nobody_shortened_" + "because_the_field_takes_it_
 
 def fill(broker: Redis) -> dict[str, str]:
     """Play tournaments and matches of every game, let nodes be busy; return the pages by name."""
-    return pages_of_a_board() | _pages_of_what_waits() | _pages_of_the_system(broker)
+    return (
+        pages_of_a_board()
+        | _pages_of_what_waits()
+        | pages_of_a_suite()
+        | _pages_of_the_system(broker)
+    )
 
 
 def fill_games() -> dict[str, str]:
@@ -100,6 +106,29 @@ def pages_of_a_board() -> dict[str, str]:
         "match-forfeit": f"/matches/{forfeit.pk}/",
         "match-struck": f"/matches/{struck.pk}/",
     }
+
+
+def pages_of_a_suite() -> dict[str, str]:
+    """Play two of the tasks of LLMServe, one of them on two leaderboards; return its pages."""
+    agents = ("llmserve_rules", "llmserve_fixed", "llmserve_lookahead", "random")
+    rng = Random(1)
+    for board, game in (
+        ("bursts", "llmserve_bursty_workload"),
+        ("more-bursts", "llmserve_bursty_workload"),
+        ("steady", "llmserve_static_workload"),
+    ):
+        played = factories.planned(48, game=game, board=board, agents=agents, seed=len(board))
+        boards.play_some(
+            played,
+            48,
+            lambda row: msgspec.structs.replace(
+                factories.result(row, ranks=[0]),
+                returns=[(row.game_seed % 50 + rng.randrange(20) * (1 + row.match % 3)) / 200],
+            ),
+        )
+        rater.rate(played.leaderboard_id, now=NOW)
+    Agent.objects.filter(name="llmserve_fixed").update(name=LONG)
+    return {"suite": "/suites/llmserve/"}
 
 
 def _pages_of_what_waits() -> dict[str, str]:

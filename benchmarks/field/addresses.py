@@ -135,6 +135,7 @@ PAGES: Mapping[str, Sequence[str]] = {
     ),
     "games": ("/games/",),
     "game": ("/games/chess/", "/games/connect_four/"),
+    "suite": ("/suites/llmserve/",),
     "compare": (
         "/compare/",
         "/compare/?agents={busiest},{second}",

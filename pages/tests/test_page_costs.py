@@ -50,7 +50,7 @@ def _pages(tournament: Tournament) -> dict[str, str]:
     }
 
 
-def _steps(client: Client, address: str) -> int:
+def count_steps(client: Client, address: str) -> int:
     counted = 0
 
     def count() -> int:
@@ -76,7 +76,7 @@ def test_no_page_grows_with_the_matches_played(
     monkeypatch.setattr(agentmatches, "N_LOOKED", 100)
     monkeypatch.setattr(paces, "N_SEEN", 100)
     monkeypatch.setattr(tournament_counts, "MOST_READ", 100)
-    few = {name: _steps(client, page) for name, page in _pages(_played(N_FEW)).items()}
-    many = {name: _steps(client, page) for name, page in _pages(_played(N_MANY)).items()}
+    few = {name: count_steps(client, page) for name, page in _pages(_played(N_FEW)).items()}
+    many = {name: count_steps(client, page) for name, page in _pages(_played(N_MANY)).items()}
     grown = {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name]}
     assert grown == {}
