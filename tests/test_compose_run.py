@@ -1,7 +1,8 @@
-"""docker-compose.yml, run whole under podman: `./run test -m compose`. Docker itself is untried.
+"""docker-compose.yml, run whole under podman: `./run test tests/test_compose_run.py -m compose`.
 
-It needs podman, runc and debootstrap (Debian: apt-get install podman runc debootstrap
-golang-github-containernetworking-plugin-dnsname) and podman-compose (pip). Several minutes.
+Docker itself is untried. It needs podman, runc and debootstrap (Debian: apt-get install podman runc
+debootstrap golang-github-containernetworking-plugin-dnsname) and podman-compose (pip). It takes
+several minutes.
 """
 
 import json
