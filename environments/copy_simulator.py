@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "arena" / "games" / "llmserve"
 TARGET = ROOT / "environments" / "llmserve" / "llmserve_env" / "simulator"
 MODULES = (
+    "sums",
     "settings",
     "hardware",
     "workload",

@@ -3,8 +3,10 @@
 Debian's Python takes the place of python:3.12-slim, the server of our wheel that of Valkey,
 Debian's PostgreSQL that of postgres:18-alpine, Debian's Prometheus 2 that of Prometheus 3: enough
 to run docker-compose.yml as it is. Grafana is a stub that reads its mounts and asks its source.
+Debian's Python 3.11 is also that of python:3.11-slim, on which LLMServe's image is built.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -19,8 +21,19 @@ VALKEY_IMAGE = "docker.io/valkey/valkey:9-alpine"
 POSTGRES_IMAGE = "docker.io/library/postgres:18-alpine"
 PROMETHEUS_IMAGE = "docker.io/prom/prometheus:v3.5.0"
 GRAFANA_IMAGE = "docker.io/grafana/grafana:12.1.0"
-PACKAGES = "python3,python3-pip,python3-venv,ca-certificates,postgresql,prometheus"
+LLMSERVE_IMAGE = "docker.io/library/python:3.11-slim"
+PYTHON_PACKAGES = "python3,python3-pip,python3-venv,ca-certificates"
+PACKAGES = f"{PYTHON_PACKAGES},postgresql,prometheus"
 BINARIES = "ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+# uv goes by it; pip has its own setting.
+CERTIFICATES = "ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"
+# A container may not raise limits above those of a machine that is one itself.
+CONTAINERS_CONF = """[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+volumes = {volumes}
+[engine]
+runtime = "runc"
+"""
 VALKEY_FILE = f"FROM {PYTHON_IMAGE}\nCOPY valkey-server /usr/local/bin/\nWORKDIR /data\n"
 POSTGRES_FILE = f'FROM {PYTHON_IMAGE}\nCOPY start /usr/local/bin/start\nCMD ["start"]\n'
 # As the real image: makes the database of POSTGRES_* the first time, and listens.
@@ -93,16 +106,19 @@ def pip_volumes() -> list[str]:
     return [f"{path}:{path}:ro" for path in dict.fromkeys(seen)]
 
 
+def write_containers_conf(folder: Path, volumes: Sequence[str] = ()) -> Path:
+    """Write the settings of podman here; volumes: of every build and container. Return the file."""
+    path = folder / "containers.conf"
+    path.write_text(CONTAINERS_CONF.format(volumes=json.dumps(list(volumes))))
+    return path
+
+
 def ensure_images(folder: Path) -> None:
-    """Make or fetch the base images that are not there."""
-    missing = [
-        image
-        for image in (PYTHON_IMAGE, VALKEY_IMAGE, POSTGRES_IMAGE, PROMETHEUS_IMAGE, GRAFANA_IMAGE)
-        if subprocess.run(["podman", "image", "exists", image], check=False).returncode
-        and subprocess.run(["podman", "pull", "-q", image], check=False).returncode
-    ]
+    """Make or fetch the base images of docker-compose.yml that are not there."""
+    images = (PYTHON_IMAGE, VALKEY_IMAGE, POSTGRES_IMAGE, PROMETHEUS_IMAGE, GRAFANA_IMAGE)
+    missing = [image for image in images if _is_missing(image)]
     if PYTHON_IMAGE in missing:
-        _make_python(folder / "rootfs")
+        _make_python(PYTHON_IMAGE, PACKAGES, folder / "rootfs")
     if VALKEY_IMAGE in missing:
         shutil.copy(find_server(), folder / "valkey-server")
         _build(VALKEY_IMAGE, VALKEY_FILE, folder, ["valkey-server"])
@@ -117,15 +133,28 @@ def ensure_images(folder: Path) -> None:
         _build(GRAFANA_IMAGE, GRAFANA_FILE, folder, ["stub.py"])
 
 
-def _make_python(root: Path) -> None:
-    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root))
+def ensure_llmserve_base(folder: Path) -> None:
+    """Make or fetch the base image of LLMServe's if it is not there."""
+    if _is_missing(LLMSERVE_IMAGE):
+        _make_python(LLMSERVE_IMAGE, PYTHON_PACKAGES, folder / "rootfs")
+
+
+def _is_missing(image: str) -> bool:
+    """Say whether an image neither is here nor can be fetched."""
+    commands = (["podman", "image", "exists", image], ["podman", "pull", "-q", image])
+    return all(subprocess.run(command, check=False).returncode for command in commands)
+
+
+def _make_python(image: str, packages: str, root: Path) -> None:
+    run("debootstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(root))
     (root / "usr/bin/python").symlink_to("python3")
     for mark in root.glob("usr/lib/python3*/EXTERNALLY-MANAGED"):
         mark.unlink()  # the real image lets pip install for all
     lines = [f"{name} = {value}" for name, value in pip_settings().items()]
     (root / "etc/pip.conf").write_text("\n".join(["[global]", *lines, ""]))
     with subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE) as packed:
-        command = ["podman", "import", "-q", "--change", BINARIES, "-", PYTHON_IMAGE]
+        changes = ("--change", BINARIES, "--change", CERTIFICATES)
+        command = ["podman", "import", "-q", *changes, "-", image]
         subprocess.run(command, stdin=packed.stdout, check=True)
     shutil.rmtree(root)
 

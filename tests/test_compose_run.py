@@ -1,7 +1,8 @@
-"""docker-compose.yml, run whole under podman: `./run test -m compose`. Docker itself is untried.
+"""docker-compose.yml, run whole under podman: `./run test tests/test_compose_run.py -m compose`.
 
-It needs podman, runc and debootstrap (Debian: apt-get install podman runc debootstrap
-golang-github-containernetworking-plugin-dnsname) and podman-compose (pip). Several minutes.
+Docker itself is untried. It needs podman, runc and debootstrap (Debian: apt-get install podman runc
+debootstrap golang-github-containernetworking-plugin-dnsname) and podman-compose (pip). It takes
+several minutes.
 """
 
 import json
@@ -22,7 +23,7 @@ import yaml
 
 from launcher.addresses import Ports
 from launcher.folders import ROOT
-from tests.images import ensure_images, pip_settings, pip_volumes, run
+from tests.images import ensure_images, pip_settings, pip_volumes, run, write_containers_conf
 
 pytestmark = pytest.mark.compose
 
@@ -38,12 +39,6 @@ REST = (
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "var", "node_modules", "__pycache__", ".*_cache", "test-artifacts"
 )
-# A container may not raise limits above those of a machine that is one itself.
-CONTAINERS_CONF = """[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-[engine]
-runtime = "runc"
-"""
 WRITE_NETWORKS = """
 from pathlib import Path
 from arena.checkpoints import Seal
@@ -132,14 +127,13 @@ def has_scraped_all(ports: Ports) -> bool:
 def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compose]:
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     assert not missing, f"not installed: {', '.join(missing)}; see the head of this file"
-    (tmp_path / "containers.conf").write_text(CONTAINERS_CONF)
     ports = Ports.free()
     index = pip_settings().get("index-url", "https://pypi.org/simple")
     # What is set here, as for the tests of this process, would win over the clone's .env.
     for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
         monkeypatch.delenv(name)
     for name, value in (
-        ("CONTAINERS_CONF", str(tmp_path / "containers.conf")),
+        ("CONTAINERS_CONF", str(write_containers_conf(tmp_path))),
         ("EVALSITE_PORT", str(ports.web)),
         ("EVALSITE_FLOWER_PORT", str(ports.flower)),
         ("EVALSITE_HEAD_PORT", str(ports.head)),

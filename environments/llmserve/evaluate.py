@@ -1,16 +1,20 @@
 """Score agents on equal seeds, and compare each with each.
 
     python evaluate.py --agent ppo|all [--task all] [--episodes 20] [--seed0 10000] [--json FILE]
+    OPENAI_API_KEY=... python evaluate.py --agent llm heuristic best_fixed --model M
 
 `hindsight` is the best of 900 constants on the very seeds of the evaluation, `lookahead` knows the
-requests to come: both are bounds and no agents that anybody could use.
+requests to come: both are bounds and no agents that anybody could use. `llm` asks a model 90 times
+an episode, through OpenAI's API or what OPENAI_BASE_URL names; `all` has it only with --model.
 """
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import permutations
 from multiprocessing import Pool
 from pathlib import Path
@@ -18,14 +22,16 @@ from random import Random
 from statistics import mean
 from typing import Any, Final
 
+from llmserve_env.errors import UnavailableError
 from llmserve_env.network import WeightsError, load_network
 from llmserve_env.simulator.agents import Decide, Fixed, Lookahead, decide_by_rules
 from llmserve_env.simulator.settings import CHOICES, Settings, choose
 from llmserve_env.simulator.simulator import Server
-from llmserve_env.simulator.workload import TASKS
+from llmserve_env.simulator.workload import N_WINDOWS, TASKS
 from llmserve_env.yardsticks import compare, list_constants, read_tuned, score_all, score_episode
 
 AGENTS: Final = ("random", "heuristic", "best_fixed", "hindsight", "switch", "ppo", "lookahead")
+LLM: Final = "llm"
 WEIGHTS: Final = Path(__file__).parent / "weights"
 MOST_SEED: Final = 100_000
 """Seeds from 1,000,000 on are for training; those below this for everything else."""
@@ -84,6 +90,19 @@ def score_agents(
                 yield task, agent, pool.map(scorer, seeds)
 
 
+def score_language_model(
+    options: argparse.Namespace, task: str, seeds: Sequence[int]
+) -> tuple[list[float], int]:
+    """Return its scores by seed, and how many of its answers were no valid action."""
+    # What it needs imports all of OpenEnv, which takes seconds that nobody else shall wait for.
+    asking = import_module("llmserve_env.llm_scores")
+    by_seed, n_invalid = asking.score_model(options.model, task, seeds, n_at_once=options.jobs)
+    print(
+        f"{task}: {n_invalid} of {len(seeds) * N_WINDOWS} answers of {options.model} were invalid"
+    )
+    return by_seed, n_invalid
+
+
 def list_paired(scores: Scores) -> Iterator[dict[str, Any]]:
     """Yield how far each agent is ahead of each other one, by task."""
     for task, by_agent in scores.items():
@@ -93,20 +112,22 @@ def list_paired(scores: Scores) -> Iterator[dict[str, Any]]:
 
 
 def print_table(scores: Scores) -> None:
-    """Print the mean scores, and what separates the learned policy from the rest."""
+    """Print the mean scores, and what separates learned policy and language model from others."""
     agents = list(next(iter(scores.values())))
     print(f"{'':<26}" + "".join(f"{agent:>12}" for agent in agents))
     for task, by_agent in scores.items():
         print(f"{task:<26}" + "".join(f"{mean(by_agent[agent]):>12.4f}" for agent in agents))
     for row in list_paired(scores):
-        if row["agent"] == "ppo":
+        if row["agent"] in ("ppo", LLM):
             ahead = f"{row['mean']:+.4f} +- {row['se']:.4f}, ahead on {row['wins']:.0%}"
-            print(f"{row['task']}: ppo against {row['against']}: {ahead}")
+            print(f"{row['task']}: {row['agent']} against {row['against']}: {ahead}")
 
 
 def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Score agents on equal seeds.")
-    parser.add_argument("--agent", choices=[*AGENTS, "all"], default="all")
+    agents = [*AGENTS, LLM, "all"]
+    parser.add_argument("--agent", choices=agents, default=["all"], nargs="+", help="one or some")
+    parser.add_argument("--model", metavar="M", help="which model llm is")
     parser.add_argument("--task", choices=[*TASKS, "all"], default="all")
     parser.add_argument("--episodes", type=int, default=20, help="seeds, 2 at least (20)")
     parser.add_argument("--seed0", type=int, default=10_000, help="the first one (10000)")
@@ -119,15 +140,25 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
             parser.error(f"--{name} must be {least} or more: {getattr(options, name)}")
     if options.seed0 + options.episodes > MOST_SEED:
         parser.error(f"--seed0 {options.seed0}: the last seed must be below {MOST_SEED}")
+    if LLM in options.agent and not options.model:
+        parser.error("--agent llm needs --model")
+    if options.model and not {LLM, "all"}.intersection(options.agent):
+        parser.error("--model is for --agent llm or all")
+    if options.model and not os.environ.get("OPENAI_API_KEY", "").strip():
+        parser.error("--model: OPENAI_API_KEY is not set, a model cannot be asked without it")
     return options
 
 
 def evaluate(options: argparse.Namespace) -> Mapping[str, Any]:
     """Return the figures, printed as they come."""
-    agents = AGENTS if options.agent == "all" else (options.agent,)
+    agents = AGENTS if "all" in options.agent else [one for one in AGENTS if one in options.agent]
     tasks = list(TASKS) if options.task == "all" else [options.task]
     seeds = range(options.seed0, options.seed0 + options.episodes)
     scores: Scores = {task: {} for task in tasks}
+    invalid: dict[str, int] = {}
+    # Before all others: it may fail, which should not cost what they have taken minutes for.
+    for task in tasks if options.model else ():
+        scores[task][LLM], invalid[task] = score_language_model(options, task, seeds)
     for task, agent, by_seed in score_agents(agents, tasks, seeds, options):
         scores[task][agent] = by_seed
         print(f"{task}: {agent} {mean(by_seed):.4f}", file=sys.stderr, flush=True)
@@ -141,15 +172,16 @@ def evaluate(options: argparse.Namespace) -> Mapping[str, Any]:
         "paired": list(list_paired(scores)),
         "seeds": list(seeds),
         "scores": scores,
+        **({"model": options.model, "invalid_answers": invalid} if options.model else {}),
     }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Evaluate; 2 where an option or the weights cannot be."""
+    """Evaluate; 2 where an option or the weights cannot be, or a model fails."""
     options = _read_options(arguments)
     try:
         figures = evaluate(options)
-    except WeightsError as error:
+    except (WeightsError, UnavailableError) as error:
         print(error, file=sys.stderr)
         return 2
     if options.json:

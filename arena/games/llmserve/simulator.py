@@ -23,6 +23,7 @@ from arena.games.llmserve.hardware import (
     expect_tokens,
 )
 from arena.games.llmserve.settings import FIRST, Settings
+from arena.games.llmserve.sums import add_up
 from arena.games.llmserve.workload import (
     N_WINDOWS,
     PRIORITY,
@@ -252,7 +253,7 @@ class Server:
         self, admitted: list[Admission], n_read: float, left_s: float, pure_s: float
     ) -> tuple[float, float]:
         """Return how many iterations read the prompts, and how long each of them lasts."""
-        n_prompts = sum(one.n for one in admitted)
+        n_prompts = add_up(one.n for one in admitted)
         # At least one prompt, or what comes in while another iteration lasts.
         chunk = min(max(n_read / n_prompts, n_read * pure_s / left_s), CHUNK)
         n_mixed = n_read / chunk
@@ -337,8 +338,8 @@ class Server:
         deployment = self.deployment
         end = self.n_windows * STEPS_PER_WINDOW
         rows = self.trace[end - STEPS_PER_WINDOW : end]
-        queued = sum(waiting.n for queue in self._queues for waiting in queue)
-        n_arrived = sum(sum(row.n_requests) for row in rows)
+        queued = add_up(waiting.n for queue in self._queues for waiting in queue)
+        n_arrived = add_up(n for row in rows for n in row.n_requests)
         dollars = DOLLARS_PER_S * WINDOW_S
         cost = min(1_000 * dollars / tally.tokens, DEAREST) if tally.tokens > 0 else DEAREST
         late_ms = MOST_MS if queued and not tally.waits else 0.0
@@ -366,16 +367,16 @@ def count_within(value: float, limit: float) -> float:
 
 
 def _mean_rate(rows: Trace) -> float:
-    return sum(sum(row.n_requests) for row in rows) / (len(rows) * STEP_S)
+    return add_up(n for row in rows for n in row.n_requests) / (len(rows) * STEP_S)
 
 
 def _mean_acceptance(rows: Trace) -> float:
-    return sum(row.acceptance for row in rows) / len(rows)
+    return add_up(row.acceptance for row in rows) / len(rows)
 
 
 def _quantile_ms(samples: list[tuple[float, float]], share: float, otherwise: float) -> float:
     """Return the weighted quantile of seconds, in milliseconds; what is given where none is."""
-    target = share * sum(weight for _, weight in samples)
+    target = share * add_up(weight for _, weight in samples)
     if target <= 0:
         return otherwise
     ordered = sorted(samples)

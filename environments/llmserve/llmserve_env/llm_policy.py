@@ -3,12 +3,11 @@
 import json
 from typing import Any, Final
 
-from openai import OpenAI, OpenAIError
 from pydantic import ValidationError
 
 from llmserve_env.errors import UnavailableError
 from llmserve_env.models import FIRST_ACTION, ServeAction, ServeObservation
-from llmserve_env.real import describe_failure, read_key
+from llmserve_env.real import API_FAILURES, describe_failure, make_client, read_key
 
 DEFAULT_MODEL: Final = "gpt-4.1-mini"
 TIMEOUT_S: Final = 30.0
@@ -35,8 +34,7 @@ class LanguageModelPolicy:
     ) -> None:
         """Take the model; the key comes from the environment. Raises UnavailableError."""
         self._model = model
-        # OPENAI_BASE_URL leads the client to any server that speaks its API.
-        self._client = OpenAI(api_key=read_key(), timeout=timeout_s, max_retries=retries)
+        self._client = make_client(read_key(), timeout_s=timeout_s, retries=retries)
         self._last = FIRST_ACTION
         self.n_invalid = 0
 
@@ -66,7 +64,7 @@ class LanguageModelPolicy:
                     {"role": "user", "content": question},
                 ],
             )
-        except OpenAIError as error:
+        except API_FAILURES as error:
             # Without `from`: a traceback would hold the message, and that a part of the key.
             failure = describe_failure(error)
             raise UnavailableError(f"the model {self._model} did not answer: {failure}") from None
@@ -83,7 +81,7 @@ def parse_action(text: str) -> ServeAction | None:
 
 
 def _read_content(completion: Any) -> str:
-    """Return the answer's text; a server may leave out any part of it."""
+    """Return the answer's text; a server may leave out any part of it, or send another."""
     choices = getattr(completion, "choices", None)
-    message = getattr(choices[0], "message", None) if choices else None
-    return getattr(message, "content", None) or ""
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return getattr(getattr(first, "message", None), "content", None) or ""

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from openai import OpenAI, OpenAIError
 
@@ -34,6 +35,8 @@ MOST_REQUESTS: Final = 64
 LONGEST_PROMPT: Final = 100_000
 TIMEOUT_S: Final = 30.0
 P99: Final = 0.99
+API_FAILURES: Final = (OpenAIError, ValueError)
+"""What the client raises: its own errors, and of a body that is no JSON what its parser says."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,35 @@ def read_real_settings(environment: Mapping[str, str] = os.environ) -> RealSetti
 
 def read_key(environment: Mapping[str, str] = os.environ) -> str:
     """Return the key of the API. Raises UnavailableError without one."""
-    if key := environment.get("OPENAI_API_KEY", "").strip():
-        return key
-    raise UnavailableError("OPENAI_API_KEY is not set: a real model cannot be asked without it")
+    key = environment.get("OPENAI_API_KEY", "").strip()
+    if not key:
+        raise UnavailableError("OPENAI_API_KEY is not set: a real model cannot be asked without it")
+    # The client would raise an error that holds the whole of it.
+    if not (key.isascii() and key.isprintable()):
+        raise UnavailableError("OPENAI_API_KEY is no key: it has characters that no header takes")
+    return key
 
 
-def describe_failure(error: OpenAIError) -> str:
+def make_client(api_key: str, *, timeout_s: float, retries: int) -> OpenAI:
+    """Return the API's client, led by OPENAI_BASE_URL to any server that speaks it.
+
+    Raises UnavailableError where that is no address.
+    """
+    address = os.environ.get("OPENAI_BASE_URL")
+    if address and not _is_address(address):
+        raise UnavailableError("OPENAI_BASE_URL must be an address: http://HOST:PORT/v1 or https")
+    return OpenAI(api_key=api_key, timeout=timeout_s, max_retries=retries)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def describe_failure(error: Exception) -> str:
     """Return what went wrong, without the message, which may hold a part of the key."""
     status = getattr(error, "status_code", None)
     return f"{type(error).__name__}{f' (HTTP {status})' if status else ''}"
@@ -120,7 +146,7 @@ class RealEpisode(Episode):
         super().__init__(task_id, seed)
         self._settings = settings
         self._clock = clock
-        self._client = OpenAI(api_key=settings.api_key, timeout=settings.timeout_s, max_retries=0)
+        self._client = make_client(settings.api_key, timeout_s=settings.timeout_s, retries=0)
         self._measurement = Measurement((), 0, 0.0)
 
     def describe(self) -> dict[str, Any]:
@@ -204,7 +230,7 @@ class RealEpisode(Episode):
                 stream_options={"include_usage": True},
             )
             return _time_tokens(stream, began, self._clock)
-        except OpenAIError as error:
+        except API_FAILURES as error:
             return describe_failure(error)
 
 

@@ -31,6 +31,7 @@ from llmserve_env.llm_policy import DEFAULT_MODEL  # noqa: E402
 from llmserve_env.simulator.workload import TASKS  # noqa: E402
 
 START_S, CALL_S, BUILD_S = 60.0, 30.0, 1_800.0
+ENGINES: Final = ("docker", "podman")
 IMAGE: Final = "llmserve-env-check"
 PORT: Final = 7860
 MANIFEST: Final = {"name": "llmserve_env", "app": "server.app:app", "port": PORT}
@@ -142,11 +143,22 @@ def check_baseline(url: str, runtime: str, model: str) -> None:
     _call([*command, "--runtime", runtime, "--base-url", url, "--model", model], ROOT, hint="")
 
 
+def find_engine() -> str:
+    """Return docker or podman, the first that answers: a docker without its daemon does not."""
+    engines = [path for name in ENGINES if (path := shutil.which(name))]
+    for engine in engines:
+        if subprocess.run([engine, "info"], capture_output=True, check=False).returncode == 0:
+            return engine
+    how = "--skip-docker leaves this check out"
+    if not engines:
+        raise CheckError(f"neither {' nor '.join(ENGINES)} is here: {how}")
+    names = " and ".join(Path(engine).name for engine in engines)
+    raise CheckError(f"no answer to `info` of {names}: start its daemon; {how}")
+
+
 def check_image(root: Path) -> None:
     """Build the image, run it and play an episode in it."""
-    engine = shutil.which("docker") or shutil.which("podman")
-    if engine is None:
-        raise CheckError("neither docker nor podman is here: --skip-docker leaves this check out")
+    engine = find_engine()
     _call([engine, "build", "-t", IMAGE, "."], root, hint="see above", limit_s=BUILD_S)
     port = _find_free_port()
     run = [engine, "run", "--rm", "-d", "-p", f"127.0.0.1:{port}:{PORT}", IMAGE]

@@ -16,6 +16,7 @@ from llmserve_env.real import read_real_settings
 from server.answers import add_error_handlers
 from server.environment import NAME, LLMServeEnvironment
 from server.limits import MAX_BYTES, Limits
+from server.page import build_page
 from server.routes import SHADOWED, UNUSED, router
 from server.sessions import IDLE_S, SessionStore
 
@@ -38,6 +39,8 @@ def build_app(
         ServeObservation,
         env_name=NAME,
         max_concurrent_envs=MAX_SOCKETS,
+        gradio_builder=build_page,
+        show_default_tab=False,
     )
     stock = [route for route in app.router.routes if not _is_replaced(getattr(route, "path", ""))]
     app.router.routes = []

@@ -11,6 +11,7 @@ from llmserve_env.episode import DEFAULT_SEED, DEFAULT_TASK, Episode
 from llmserve_env.errors import EpisodeOrderError, InvalidFieldError
 from llmserve_env.models import ServeAction, ServeObservation, ServeState, observe
 from llmserve_env.real import RealEpisode, RealSettings, read_real_settings
+from llmserve_env.simulator.sums import add_up
 from llmserve_env.simulator.workload import N_WINDOWS
 
 NAME: Final = "llmserve_env"
@@ -86,7 +87,7 @@ class LLMServeEnvironment(Environment[ServeAction, ServeObservation, ServeState]
             max_steps=N_WINDOWS,
             done=episode.is_over,
             mode=self.mode,
-            cumulative_reward=sum(episode.rewards),
+            cumulative_reward=add_up(episode.rewards),
             score=episode.score() if episode.is_over else None,
         )
 

@@ -107,6 +107,41 @@ def test_a_slow_model_and_one_that_refuses_end_it_without_the_key(stub: StubMode
     assert KEY not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"garbage", "JSONDecodeError"), (b"\xff\xfe", "JSONDecodeError"), (b"", "JSONDecodeError")],
+)
+def test_an_answer_of_the_api_that_is_no_json_ends_it(
+    body: bytes, said: str, stub: StubModel
+) -> None:
+    stub.body = body
+    with pytest.raises(UnavailableError, match=f"the model m did not answer: {said}"):
+        LanguageModelPolicy("m")(ServeObservation())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"null", b"[]", b"{}", b'{"choices": 5}', b'{"choices": {"0": 1}}', b'{"choices": [{}, 1]}'],
+)
+def test_an_answer_of_the_api_without_a_text_is_an_invalid_one(
+    body: bytes, stub: StubModel
+) -> None:
+    stub.body = body
+    policy = LanguageModelPolicy("m")
+    assert policy(ServeObservation()) == FIRST_ACTION
+    assert policy.n_invalid == 1
+
+
+@pytest.mark.parametrize("key", ["sk-\u00e9", "sk-a\nb"])
+def test_what_can_be_no_key_is_refused_without_a_word_of_it(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(UnavailableError, match="OPENAI_API_KEY is no key") as error:
+        LanguageModelPolicy("m")
+    assert "sk-" not in str(error.value)
+
+
 def test_the_route_says_why_it_cannot_ask_the_model(
     url: str, stub: StubModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

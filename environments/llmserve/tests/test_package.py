@@ -167,6 +167,31 @@ def test_a_lock_of_another_project_is_told(
     assert failure.startswith("FAIL  lock: uv lock --check ended with")
 
 
+@pytest.mark.parametrize(
+    ("statuses", "found"),
+    [
+        ({"docker": 0, "podman": 0}, "docker"),
+        ({"docker": 1, "podman": 0}, "podman"),
+        ({"podman": 0}, "podman"),
+        ({"docker": 1, "podman": 2}, "no answer to `info` of docker and podman"),
+        ({"docker": 1}, "no answer to `info` of docker: start its daemon"),
+        ({}, "neither docker nor podman is here"),
+    ],
+)
+def test_the_image_is_built_by_whichever_engine_answers(
+    statuses: dict[str, int], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, status in statuses.items():
+        (tmp_path / name).write_text(f'#!/bin/sh\ntest "$1" = info && exit {status}\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if found in statuses:
+        assert submission.find_engine() == str(tmp_path / found)
+    else:
+        with pytest.raises(submission.CheckError, match=found):
+            submission.find_engine()
+
+
 @pytest.mark.slow
 def test_openenvs_own_validation_is_part_of_it(
     copy: Path, capsys: pytest.CaptureFixture[str]

@@ -108,6 +108,15 @@ def test_what_fails_counts_as_dropped_and_all_of_it_is_an_error(
         environment.step(ServeAction())
 
 
+def test_a_stream_that_is_none_is_a_request_that_failed(
+    environment: LLMServeEnvironment, stub: StubModel
+) -> None:
+    stub.body = b"data: no JSON\n\n"
+    environment.reset()
+    with pytest.raises(UnavailableError, match="answered none of 1 requests: JSONDecodeError"):
+        environment.step(ServeAction(batch_cap=1))
+
+
 def test_over_the_wire_an_episode_is_graded_by_what_was_measured(
     stub: StubModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

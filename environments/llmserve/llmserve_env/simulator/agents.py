@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from llmserve_env.simulator.grading import Window, read_terms
 from llmserve_env.simulator.settings import CHOICES, TIERS, Settings
 from llmserve_env.simulator.simulator import Server, Sight
+from llmserve_env.simulator.sums import add_up
 
 Decide = Callable[[Server, Settings], Settings]
 """Returns the settings of the next window; only lookahead reads more of a server than its sight."""
@@ -97,7 +98,7 @@ class Lookahead(NamedTuple):
 
     def _value(self, server: Server, settings: Settings) -> tuple[float, float]:
         windows = _run_ahead(server, settings, self.n_windows)
-        return _count_served(windows), sum(window.tokens for window in windows)
+        return _count_served(windows), add_up(window.tokens for window in windows)
 
 
 def foresee(server: Server, settings: Settings, n_windows: int) -> float:
@@ -116,9 +117,9 @@ def _run_ahead(server: Server, settings: Settings, n_windows: int) -> list[Windo
 
 
 def _count_served(windows: Sequence[Window]) -> float:
-    offered = sum(window.offered for window in windows)
-    pressure = sum(read_terms(window).pressure for window in windows) / len(windows)
-    served = sum(window.good + window.in_time - window.dropped for window in windows)
+    offered = add_up(window.offered for window in windows)
+    pressure = add_up(read_terms(window).pressure for window in windows) / len(windows)
+    served = add_up(window.good + window.in_time - window.dropped for window in windows)
     # A window at full pressure costs the score half.
     return served - offered * pressure / 2
 
