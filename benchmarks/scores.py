@@ -4,6 +4,7 @@ Simulated agents of known order, five real ones of CartPole (also on seeds drawn
 and whether their scores are those of a plain loop over Gymnasium to the last bit.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -24,8 +25,10 @@ from arena.verdicts.score_evidence import score_width, watch_evidence
 from arena.verdicts.score_questions import (
     FIRST_SEEDS,
     choose_agents,
+    choose_ahead,
     group_sizes,
     judge_order,
+    weigh_pairs,
 )
 from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
 
@@ -35,6 +38,8 @@ N_CAMPAIGNS, N_NULLS, N_REAL = 200, 2_000, 5
 MAX_SEEDS, PEEKS = 1_000, 300
 # Seeds between two looks of a campaign: reports bring several.
 STEP = 2
+# As control plans them (matches.ledger.adaptive_pairing).
+LEAST_AHEAD, AHEAD_OF_KNOWN, REFILL = 16, 8, 4
 REAL_SEEDS = 400
 # How often each agent of CartPole pushes the right way: the newest two of a run are close.
 SKILLS = (0.95, 0.93, 0.8, 0.7, 0.6)
@@ -113,13 +118,33 @@ def run_campaign(shown: Revealed, error: float, *, is_adaptive: bool) -> tuple[i
         shown.n_seeds[playing] += STEP
 
 
+def run_ahead(shown: Revealed, error: float) -> tuple[int | None, int]:
+    """Return the same where, as in control, an eighth of the episodes is chosen ahead."""
+    n_agents, n_most = shown.scores.shape
+    sizes, terms = group_sizes("best", n_agents), Terms(error=error)
+    shown.n_seeds[:] = FIRST_SEEDS
+    ahead: deque[int] = deque()
+    while (verdict := judge_order(shown, sizes, terms)) is None:
+        n_over = int(shown.n_seeds.sum())
+        n_ahead = max(LEAST_AHEAD, n_over // AHEAD_OF_KNOWN)
+        n_planned = shown.n_seeds + np.bincount(ahead, minlength=n_agents)
+        pairs = weigh_pairs(shown, sizes, terms)
+        ahead.extend(choose_ahead(pairs, n_planned, n_ahead - len(ahead)))
+        for _ in range(n_ahead // REFILL):
+            shown.n_seeds[ahead.popleft()] += 1
+        if shown.n_seeds.max() > n_most - 1:
+            return None, n_over
+    return verdict.subjects[0], int(shown.n_seeds.sum())
+
+
 def compare_choices(name: str, tables: Sequence[Floats], score_range: tuple[float, float]) -> Any:
     """Return a row: adaptive choice against equal sampling on the same scores, agent 0 best."""
     shown = [reveal(scores, score_range) for scores in tables]
     ours, equal = (
         [run_campaign(one, ERRORS[0], is_adaptive=way) for one in shown] for way in (True, False)
     )
-    n_ours, n_equal = (median(n for _, n in way) for way in (ours, equal))
+    ahead = [run_ahead(one, ERRORS[0]) for one in shown]
+    n_ours, n_equal, n_ahead = (median(n for _, n in way) for way in (ours, equal, ahead))
     return {
         "name": name,
         "campaigns": len(tables),
@@ -128,6 +153,9 @@ def compare_choices(name: str, tables: Sequence[Floats], score_range: tuple[floa
         "episodes": n_ours,
         "equal_episodes": n_equal,
         "share": n_ours / n_equal,
+        "ahead_right": sum(best == 0 for best, _ in ahead),
+        "ahead_episodes": n_ahead,
+        "ahead_share": n_ahead / n_equal,
     }
 
 
@@ -219,6 +247,7 @@ def format_figures(figures: dict[str, Any]) -> str:
         [
             *(row["name"], f"{row['right']} of {row['campaigns']}"),
             *(row["episodes"], row["equal_episodes"], MAX_SHARE, row["share"]),
+            *(row["ahead_episodes"], row["ahead_share"]),
         ]
         for row in figures["campaigns"]
     ]
@@ -234,6 +263,7 @@ def format_figures(figures: dict[str, Any]) -> str:
         for skill, ours, plain in zip(SKILLS, figures["means"], figures["plain_means"], strict=True)
     ]
     columns = ["median episodes to the best", "right", "ours", "equal sampling", "limit", "ratio"]
+    columns += ["chosen ahead", "ratio"]
     return "\n\n".join(
         (
             format_table(columns, campaigns),

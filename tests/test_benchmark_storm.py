@@ -114,6 +114,7 @@ def test_episodes_of_one_seat_are_counted_by_the_pairs_of_their_seed(
     database.execute("UPDATE matches_outcome SET returns = '4.0' WHERE match_id = 2")
     database.commit()
     assert any("1 counted, 0 outcomes" in line for line in oracle.read_record(path).faults)
+    assert oracle.read_record(path, score_margin=1.0).faults == []
 
 
 def test_it_sees_a_rating_that_differs_in_the_last_bit(

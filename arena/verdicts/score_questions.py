@@ -21,6 +21,8 @@ from arena.verdicts.score_evidence import score_width, weigh_differences
 
 # Seeds that every agent plays first: before that, the order of the means is chance.
 FIRST_SEEDS = 3
+# Evidence that more does not change: that of a margin as wide as the scores is without end.
+_SETTLED = 1e6
 # Of differences of scores: 8 MB.
 _MOST_AT_ONCE = 2**20
 MOST_PAIRS = 1_000
@@ -181,42 +183,62 @@ def guess_beats(scores: Scores, a: int, b: int, terms: Terms) -> Verdict:
     return Verdict(words.format(lead=lead), (a, b), sure, StopReason.OUT_OF_BUDGET)
 
 
-def choose_agents(
-    scores: Scores, sizes: Sequence[int], terms: Terms, n_seeds: Ints | None = None
-) -> Ints:
+@dataclass(frozen=True, eq=False)
+class PairEvidence:
+    """How sure the order of pairs is, and after how many common seeds.
+
+    above, below: int64 [m], the agents. evidence: float64 [m]. n_common: int64 [m].
+    """
+
+    above: Ints
+    below: Ints
+    evidence: Floats
+    n_common: Ints
+
+    def find_weakest(self, n_seeds: Ints) -> Ints:
+        """Return the pair that is least settled after so many seeds: int64 [2], ascending.
+
+        Evidence grows evenly with the seeds; where there is next to none yet, slowly.
+        """
+        common = np.minimum(n_seeds[self.above], n_seeds[self.below])
+        growth = np.maximum(self.evidence, 1.0) / np.maximum(self.n_common, 1)
+        weakest = int((self.evidence + growth * (common - self.n_common)).argmin())
+        return np.sort([self.above[weakest], self.below[weakest]])
+
+
+def weigh_pairs(scores: Scores, sizes: Sequence[int], terms: Terms) -> PairEvidence:
+    """Return how sure the pairs of the likeliest claim are."""
+    above, below = Claim(order_agents(scores), sizes, terms.margin).pairs
+    evidence = np.minimum(scores.evidence(above, below, -terms.margin), _SETTLED)
+    n_common = np.minimum(scores.n_seeds[above], scores.n_seeds[below])
+    return PairEvidence(above, below, evidence, n_common)
+
+
+def choose_agents(scores: Scores, sizes: Sequence[int], terms: Terms) -> Ints:
     """Return which agents play their next seed: int64, ascending, all of them at first.
 
     After that those of the least settled pair of the claim (as LUCB does; Kalyanakrishnan et al.
     2012), of the two only the one that is behind, as a seed counts when both have played it.
-    n_seeds: int64 [n], those in flight included; else those played.
     """
-    n_seeds = scores.n_seeds if n_seeds is None else n_seeds
-    if n_seeds.min() < FIRST_SEEDS:
-        return np.flatnonzero(n_seeds == n_seeds.min())
-    return _find_behind(find_weakest_pair(scores, sizes, terms), n_seeds)
+    return _choose_next(weigh_pairs(scores, sizes, terms), scores.n_seeds)
 
 
-def find_weakest_pair(scores: Scores, sizes: Sequence[int], terms: Terms) -> Ints:
-    """Return the two agents of the claim whose order is least settled: int64 [2], ascending."""
-    above, below = Claim(order_agents(scores), sizes, terms.margin).pairs
-    weakest = int(scores.evidence(above, below, -terms.margin).argmin())
-    return np.sort([above[weakest], below[weakest]])
+def choose_ahead(pairs: PairEvidence, n_seeds: Ints, n_episodes: int) -> list[int]:
+    """Return who plays each of the next episodes, of which none is over before the last is chosen.
 
-
-def choose_ahead(pair: Sequence[int], n_seeds: Ints, n_episodes: int) -> list[int]:
-    """Return who plays each of the next episodes: what every agent lacks first, then the pair.
-
-    n_seeds: int64 [n], those in flight included.
+    Each time the pair that will be least settled once all that is in flight is over: by what is
+    known alone, all of them would be of one pair. n_seeds: int64 [n], those in flight included.
     """
     n_ahead, chosen = n_seeds.copy(), list[int]()
     while len(chosen) < n_episodes:
-        is_first = n_ahead.min() < FIRST_SEEDS
-        next_ones = np.flatnonzero(n_ahead == n_ahead.min()) if is_first else np.asarray(pair)
-        behind = _find_behind(next_ones, n_ahead)
+        behind = _choose_next(pairs, n_ahead)
         n_ahead[behind] += 1
         chosen += behind.tolist()
     return chosen[:n_episodes]
 
 
-def _find_behind(agents: Ints, n_seeds: Ints) -> Ints:
-    return np.asarray(agents[n_seeds[agents] == n_seeds[agents].min()], np.int64)
+def _choose_next(pairs: PairEvidence, n_seeds: Ints) -> Ints:
+    if n_seeds.min() < FIRST_SEEDS:
+        return np.flatnonzero(n_seeds == n_seeds.min())
+    pair = pairs.find_weakest(n_seeds)
+    return np.asarray(pair[n_seeds[pair] == n_seeds[pair].min()], np.int64)

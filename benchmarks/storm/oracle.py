@@ -86,6 +86,8 @@ class Record:
     # Results in the pair counts of all boards.
     n_counted: int = 0
     faults: list[str] = field(default_factory=list)
+    # Of games of one seat: how far two scores may lie apart that count as equal.
+    score_margin: float = 0.0
 
     def results(self) -> Iterator[Result]:
         """Yield the board, two agents and the sign of the first one's result.
@@ -103,7 +105,9 @@ class Record:
             yield Result(board, agents[0], agents[1], (rank < other) - (rank > other))
         for (board, _), played in blocks.items():
             for (first, score), (second, other_score) in combinations(sorted(played), 2):
-                sign = (score > other_score) - (score < other_score)
+                # Two forfeits are equal: their difference is no number.
+                is_apart = abs(score - other_score) > self.score_margin
+                sign = is_apart * ((score > other_score) - (score < other_score))
                 yield Result(board, first, second, sign, is_scored=True)
 
 
@@ -126,11 +130,11 @@ def read_progress(url: str) -> Progress:
     return Progress(int(n_planned or 0), is_over, int(n_outcomes), incarnations)
 
 
-def read_record(url: str) -> Record:
-    """Return what was recorded, with every contradiction in it."""
+def read_record(url: str, *, score_margin: float = 0.0) -> Record:
+    """Return what was recorded, with every contradiction in it; score_margin: see Record."""
     with connect(url) as database:
         n_planned, n_retried, n_refused = map(int, database.execute(PLANNED).fetchone())
-        record = Record(n_planned, n_retried, n_refused)
+        record = Record(n_planned, n_retried, n_refused, score_margin=score_margin)
         matches = database.execute(MATCHES).fetchall()
         pairs = database.execute(PAIRS).fetchall()
         record.ratings = {(row[0], row[1]): row[2:] for row in database.execute(RATINGS)}

@@ -2,7 +2,9 @@
 
     python evaluate.py --agent ppo|all [--task all] [--episodes 20] [--seed0 10000] [--json FILE]
     OPENAI_API_KEY=... python evaluate.py --agent llm heuristic best_fixed --model M
+    python evaluate.py --agent ppo|all --task TASK --seeds FILE
 
+A file of seeds repeats what was played elsewhere, as by evalsite, whose game seeds are hashes.
 `hindsight` is the best of 900 constants on the very seeds of the evaluation, `lookahead` knows the
 requests to come: both are bounds and no agents that anybody could use. `llm` asks a model 90 times
 an episode, through OpenAI's API or what OPENAI_BASE_URL names; `all` has it only with --model.
@@ -33,8 +35,12 @@ from llmserve_env.yardsticks import compare, list_constants, read_tuned, score_a
 AGENTS: Final = ("random", "heuristic", "best_fixed", "hindsight", "switch", "ppo", "lookahead")
 LLM: Final = "llm"
 WEIGHTS: Final = Path(__file__).parent / "weights"
+FIRST_SEED, N_SEEDS, LEAST_SEEDS = 10_000, 20, 2
 MOST_SEED: Final = 100_000
 """Seeds from 1,000,000 on are for training; those below this for everything else."""
+GIVEN: Final = range(2**63)
+TRAINING: Final = range(1_000_000, 2**32)
+"""What no given seed may be, as a policy may have learned on it: of 2^31 hashes one lies there."""
 
 Scores = dict[str, dict[str, list[float]]]
 
@@ -129,37 +135,71 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--agent", choices=agents, default=["all"], nargs="+", help="one or some")
     parser.add_argument("--model", metavar="M", help="which model llm is")
     parser.add_argument("--task", choices=[*TASKS, "all"], default="all")
-    parser.add_argument("--episodes", type=int, default=20, help="seeds, 2 at least (20)")
-    parser.add_argument("--seed0", type=int, default=10_000, help="the first one (10000)")
+    parser.add_argument("--episodes", type=int, help=f"seeds, 2 at least ({N_SEEDS})")
+    parser.add_argument("--seed0", type=int, help=f"the first one ({FIRST_SEED})")
+    parser.add_argument(
+        "--seeds",
+        type=read_seeds,
+        metavar="FILE",
+        help="of seeds to take instead, such as those of evalsite",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--weights", type=Path, default=WEIGHTS, help="folder of the policies")
     parser.add_argument("--json", type=Path, help="write figures to this file")
     options = parser.parse_args(arguments)
-    for name, least in (("episodes", 2), ("seed0", 0), ("jobs", 1)):
-        if getattr(options, name) < least:
-            parser.error(f"--{name} must be {least} or more: {getattr(options, name)}")
-    if options.seed0 + options.episodes > MOST_SEED:
-        parser.error(f"--seed0 {options.seed0}: the last seed must be below {MOST_SEED}")
     if LLM in options.agent and not options.model:
         parser.error("--agent llm needs --model")
     if options.model and not {LLM, "all"}.intersection(options.agent):
         parser.error("--model is for --agent llm or all")
     if options.model and not os.environ.get("OPENAI_API_KEY", "").strip():
         parser.error("--model: OPENAI_API_KEY is not set, a model cannot be asked without it")
+    if options.jobs < 1:
+        parser.error(f"--jobs must be 1 or more: {options.jobs}")
+    if options.seeds is None:
+        options.seeds = _list_own_seeds(parser, options)
+    elif (options.episodes, options.seed0) != (None, None):
+        parser.error("--seeds FILE names all: leave --episodes and --seed0 out")
     return options
+
+
+def _list_own_seeds(parser: argparse.ArgumentParser, options: argparse.Namespace) -> list[int]:
+    n = N_SEEDS if options.episodes is None else options.episodes
+    first = FIRST_SEED if options.seed0 is None else options.seed0
+    for name, value, least in (("episodes", n, LEAST_SEEDS), ("seed0", first, 0)):
+        if value < least:
+            parser.error(f"--{name} must be {least} or more: {value}")
+    if first + n > MOST_SEED:
+        parser.error(f"--seed0 {first}: the last seed must be below {MOST_SEED}")
+    return list(range(first, first + n))
+
+
+def read_seeds(path: str) -> list[int]:
+    """Return the seeds of a file, divided by white space. Raises ArgumentTypeError."""
+    try:
+        seeds = [int(word) for word in Path(path).read_text().split()]
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{path}: no file of whole numbers: {error}") from error
+    refused = [seed for seed in seeds if seed not in GIVEN or seed in TRAINING]
+    if refused:
+        rule = f"0 to {GIVEN[-1]}, and not {TRAINING[0]} to {TRAINING[-1]}, which are for training"
+        raise argparse.ArgumentTypeError(f"{path}: {refused[0]} must be in {rule}")
+    n_different = len(set(seeds))
+    if not LEAST_SEEDS <= n_different == len(seeds):
+        rule = f"must name {LEAST_SEEDS} seeds or more, each once"
+        raise argparse.ArgumentTypeError(f"{path}: {rule}: {n_different} different of {len(seeds)}")
+    return seeds
 
 
 def evaluate(options: argparse.Namespace) -> Mapping[str, Any]:
     """Return the figures, printed as they come."""
     agents = AGENTS if "all" in options.agent else [one for one in AGENTS if one in options.agent]
     tasks = list(TASKS) if options.task == "all" else [options.task]
-    seeds = range(options.seed0, options.seed0 + options.episodes)
     scores: Scores = {task: {} for task in tasks}
     invalid: dict[str, int] = {}
     # Before all others: it may fail, which should not cost what they have taken minutes for.
     for task in tasks if options.model else ():
-        scores[task][LLM], invalid[task] = score_language_model(options, task, seeds)
-    for task, agent, by_seed in score_agents(agents, tasks, seeds, options):
+        scores[task][LLM], invalid[task] = score_language_model(options, task, options.seeds)
+    for task, agent, by_seed in score_agents(agents, tasks, options.seeds, options):
         scores[task][agent] = by_seed
         print(f"{task}: {agent} {mean(by_seed):.4f}", file=sys.stderr, flush=True)
     print_table(scores)
@@ -170,7 +210,7 @@ def evaluate(options: argparse.Namespace) -> Mapping[str, Any]:
     return {
         "table": table,
         "paired": list(list_paired(scores)),
-        "seeds": list(seeds),
+        "seeds": list(options.seeds),
         "scores": scores,
         **({"model": options.model, "invalid_answers": invalid} if options.model else {}),
     }

@@ -33,6 +33,7 @@ from evalsite_client.options import CAMPAIGN
 BUDGET = 100_000
 ASKED = {option.name for option in CAMPAIGN if option.is_asked} | {"max_matches"}
 """Options of a plan that its forecast takes."""
+NO_FORECAST = "no forecast of mean scores: it plays {:,} matches at most"
 ALL = "all"
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
 
@@ -89,26 +90,34 @@ def ask_question(client: Client, options: Namespace) -> Answer:
             save_json(options.json, made)
         return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
     questions = {name: value for name, value in plan.items() if name in ASKED}
-    ahead = client.campaigns.forecast(**field, **questions)
     if options.forecast:
+        ahead = client.campaigns.forecast(**field, **questions)
         if isinstance(options.json, Path):
             save_json(options.json, ahead)
         return Answer(ahead, describe_ahead(ahead))
     out = following.find_stream(options)
-    following.write_line(out, describe_ahead(ahead))
+    if plan.get("margin_score") is None:
+        following.write_line(out, describe_ahead(client.campaigns.forecast(**field, **questions)))
+    else:
+        following.write_line(out, NO_FORECAST.format(plan["max_matches"]))
     following.write_line(out, following.wait_for_cluster(client))
     made = client.campaigns.start(**field, **plan)
     following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
+    return _await_answer(client, made, options.json)
+
+
+def _await_answer(client: Client, made: CampaignDetail, path: Path | bool | None) -> Answer:
+    """Follow a campaign to its verdict, which goes into the file that was named, if one was."""
     try:
         campaign = _follow_campaign(client, made, is_shown=True)
     except KeyboardInterrupt:
         # While the server is away: what was known at the start.
         with suppress(ClientError):
             made = client.campaigns.get(made.id)
-        save_campaign(options.json, made, INTERRUPTED)
+        save_campaign(path, made, INTERRUPTED)
         raise
     answer = describe_verdict(campaign)
-    save_campaign(options.json, campaign, answer.status)
+    save_campaign(path, campaign, answer.status)
     return answer
 
 

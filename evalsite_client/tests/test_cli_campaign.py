@@ -17,8 +17,9 @@ from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Campaign
 from matches.tests import boards
-from matches.tests.factories import later
+from matches.tests.factories import later, scheduled
 from matches.tests.test_campaigns import campaign_of, go_on
+from matches.tests.test_score_campaigns import walk
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,6 +72,20 @@ def test_it_ends_with_0_and_the_verdict(campaign: Evalsite, works: Any, tmp_path
     saved = json.loads(path.read_text())
     assert saved["subjects"] == ["level:95"]
     assert (saved["exit_code"], saved["why"]) == (0, "decided")
+
+
+def test_mean_scores_are_asked_for_without_a_forecast(campaign: Evalsite, works: Any) -> None:
+    levels = ("level:5", "level:60", "level:90")
+    opened = scheduled(3, agents=levels, game="dice_walk", board="walks")
+    cancel_tournament(opened, now=later(0))
+    works(lambda asked, n: go_on(asked, 2.0 * n, walk))
+    asked = ("-l", "walks", "--margin-score", 0, "--max-matches", 400)
+    status, out, err = campaign(*asked)
+    assert status == 0, err
+    assert out.startswith("no forecast of mean scores: it plays 400 matches at most\n")
+    assert "level:90 is the best" in out
+    status, _, err = campaign(*asked, "--forecast")
+    assert (status, "there is no forecast" in err) == (2, True)
 
 
 def test_a_sequential_test_says_its_ratio(campaign: Evalsite, works: Any) -> None:

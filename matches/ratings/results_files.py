@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
 from matches.errors import BadInputError
-from matches.models import Agent, Leaderboard, Match
+from matches.models import IMPORTED, Agent, Leaderboard, Match
 from matches.models.match import read_numbers
 from matches.store.bulk import among
 from matches.store.catalog import game_problem
@@ -40,6 +40,7 @@ class Played(NamedTuple):
     match: int
     tournament: int
     sequence: int
+    game_seed: int
     agents: list[str]
     ranks: str
     returns: str
@@ -97,16 +98,16 @@ def _read_played(board: Leaderboard) -> Iterator[Played]:
         tournament__is_rated=True,
         # The same game again on the same leaderboard counts nothing.
     ).exclude(same_as__leaderboard=board)
-    columns = ("pk", "tournament_id", "sequence", "lineup", "outcome__ranks", "outcome__returns")
-    more = ("outcome__guilty_seat", "outcome__reason", "outcome__recorded_at")
+    columns = ("pk", "tournament_id", "sequence", "game_seed", "lineup", "outcome__ranks")
+    more = tuple(f"outcome__{name}" for name in ("returns", "guilty_seat", "reason", "recorded_at"))
     names: dict[int, str] = {}
     for begin in range(board.season_first_sequence, board.next_sequence, CHUNK):
         chunk = done.filter(sequence__gte=begin, sequence__lt=begin + CHUNK).order_by("sequence")
         rows = list(chunk.values_list(*columns, *more))
-        _learn_names(names, (row[3] for row in rows))
-        for pk, tournament, sequence, lineup, *ended in rows:
+        _learn_names(names, (row[4] for row in rows))
+        for pk, tournament, sequence, game_seed, lineup, *ended in rows:
             agents = [names[agent] for agent in read_numbers(lineup)]
-            yield Played(pk, tournament, sequence, agents, *ended)
+            yield Played(pk, tournament, sequence, game_seed, agents, *ended)
 
 
 def _learn_names(names: dict[int, str], lineups: Iterable[str]) -> None:
@@ -122,7 +123,7 @@ def _list_columns(n_seats: int) -> list[Column]:
     if n_seats == COUPLE:
         seats = [Column("first", str), Column("second", str), Column("result", str)]
     return [
-        *(Column("match", int), Column("tournament", int), Column("number", int)),
+        *(Column(name, int) for name in ("match", "tournament", "number", "game_seed")),
         *(*seats, *_ENDED),
     ]
 
@@ -131,7 +132,9 @@ def _make_line(one: Played, n_seats: int) -> tuple[Any, ...]:
     result = [one.result] if n_seats == COUPLE else []
     guilty = None if one.guilty_seat < 0 else one.guilty_seat
     ended = (one.ranks, one.returns or None, guilty, one.reason or None, one.recorded_at)
-    return (one.match, one.tournament, one.sequence, *one.agents, *result, *ended)
+    # Nobody knows the seed of an imported one.
+    game_seed = None if one.reason == IMPORTED else one.game_seed
+    return (one.match, one.tournament, one.sequence, game_seed, *one.agents, *result, *ended)
 
 
 def _write_pgn(played: Iterable[Played], board: Leaderboard) -> Iterator[bytes]:

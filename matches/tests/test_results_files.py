@@ -56,7 +56,7 @@ def test_a_table_has_a_row_per_match_that_counts(client: Client) -> None:
         ("bob", "ada", "1/2-1/2"),
         ("ada", "cyd", "1-0"),
     ]
-    assert {row["reason"] for row in table} == {"imported"}
+    assert {(row["reason"], row["game_seed"]) for row in table} == {("imported", None)}
     assert _export(client, "csv").count(b"\r\n") == 3
 
 
@@ -99,7 +99,9 @@ def test_results_of_more_seats_are_exported_by_agent_and_rank(tmp_path: Path) ->
     game = "kuhn_poker_3"
     board = open_leaderboard("three", game=game)
     results_files.write_results(board, "csv", path := tmp_path / "results")
-    assert path.read_text().startswith("match,tournament,number,agent_0,agent_1,agent_2,ranks")
+    assert path.read_text().startswith(
+        "match,tournament,number,game_seed,agent_0,agent_1,agent_2,ranks"
+    )
     with pytest.raises(BadInputError, match="PGN is of two seats, kuhn_poker_3 has 3"):
         results_files.write_results(board, "pgn", path)
 

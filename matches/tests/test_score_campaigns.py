@@ -31,7 +31,7 @@ def _broker(valkey_url: str) -> None:
     Redis.from_url(valkey_url).flushall()
 
 
-def _walk(row: MatchOrderRow) -> ResultRow:
+def walk(row: MatchOrderRow) -> ResultRow:
     agent = Agent.objects.get(pk=Match.objects.get(pk=row.match).agent_ids[0])
     state = GAME.start(row.game_seed, opening_plies=0)
     while state.to_move() == 0:
@@ -57,7 +57,7 @@ def _ask(opened: Tournament, **plan: Any) -> Campaign:
     )
 
 
-def _end(campaign: Campaign, play: boards.Play = _walk) -> Campaign:
+def _end(campaign: Campaign, play: boards.Play = walk) -> Campaign:
     for step in range(40):
         go_on(campaign, 2.0 * step, play)
         if campaign.decided_at is not None:
@@ -90,13 +90,13 @@ def test_an_earlier_result_says_nothing_to_a_question_by_scores() -> None:
     first = _end(_ask(_field(*LEVELS), question="best"))
     again = _ask(first.tournament, question="best", name="again", is_paused=True)
     assert (again.n_known, again.n_known_elsewhere) == (0, 0)
-    go_on(again, 100.0, _walk)
+    go_on(again, 100.0, walk)
     assert again.n_judged == 0
 
 
 def test_a_void_episode_takes_its_seed_from_all() -> None:
     campaign = _ask(_field("level:20", "level:60"), question="best", max_matches=20)
-    go_on(campaign, 0.0, _walk)
+    go_on(campaign, 0.0, walk)
     tournament = campaign.tournament
     agents = entrants_of(tournament)
     before = load_scores(tournament, agents).scores
@@ -161,7 +161,7 @@ def test_the_best_is_found_on_common_seeds(client: Client) -> None:
     )
     assert campaign.tournament.pairing == "common_seeds"
     for step in range(40):
-        go_on(campaign, 2.0 * step, _walk)
+        go_on(campaign, 2.0 * step, walk)
         if campaign.decided_at is not None:
             break
     done = Match.objects.filter(tournament=campaign.tournament, state=Match.State.DONE)

@@ -1,10 +1,12 @@
 """One-seat games: episodes on equal seeds are compared by score, in whatever order they come."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from redis import Redis
 
@@ -16,6 +18,7 @@ from matches.ledger.tournaments import schedule_tournament
 from matches.models import Leaderboard, Match, PairCount, Rating, Score, Tournament
 from matches.plans import TournamentPlan
 from matches.ratings import fitting, rater, rerating
+from matches.ratings.results_files import write_results
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 
@@ -158,6 +161,17 @@ def test_the_mean_score_is_that_of_a_plain_loop_with_an_interval_around_it(broke
         assert rating.score_low is not None
         assert rating.score_high is not None
         assert rating.score_low < rating.mean_score < rating.score_high
+
+
+def test_exported_results_name_the_seed_on_which_an_episode_is_played_again(
+    broker: Redis, tmp_path: Path
+) -> None:
+    tournament = _planned()
+    _play(tournament)
+    write_results(tournament.leaderboard, "parquet", path := tmp_path / "results.parquet")
+    rows = pq.read_table(path).to_pylist()
+    planned = Match.objects.order_by("sequence").values_list("game_seed", flat=True)
+    assert [row["game_seed"] for row in rows] == list(planned)
 
 
 def test_the_live_rating_stays_as_nobody_meets_anybody(broker: Redis) -> None:

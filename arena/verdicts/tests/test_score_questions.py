@@ -10,6 +10,7 @@ from arena.verdicts import score_questions
 from arena.verdicts.base import StopReason, Terms, VerdictError
 from arena.verdicts.score_questions import (
     FIRST_SEEDS,
+    PairEvidence,
     PlayedScores,
     check_pairs,
     choose_agents,
@@ -20,6 +21,7 @@ from arena.verdicts.score_questions import (
     judge_beats,
     judge_order,
     order_agents,
+    weigh_pairs,
 )
 
 TERMS = Terms(error=0.05)
@@ -116,13 +118,41 @@ def test_it_refuses_questions_that_it_does_not_know() -> None:
         group_sizes("best", 1)
 
 
+def weigh(*evidence: float, n_common: int) -> PairEvidence:
+    """Return what is known of pairs of the agent 0 with each other one."""
+    others = np.arange(1, len(evidence) + 1)
+    return PairEvidence(
+        np.zeros_like(others), others, np.array(evidence), np.full_like(others, n_common)
+    )
+
+
 def test_who_plays_ahead_is_who_is_behind_until_the_pair_is_level() -> None:
     n_seeds = np.array([FIRST_SEEDS, FIRST_SEEDS - 1, FIRST_SEEDS + 2, FIRST_SEEDS])
-    assert choose_ahead([0, 2], n_seeds, 6) == [1, 0, 0, 0, 2, 0]
-    in_flight = np.full(4, FIRST_SEEDS + 9)
-    assert choose_agents(
-        played(draw_scores([0.1, 0.8, 0.75, 0.2])), (1, 3), TERMS, in_flight
-    ).tolist() == [1, 2]
+    pairs = weigh(9.0, 2.0, 9.0, n_common=FIRST_SEEDS)
+    assert choose_ahead(pairs, n_seeds, 6) == [1, 0, 0, 0, 2, 0]
+
+
+def test_episodes_ahead_are_of_every_pair_that_will_be_the_least_settled() -> None:
+    n_seeds = np.full(4, 10)
+    # The first pair gains 0.1 a seed, so after ten more seeds it is where the second one is.
+    chosen = choose_ahead(weigh(1.0, 2.0, 9.0, n_common=10), n_seeds, 60)
+    n_chosen = np.bincount(chosen, minlength=4)
+    assert chosen[:2] == [0, 1]
+    assert n_chosen[3] == 0
+    assert n_chosen[0] == n_chosen[1] == pytest.approx(25, abs=1)
+    assert n_chosen[2] == pytest.approx(8, abs=1)
+
+
+def test_pairs_without_evidence_share_what_is_played_ahead() -> None:
+    n_chosen = np.bincount(choose_ahead(weigh(-0.5, -0.4, n_common=10), np.full(3, 10), 40))
+    assert n_chosen.min() >= 10
+
+
+def test_what_a_wide_margin_settles_at_once_is_played_no_more() -> None:
+    scores, terms = played(draw_scores([0.5, 0.5], 5)), Terms(margin=2.0)
+    pairs = weigh_pairs(scores, (1, 1), terms)
+    assert pairs.evidence.max() < np.inf
+    assert choose_ahead(pairs, np.array([5, 7]), 2) == [0, 0]
 
 
 def test_a_guess_about_two_goes_by_their_means() -> None:

@@ -12,7 +12,7 @@ import evaluate
 import tune
 from llmserve_env import yardsticks
 from llmserve_env.network import MASKS, SHAPES, Network, WeightsError, load_network
-from llmserve_env.simulator.agents import Fixed, Switch, find_choices
+from llmserve_env.simulator.agents import Fixed, Switch, decide_by_rules, find_choices
 from llmserve_env.simulator.features import N_FIELDS, SIZE
 from llmserve_env.simulator.settings import CHOICES, FIRST, Settings
 from llmserve_env.simulator.simulator import Server
@@ -148,6 +148,55 @@ def test_an_evaluation_tells_every_pair_on_equal_seeds(
     assert len(figures["paired"]) == 4 * 3
     assert figures["paired"][0].keys() == {"agent", "against", "task", "mean", "se", "wins"}
     assert STATIC.id in capsys.readouterr().out
+
+
+def test_given_seeds_are_played_in_their_order(tmp_path: Path) -> None:
+    seeds, path = [2**63 - 1, 7, 2**32], tmp_path / "figures.json"
+    given = write_seeds(tmp_path, "9223372036854775807 7\n4294967296\n")
+    asked = ["--agent", "heuristic", "--task", STATIC.id, "--seeds", given, "--jobs", "1"]
+    assert evaluate.main([*asked, "--json", str(path)]) == 0
+    figures = json.loads(path.read_text())
+    assert figures["seeds"] == seeds
+    expected = [score_episode(STATIC.id, decide_by_rules, seed) for seed in seeds]
+    assert figures["scores"][STATIC.id]["heuristic"] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("1 two", "no file of whole numbers"),
+        ("1 -2", "-2 must be in 0 to 9223372036854775807"),
+        ("1 9223372036854775808", "9223372036854775808 must be in"),
+        ("1 1000000", "1000000 must be in"),
+        ("1 4294967295", "which are for training"),
+        ("1 2 1", "must name 2 seeds or more, each once: 2 different of 3"),
+        ("1", "must name 2 seeds or more, each once: 1 different of 1"),
+        ("", "must name 2 seeds or more"),
+    ],
+)
+def test_given_seeds_that_cannot_be_end_with_two(
+    text: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as error:
+        evaluate.main(["--seeds", write_seeds(tmp_path, text)])
+    assert error.value.code == 2
+    assert line in capsys.readouterr().err
+
+
+def test_given_seeds_and_a_range_exclude_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for asked in (["--seed0", "0"], ["--episodes", "5"]):
+        with pytest.raises(SystemExit) as error:
+            evaluate.main(["--seeds", write_seeds(tmp_path, "1 2"), *asked])
+        assert error.value.code == 2
+        assert "leave --episodes and --seed0 out" in capsys.readouterr().err
+
+
+def write_seeds(folder: Path, text: str) -> str:
+    path = folder / "seeds.txt"
+    path.write_text(text)
+    return str(path)
 
 
 @pytest.mark.parametrize(
