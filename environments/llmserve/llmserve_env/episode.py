@@ -42,6 +42,11 @@ class Episode:
         """How many windows have run."""
         return self.server.n_windows
 
+    @property
+    def sight(self) -> Sight:
+        """What an operator sees of the window before; real mode puts in what it measured."""
+        return self.server.sight
+
     def step(self, settings: Settings) -> Step:
         """Run the next window. Raises EpisodeOrderError when the episode is over."""
         if self.is_over:
@@ -52,7 +57,7 @@ class Episode:
         self.grader.add(window)
         self.actions.append(settings)
         self.rewards.append(reward(window))
-        return Step(self.server.sight, self.rewards[-1])
+        return Step(self.sight, self.rewards[-1])
 
     def run_window(self, settings: Settings) -> Window:
         """Return what happened in the next window; real mode asks a real model here."""

@@ -19,6 +19,7 @@ from llmserve_env.episode import Episode
 from llmserve_env.errors import UnavailableError
 from llmserve_env.simulator.grading import Window
 from llmserve_env.simulator.settings import Settings
+from llmserve_env.simulator.simulator import Sight
 from llmserve_env.simulator.workload import PRIORITY, STANDARD, STEPS_PER_WINDOW, Limits
 
 SIMULATED: Final = (
@@ -148,6 +149,12 @@ class RealEpisode(Episode):
         self._clock = clock
         self._client = make_client(settings.api_key, timeout_s=settings.timeout_s, retries=0)
         self._measurement = Measurement((), 0, 0.0)
+        self._measured: dict[str, float] = {}
+
+    @property
+    def sight(self) -> Sight:
+        """The window before, with what was measured in the place of what is simulated."""
+        return self.server.sight._replace(**self._measured)
 
     def describe(self) -> dict[str, Any]:
         """Return what an observation's metadata says about this mode."""
@@ -175,14 +182,14 @@ class RealEpisode(Episode):
         offered = sum(limits[kind].weight for kind, _ in measurement.answers) + measurement.n_failed
         first_ms = sorted(1_000 * answer.first_s for _, answer in measurement.answers)
         n_tokens = sum(answer.n_tokens for _, answer in measurement.answers)
-        self.server.sight = self.server.sight._replace(
-            active_requests=len(measurement.answers),
-            p50_ttft_ms=median(first_ms),
-            p99_ttft_ms=first_ms[int(P99 * len(first_ms))],
-            p50_itl_ms=median(1_000 * answer.token_s for _, answer in measurement.answers),
-            throughput_tps=n_tokens / measurement.took_s,
-            slo_compliance_rate=in_time / offered,
-        )
+        self._measured = {
+            "active_requests": len(measurement.answers),
+            "p50_ttft_ms": median(first_ms),
+            "p99_ttft_ms": first_ms[int(P99 * len(first_ms))],
+            "p50_itl_ms": median(1_000 * answer.token_s for _, answer in measurement.answers),
+            "throughput_tps": n_tokens / measurement.took_s,
+            "slo_compliance_rate": in_time / offered,
+        }
         return window._replace(
             offered=offered,
             good=in_time,

@@ -113,7 +113,7 @@ class LLMServeEnvironment(Environment[ServeAction, ServeObservation, ServeState]
         if episode.is_over:
             metadata["score"] = episode.score()
         return ServeObservation(
-            **observe(episode.server.sight),
+            **observe(episode.sight),
             step_index=episode.n_windows,
             task_id=episode.task_id,
             reward=reward,
