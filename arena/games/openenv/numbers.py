@@ -6,6 +6,7 @@ may be; `Numbers(9)`: nine numbers, as nested or flat lists.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import copysign, isfinite, log1p
 from typing import ClassVar, Final, Protocol
 
@@ -60,9 +61,11 @@ class Numbers:
 
     def read(self, value: object) -> list[float]:
         """Return the numbers in their order. Raises ValueError."""
-        numbers = [_read_number(one) / self.scale for one in _flatten(value)]
+        flat = islice(_flatten(value), self.size + 1)
+        numbers = [_read_number(one) / self.scale for one in flat]
         if len(numbers) != self.size:
-            raise ValueError(f"must hold {self.size} numbers, holds {len(numbers)}")
+            n = len(numbers) if len(numbers) < self.size else "more"
+            raise ValueError(f"must hold {self.size} numbers, holds {n}")
         return numbers
 
 
@@ -120,8 +123,13 @@ def _read_number(value: object) -> float:
 
 
 def _flatten(value: object) -> Iterator[object]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        yield value
-        return
-    for one in value:
-        yield from _flatten(one)
+    """Yield what is in nested lists; by hand, as a server may nest them as deep as it likes."""
+    left = [iter((value,))]
+    while left:
+        for one in left[-1]:
+            if isinstance(one, Sequence) and not isinstance(one, str):
+                left.append(iter(one))
+                break
+            yield one
+        else:
+            left.pop()

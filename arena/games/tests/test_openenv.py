@@ -1,5 +1,6 @@
 """What a catalog file says of an environment of OpenEnv, and what becomes of its answers."""
 
+from collections.abc import Iterator
 from math import log1p
 from typing import Any
 
@@ -113,6 +114,27 @@ def test_what_reset_is_given_are_the_seed_and_the_parameters() -> None:
     assert hard.layout is game.layout
     with pytest.raises(ParameterError, match="tusk"):
         game.configured({"tusk": "hard"})
+
+
+def test_lists_may_be_nested_as_deep_as_json_is() -> None:
+    deep: list[Any] = [1, [2]]
+    for _ in range(5_000):
+        deep = [deep]
+    assert Numbers(2).read(deep) == [1.0, 2.0]
+
+
+def test_of_lists_that_hold_too_much_no_more_is_read_than_is_due() -> None:
+    read = list[int]()
+
+    class Long(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            for number in range(100):
+                read.append(number)
+                yield number
+
+    with pytest.raises(ValueError, match="must hold 3 numbers, holds more"):
+        Numbers(3).read(Long())
+    assert read == [0, 1, 2, 3]
 
 
 def test_a_step_is_a_decision_for_each_field() -> None:
