@@ -187,6 +187,10 @@ class OpenEnvTransport:
         except ArenaError as error:
             self._refuse(number, _FAULT, str(error))
             return
+        except RecursionError:
+            # What is shown of it in an error may take a deeper stack than reading it did.
+            self._refuse(number, _FAULT, "what it says is nested too deeply")
+            return
         self._go_on(number)
 
     def _go_on(self, number: int) -> None:

@@ -1,5 +1,6 @@
 """Episodes of OpenEnv over a line: the same as they are, and whose fault it is where they end."""
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -249,6 +250,35 @@ def test_a_transport_that_was_asked_nothing_is_silent_and_announces_no_bytes() -
     with pytest.raises(FrameError, match="3 bytes were not announced"):
         transport.receive_bytes(3, 0)
     assert transport.is_open()
+
+
+class ScriptedSocket(SocketTransport):
+    """Says what it is told to; ends when it is hung up, and tells how long that took."""
+
+    def __init__(self, *said: str) -> None:
+        self.said, self.waits = list(said), list[float]()
+
+    def send(self, text: bytes) -> None:
+        del text
+
+    def receive(self, limit_s: float) -> str:
+        del limit_s
+        return self.said.pop(0)
+
+    def hang_up(self, wait_s: float) -> None:
+        self.waits.append(wait_s)
+
+
+def test_however_deep_an_answer_is_nested_it_is_the_fault_of_the_server() -> None:
+    for depth in range(sys.getrecursionlimit()):
+        nested = '{"a":' * depth + "1" + "}" * depth
+        seen = f'{{"height":{nested or 1},"mood":"low"}}'
+        socket = ScriptedSocket(f'{{"type":"observation","data":{{"observation":{seen}}}}}')
+        transport = OpenEnvTransport(
+            GAME, "ws://127.0.0.1:1", server="sim-1", connect=lambda _, socket=socket: socket
+        )
+        transport.send(encode_frame([Start(1, 7, parameters={"start": 0})]))
+        assert (b'"reason":"fault"' in transport.receive(5)) == (depth > 0)
 
 
 def test_the_state_is_asked_where_the_score_stands_in_it(server: LadderServer) -> None:

@@ -89,6 +89,8 @@ class Episode:
             self._n_steps += 1
             self._reward = float(seen.reward or 0.0)
             self._total += self._reward
+            if not abs(self._total) <= MAX:
+                raise ServerFaultError(f"its reward: {self._reward:g} makes {self._total:g} of all")
         self._is_done = seen.done
         # Shown until the end: the last observation may lack what an agent would need.
         if not seen.done:
