@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import cycle
+from unittest.mock import Mock
 
 import pytest
 
@@ -274,9 +275,8 @@ def test_however_deep_an_answer_is_nested_it_is_the_fault_of_the_server() -> Non
         nested = '{"a":' * depth + "1" + "}" * depth
         seen = f'{{"height":{nested or 1},"mood":"low"}}'
         socket = ScriptedSocket(f'{{"type":"observation","data":{{"observation":{seen}}}}}')
-        transport = OpenEnvTransport(
-            GAME, "ws://127.0.0.1:1", server="sim-1", connect=lambda _, socket=socket: socket
-        )
+        connect = Mock(return_value=socket)
+        transport = OpenEnvTransport(GAME, "ws://127.0.0.1:1", server="sim-1", connect=connect)
         transport.send(encode_frame([Start(1, 7, parameters={"start": 0})]))
         assert (b'"reason":"fault"' in transport.receive(5)) == (depth > 0)
 

@@ -189,9 +189,13 @@ def test_the_return_is_the_sum_of_the_rewards_of_steps() -> None:
 def test_rewards_whose_sum_has_no_place_are_the_fault_of_the_server(reward: float) -> None:
     episode = begin(action={"move": ("left",)})
     with pytest.raises(ServerFaultError, match=r"its reward: .* makes .* of all"):
-        for _ in range(3):
-            episode.choose(0)
-            episode.see(make_seen(reward=reward))
+        see_thrice(episode, reward)
+
+
+def see_thrice(episode: Episode, reward: float) -> None:
+    for _ in range(3):
+        episode.choose(0)
+        episode.see(make_seen(reward=reward))
 
 
 def test_how_far_it_is_stands_in_its_text() -> None:
