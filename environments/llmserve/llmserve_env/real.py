@@ -6,7 +6,7 @@ episode cannot be replayed, so its score is compared with nobody's.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import median
@@ -36,7 +36,7 @@ MOST_REQUESTS: Final = 64
 LONGEST_PROMPT: Final = 100_000
 TIMEOUT_S: Final = 30.0
 P99: Final = 0.99
-API_FAILURES: Final = (OpenAIError, ValueError)
+API_FAILURES: Final = (OpenAIError, ValueError, RecursionError)
 """What the client raises: its own errors, and of a body that is no JSON what its parser says."""
 
 
@@ -236,25 +236,44 @@ class RealEpisode(Episode):
                 stream=True,
                 stream_options={"include_usage": True},
             )
-            return _time_tokens(stream, began, self._clock)
+            with stream:
+                return _time_tokens(stream, began, self._clock, self._settings.timeout_s)
         except API_FAILURES as error:
             return describe_failure(error)
 
 
-def _time_tokens(stream: Iterator[Any], began: float, clock: Callable[[], float]) -> Answer | str:
+def _time_tokens(
+    stream: Iterable[Any], began: float, clock: Callable[[], float], limit_s: float
+) -> Answer | str:
     times: list[float] = []
     n_tokens = 0
     for chunk in stream:
-        if chunk.choices and chunk.choices[0].delta.content:
-            times.append(clock() - began)
-        if chunk.usage:
-            n_tokens = chunk.usage.completion_tokens
+        took_s = clock() - began
+        if _has_content(chunk):
+            times.append(took_s)
+        n_tokens = _read_count_of_tokens(chunk) or n_tokens
+        # The client's own limit is for the next chunk, which a stream without end always has.
+        if took_s > limit_s:
+            break
     if not times:
         return "an answer without a token"
     # A chunk may hold several tokens: the count of the server is the better one.
     n_tokens = max(n_tokens, len(times))
     token_s = (times[-1] - times[0]) / (n_tokens - 1) if n_tokens > 1 else 0.0
     return Answer(times[0], token_s, n_tokens)
+
+
+def _has_content(chunk: Any) -> bool:
+    """Say whether a chunk holds a part of the answer; a server may leave out any part of it."""
+    choices = getattr(chunk, "choices", None)
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return bool(getattr(getattr(first, "delta", None), "content", None))
+
+
+def _read_count_of_tokens(chunk: Any) -> int:
+    """Return how many tokens the answer has, 0 where the chunk does not say."""
+    count = getattr(getattr(chunk, "usage", None), "completion_tokens", None)
+    return count if type(count) is int and 0 < count <= LONGEST_PROMPT else 0
 
 
 def _is_in_time(answer: Answer, limits: Limits) -> bool:

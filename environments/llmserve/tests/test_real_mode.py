@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import requests
 
 from llmserve_env import LLMServeEnv, ServeAction
 from llmserve_env.errors import UnavailableError
-from llmserve_env.real import SIMULATED, RealSettings, read_real_settings
+from llmserve_env.real import SIMULATED, RealEpisode, RealSettings, read_real_settings
+from llmserve_env.simulator.settings import FIRST
 from llmserve_env.simulator.workload import N_WINDOWS
 from server.app import build_app
 from server.environment import LLMServeEnvironment
@@ -115,6 +117,46 @@ def test_a_stream_that_is_none_is_a_request_that_failed(
     environment.reset()
     with pytest.raises(UnavailableError, match="answered none of 1 requests: JSONDecodeError"):
         environment.step(ServeAction(batch_cap=1))
+
+
+TOKEN = '{"choices":[{"index":0,"delta":{"content":"word"}}]}'
+NESTED = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "chunk", ["5", '{"choices":5}', '{"choices":[{"index":0}]}', '{"choices":[5]}', NESTED]
+)
+def test_a_stream_that_is_no_answer_is_a_failure(
+    environment: LLMServeEnvironment, stub: StubModel, chunk: str
+) -> None:
+    environment.reset()
+    stub.body = f"data: {chunk}\n\n".encode()
+    with pytest.raises(UnavailableError, match="answered none of 1 requests"):
+        environment.step(ServeAction(batch_cap=1))
+
+
+@pytest.mark.parametrize(
+    "usage", ["5", "{}", '{"completion_tokens":"9"}', '{"completion_tokens":1e400}']
+)
+def test_tokens_are_counted_where_the_server_does_not(
+    environment: LLMServeEnvironment, stub: StubModel, usage: str
+) -> None:
+    environment.reset()
+    stub.body = f'data: {TOKEN}\n\ndata: {{"choices":[],"usage":{usage}}}\n\n'.encode()
+    observation = environment.step(ServeAction(batch_cap=1))
+    assert observation.p50_itl_ms == 0
+    assert 0 < observation.throughput_tps < 1 / observation.p50_ttft_ms * 1_000
+
+
+def test_a_stream_that_does_not_end_is_left_at_the_limit(stub: StubModel) -> None:
+    stub.token_s, stub.n_tokens = 0.05, 10_000
+    settings = RealSettings("m", KEY, max_requests=1, timeout_s=0.3)
+    episode = RealEpisode(settings, "static_workload", 1)
+    began = time.monotonic()
+    episode.run_window(FIRST)
+    # All of it would take 500 s.
+    assert 0.3 < time.monotonic() - began < 60
+    assert episode.sight.p50_itl_ms >= 50
 
 
 def test_over_the_wire_an_episode_is_graded_by_what_was_measured(
