@@ -225,8 +225,10 @@ class OpenEnvTransport:
         self._leaving.append(session.socket)
 
     def _hang_up(self, *, wait_s: float) -> None:
+        # Of all together: hundreds that stay would keep every other episode waiting.
+        until = self._clock() + wait_s
         for socket in self._leaving:
-            socket.hang_up(wait_s)
+            socket.hang_up(max(until - self._clock(), 0.0))
         self._leaving.clear()
 
 

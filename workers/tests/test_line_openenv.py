@@ -12,12 +12,12 @@ import pytest
 
 from arena.errors import IllegalActionError, ServerFaultError, ServerLostError
 from arena.games.base import OVER
-from arena.games.line_messages import Start, encode_frame
+from arena.games.line_messages import End, Start, encode_frame
 from arena.games.openenv.game import OpenEnvGame
 from arena.games.served import ServedState
 from arena.messages import ServerLink
 from workers.lines.game_line import GameLine
-from workers.lines.openenv import STACK_BYTES, OpenEnvTransport
+from workers.lines.openenv import LEAVE_S, STACK_BYTES, OpenEnvTransport
 from workers.lines.opening import Lines
 from workers.lines.sockets import SocketTransport
 from workers.lines.transport import FrameError, LineClosedError, LineSilentError
@@ -268,6 +268,26 @@ class ScriptedSocket(SocketTransport):
 
     def hang_up(self, wait_s: float) -> None:
         self.waits.append(wait_s)
+
+
+def test_sessions_that_stay_are_waited_for_together_and_not_one_after_the_other() -> None:
+    now_s, sockets = 0.0, [ScriptedSocket() for _ in range(6)]
+
+    def hang_up(wait_s: float) -> None:
+        nonlocal now_s
+        now_s += wait_s
+
+    for socket in sockets:
+        socket.hang_up = hang_up  # type: ignore[method-assign]
+    left = iter(sockets)
+    transport = OpenEnvTransport(
+        GAME, "ws://127.0.0.1:1", server="sim-1", connect=lambda _: next(left), clock=lambda: now_s
+    )
+    starts = [Start(number, 7, parameters={"start": 0}) for number in range(6)]
+    transport.send(encode_frame(starts[:5]))
+    transport.send(encode_frame([End(number) for number in range(5)]))
+    transport.send(encode_frame(starts[5:]))
+    assert now_s == LEAVE_S
 
 
 def test_however_deep_an_answer_is_nested_it_is_the_fault_of_the_server() -> None:
