@@ -74,7 +74,8 @@ class Limits:
             message = await asyncio.wait_for(receive(), self._idle_s)
         except TimeoutError:
             return await _hang_up(send, WS_IDLE, f"no message for {self._idle_s:g} s")
-        if len(message.get("text") or message.get("bytes") or "") > self._max_bytes:
+        content = (message.get("text") or "").encode() or message.get("bytes") or b""
+        if len(content) > self._max_bytes:
             reason = f"a message of more than {self._max_bytes} bytes"
             return await _hang_up(send, WS_TOO_LARGE, reason)
         return message

@@ -97,3 +97,12 @@ def test_a_message_that_is_too_large_ends_its_socket(url: str) -> None:
     with dial(url) as socket, pytest.raises(ConnectionClosed) as closed:
         tell(socket, "reset", {"episode_id": "x" * 2_000_000})
     assert closed.value.rcvd.code == 1009
+
+
+def test_the_size_of_a_message_is_that_of_its_bytes(url: str) -> None:
+    with dial(url) as socket:
+        # Fewer characters than may be bytes, of two bytes each.
+        socket.send('{"type":"reset","data":{"episode_id":"' + "é" * 600_000 + '"}}')
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(timeout=30)
+    assert closed.value.rcvd.code == 1009
