@@ -10,6 +10,9 @@ from typing import Any, Final
 import requests
 from pydantic import ValidationError
 
+# It comes with OpenEnv, whose client raises its errors where a server ends in the middle.
+from websockets.exceptions import WebSocketException
+
 from llmserve_env.errors import LLMServeError
 from llmserve_env.llm_policy import DEFAULT_MODEL
 from server.baselines import SEED, make_player, run_deterministic, run_language_model
@@ -53,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         OSError,
         RuntimeError,
         requests.RequestException,
+        WebSocketException,
     ) as error:
         print(f"baseline_inference: {error}", file=sys.stderr)
         return FAILED

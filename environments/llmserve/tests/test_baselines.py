@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from websockets.sync.server import ServerConnection, serve
 
 from llmserve_env.errors import UnavailableError
 from llmserve_env.llm_policy import LanguageModelPolicy, parse_action
@@ -184,3 +185,20 @@ def test_without_a_key_it_ends_with_2(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_server_that_is_not_there_ends_it_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--runtime", "http", "--base-url", "http://127.0.0.1:9"]) == 2
     assert "Failed to connect" in capsys.readouterr().err
+
+
+def test_a_server_that_hangs_up_in_the_middle_ends_it_with_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def hang_up(connection: ServerConnection) -> None:
+        connection.recv()
+        connection.socket.close()
+
+    with serve(hang_up, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        assert main(["--runtime", "http", "--base-url", address]) == 2
+        server.shutdown()
+        thread.join()
+    assert "baseline_inference: no close frame received" in capsys.readouterr().err
