@@ -17,7 +17,14 @@ from arena.games import registry as games
 from arena.games.line_messages import PROTOCOL, ServerHello
 from arena.games.openenv.game import OpenEnvGame
 from arena.parameters import parse_number
-from gameservers.discovery.sightings import Environment, Kind, Look, LookError, Sighting
+from gameservers.discovery.sightings import (
+    Environment,
+    Kind,
+    Look,
+    LookError,
+    Sighting,
+    shorten,
+)
 from gameservers.discovery.transport import Ask, Call, ask
 from gameservers.errors import SettingsError
 
@@ -102,7 +109,8 @@ async def greet_environment(
     except (msgspec.MsgspecError, RecursionError) as error:
         raise LookError(f"{url} is no schema of OpenEnv: {error}") from error
     if misfit := find_misfit(game, schema):
-        raise LookError(f"{url} does not fit the catalog file of {environment.game}: {misfit}")
+        why = f"does not fit the catalog file of {environment.game}: {shorten(misfit)}"
+        raise LookError(f"{url} {why}")
     spec = game.spec
     return ServerHello(
         PROTOCOL, name_server(environment, address), spec.id, spec.rules_version,

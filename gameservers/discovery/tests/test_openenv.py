@@ -119,6 +119,15 @@ async def test_spaces_that_do_not_fit_are_named(schema: Any, why: str) -> None:
         await greet(schema)
 
 
+async def test_of_names_that_somebody_else_wrote_only_the_beginning_is_shown() -> None:
+    many = [str(number) for number in range(100_000)]
+    for names in (["\x1b[31m" * 100_000], many):
+        with pytest.raises(LookError) as refused:
+            await greet(make_schema(action={"properties": dict.fromkeys(names)}))
+        assert str(refused.value).isprintable()
+        assert len(str(refused.value)) < 1_000
+
+
 async def test_another_server_is_named() -> None:
     with pytest.raises(LookError, match="answers HTTP 404: it is no server of OpenEnv"):
         await greet(b"", status=404)
