@@ -79,7 +79,8 @@ def _read_socket(text: str) -> Address:
 
 def name_server(environment: Environment, address: Address) -> str:
     """Return the name by which its results, faults and quarantine go: it has none of its own."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", f"{environment.game}-{address}")[-60:]
+    folder = address.path.removesuffix(_SOCKET)
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", f"{environment.game}-{address}{folder}")[-60:]
 
 
 class Target(NamedTuple):

@@ -9,7 +9,12 @@ from arena.addresses import AddressError, read_address
 from arena.errors import UnknownNameError
 from arena.games import registry as games
 from arena.games.openenv.game import OpenEnvGame
-from gameservers.discovery.openenv import EnvironmentList, Target, greet_environment
+from gameservers.discovery.openenv import (
+    EnvironmentList,
+    Target,
+    greet_environment,
+    name_server,
+)
 from gameservers.discovery.probing import probe_server
 from gameservers.discovery.registry import Registry
 from gameservers.discovery.settings import build_registry
@@ -58,7 +63,7 @@ async def test_the_list_says_where_which_game_is_played_and_how_often_at_once() 
     look = await EnvironmentList(text).look()
     assert [(each.name, each.address, each.environment) for each in look.servers] == [
         ("ladder-sim-8000", "ws://sim:8000/ws", ("ladder", 16)),
-        ("other-x.example-443", "wss://x.example:443/envs/b/ws", ("other", 1)),
+        ("other-x.example-443-envs-b", "wss://x.example:443/envs/b/ws", ("other", 1)),
     ]
 
 
@@ -154,3 +159,10 @@ async def test_environments_at_one_port_are_servers_of_their_own() -> None:
     assert place is not None
     assert place.environment == ("b", 3)
     assert "SERVERS: unknown game 'b'" in (await probe_server(place)).refusal
+
+
+def test_the_same_game_at_two_paths_of_a_port_has_two_names() -> None:
+    ladder = Environment("ladder", 1)
+    texts = ("ws://sim:80/ws", "ws://sim:80/envs/a/ws", "ws://sim:80/envs/b/ws")
+    names = [name_server(ladder, read_address(text)) for text in texts]
+    assert names == ["ladder-sim-80", "ladder-sim-80-envs-a", "ladder-sim-80-envs-b"]
