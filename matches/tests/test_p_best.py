@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.ratings.settled import count_results, settle_ratings
+from arena.verdicts.beliefs import form_belief
 from matches.ratings import p_best
 
 ratings = st.lists(
@@ -45,6 +47,16 @@ def test_a_sure_one_among_doubtful_ones_is_integrated_too() -> None:
     mu[0], sd[0] = 48.0, 0.05
     worse = float(np.prod(np.full(199, 0.99797)))  # P(25 + 8 z < 48)
     assert p_best.compute_p_best(mu, sd)[0] == pytest.approx(worse, abs=0.01)
+
+
+def test_a_campaign_is_surer_of_two_that_met_often() -> None:
+    wins = [(0, 2, 1), (1, 2, 1), (2, 0, -1), (2, 1, -1)]
+    met_often = [(0, 1, 1), (1, 0, -1)] * 70 + [(0, 1, -1), (1, 0, 1)] * 50
+    counts = count_results(np.array(wins + met_often, np.int64))
+    settled = settle_ratings(counts, 3, has_seat_term=True)
+    # Where the two lie in the field is as doubtful as before, which of them is better is not.
+    on_the_page = p_best.compute_p_best(settled.mu, settled.sd)[0]
+    assert form_belief(settled, counts).chances_of_best()[0] > on_the_page + 0.1
 
 
 @given(ratings)
