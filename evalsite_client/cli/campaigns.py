@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalsite_client.api.campaigns import CampaignDetail
+from evalsite_client.api.campaigns import Ahead, CampaignDetail
 from evalsite_client.cli import following
 from evalsite_client.cli.campaign_texts import (
     describe_ahead,
@@ -89,21 +89,25 @@ def ask_question(client: Client, options: Namespace) -> Answer:
         if isinstance(options.json, Path):
             save_json(options.json, made)
         return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
-    questions = {name: value for name, value in plan.items() if name in ASKED}
     if options.forecast:
-        ahead = client.campaigns.forecast(**field, **questions)
+        ahead = _forecast(client, field, plan)
         if isinstance(options.json, Path):
             save_json(options.json, ahead)
         return Answer(ahead, describe_ahead(ahead))
     out = following.find_stream(options)
     if plan.get("margin_score") is None:
-        following.write_line(out, describe_ahead(client.campaigns.forecast(**field, **questions)))
+        following.write_line(out, describe_ahead(_forecast(client, field, plan)))
     else:
         following.write_line(out, NO_FORECAST.format(plan["max_matches"]))
     following.write_line(out, following.wait_for_cluster(client))
     made = client.campaigns.start(**field, **plan)
     following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
     return _await_answer(client, made, options.json)
+
+
+def _forecast(client: Client, field: dict[str, Any], plan: dict[str, Any]) -> Ahead:
+    questions = {name: value for name, value in plan.items() if name in ASKED}
+    return client.campaigns.forecast(**field, **questions)
 
 
 def _await_answer(client: Client, made: CampaignDetail, path: Path | bool | None) -> Answer:
