@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from llmserve_env.network import Network
 from llmserve_env.simulator import hardware, simulator
-from llmserve_env.simulator.agents import Fixed, tell_settings
+from llmserve_env.simulator.agents import Decide, Fixed, tell_settings
 from llmserve_env.simulator.hardware import TIERS, Deployment
 from llmserve_env.simulator.settings import Settings
 from llmserve_env.simulator.workload import BURSTY, TASKS
@@ -106,15 +106,18 @@ def compare_in(off: str, task: str, options: argparse.Namespace) -> Compared:
         constants = map(Fixed, list_constants())
         best = score_all(task, constants, tuning, n_processes=options.jobs)[0].agent
         assert isinstance(best, Fixed)
-        seeds = range(SEED0, SEED0 + options.episodes)
-        with get_context("fork").Pool(options.jobs) as pool:
-            fixed = pool.map(partial(score_episode, task, best.decide), seeds)
-            decide = _train(task, options).decide
-        # Forked once the policy is there.
-        with get_context("fork").Pool(options.jobs) as pool:
-            ppo = pool.map(partial(score_episode, task, decide), seeds)
-    constant = tell_settings(best.settings)
-    return Compared(off, task, constant, mean(fixed), mean(ppo), compare(ppo, fixed))
+        fixed = _score(task, best.decide, options)
+        ppo = _score(task, _train(task, options).decide, options)
+    return Compared(
+        off, task, tell_settings(best.settings), mean(fixed), mean(ppo), compare(ppo, fixed)
+    )
+
+
+def _score(task: str, decide: Decide, options: argparse.Namespace) -> list[float]:
+    seeds = range(SEED0, SEED0 + options.episodes)
+    # Forked, as the physics is that of this process.
+    with get_context("fork").Pool(options.jobs) as pool:
+        return pool.map(partial(score_episode, task, decide), seeds)
 
 
 def _train(task: str, options: argparse.Namespace) -> Network:
@@ -142,9 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write figures to this file, row by row")
     options = parser.parse_args(arguments)
     for name, least in LEAST.items():
-        if getattr(options, name) < least:
-            given = getattr(options, name)
-            parser.error(f"--{name.replace('_', '-')} must be {least} or more: {given}")
+        if (value := getattr(options, name)) < least:
+            parser.error(f"--{name.replace('_', '-')} must be {least} or more: {value}")
     rows = []
     for task in TASKS if options.task == "all" else [options.task]:
         for off in options.off:

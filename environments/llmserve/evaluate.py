@@ -147,12 +147,7 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--weights", type=Path, default=WEIGHTS, help="folder of the policies")
     parser.add_argument("--json", type=Path, help="write figures to this file")
     options = parser.parse_args(arguments)
-    if LLM in options.agent and not options.model:
-        parser.error("--agent llm needs --model")
-    if options.model and not {LLM, "all"}.intersection(options.agent):
-        parser.error("--model is for --agent llm or all")
-    if options.model and not os.environ.get("OPENAI_API_KEY", "").strip():
-        parser.error("--model: OPENAI_API_KEY is not set, a model cannot be asked without it")
+    _refuse_model(parser, options)
     if options.jobs < 1:
         parser.error(f"--jobs must be 1 or more: {options.jobs}")
     if options.seeds is None:
@@ -160,6 +155,16 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     elif (options.episodes, options.seed0) != (None, None):
         parser.error("--seeds FILE names all: leave --episodes and --seed0 out")
     return options
+
+
+def _refuse_model(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with 2 where a model is missing, asked for in vain or cannot be asked."""
+    if LLM in options.agent and not options.model:
+        parser.error("--agent llm needs --model")
+    if options.model and not {LLM, "all"}.intersection(options.agent):
+        parser.error("--model is for --agent llm or all")
+    if options.model and not os.environ.get("OPENAI_API_KEY", "").strip():
+        parser.error("--model: OPENAI_API_KEY is not set, a model cannot be asked without it")
 
 
 def _list_own_seeds(parser: argparse.ArgumentParser, options: argparse.Namespace) -> list[int]:
