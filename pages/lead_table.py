@@ -106,10 +106,10 @@ def _read_ratings(board: Leaderboard, agent: Agent | None) -> tuple[list[Rating]
     first = list(played[: MOST_AGENTS + 1])
     ratings = first[:MOST_AGENTS]
     if agent is not None and agent.pk not in {rating.agent_id for rating in ratings}:
-        asked = list(played.filter(agent=agent))
-        if not asked:
+        rating_of_agent = list(played.filter(agent=agent))
+        if not rating_of_agent:
             raise BadAddressError(f"{agent} has no episode that counts on {board}: choose another")
-        ratings += asked
+        ratings += rating_of_agent
     return sorted(ratings, key=_order), len(first) > MOST_AGENTS
 
 
@@ -143,20 +143,20 @@ def _describe_row(rating: Rating, lead: Lead | None) -> Row:
 def _describe_lead(lead: Lead) -> dict[str, Any]:
     if not lead.n_seeds:
         return {"n_seeds": 0, "verdict": "no common seed"}
-    told: dict[str, Any] = {
+    cells: dict[str, Any] = {
         "n_seeds": lead.n_seeds,
         "ahead": format_percent(lead.n_higher / lead.n_seeds),
         "clearly": format_percent(lead.n_better / lead.n_seeds),
         "verdict": _tell_apart(lead),
     }
     if lead.mean is not None:
-        told["lead"] = _format_lead(lead.mean, lead.error)
+        cells["lead"] = _format_lead(lead.mean, lead.error)
     if lead.mean is not None and lead.error is not None:
-        told["error"] = format_score(lead.error, lead.error)
+        cells["error"] = format_score(lead.error, lead.error)
         reach = N_ERRORS * lead.error
         ends = lead.mean - reach, lead.mean, lead.mean + reach
-        told |= zip(("low", "at", "high"), (float(f"{end:.6g}") for end in ends), strict=True)
-    return told
+        cells |= zip(("low", "at", "high"), (float(f"{end:.6g}") for end in ends), strict=True)
+    return cells
 
 
 def _format_lead(mean: float, error: float | None) -> str:

@@ -71,23 +71,23 @@ def _make_tables(suite: Suite, choice: Choice) -> list[LeadTable]:
     ]
 
 
-def _read_choice(given: QueryDict, suite: Suite) -> Choice:
+def _read_choice(query: QueryDict, suite: Suite) -> Choice:
     """Return the agents and leaderboards that are named. Raises BadAddressError."""
     games = {spec.id: spec.title for spec in suite.tasks}
     agents: dict[str, Agent] = {}
-    for agent in _find_agents(_read_words(given, AGENT, len(games)), suite.title, list(games)):
+    for agent in _find_agents(_read_words(query, AGENT, len(games)), suite.title, list(games)):
         if agents.setdefault(agent.game, agent) != agent:
             raise BadAddressError(f"two agents are given for {games[agent.game]}: give one")
     boards: dict[str, Leaderboard] = {}
-    for board in _find_boards(_read_words(given, BOARD, len(games)), suite.title, list(games)):
+    for board in _find_boards(_read_words(query, BOARD, len(games)), suite.title, list(games)):
         if boards.setdefault(board.game, board) != board:
             raise BadAddressError(f"two leaderboards are given for {games[board.game]}: give one")
     return Choice(agents, boards)
 
 
-def _read_words(given: QueryDict, key: str, most: int) -> list[str]:
+def _read_words(query: QueryDict, key: str, most: int) -> list[str]:
     # PostgreSQL takes no NUL.
-    texts = (text.strip()[:MAX_TEXT].replace("\0", "") for text in given.getlist(key))
+    texts = (text.strip()[:MAX_TEXT].replace("\0", "") for text in query.getlist(key))
     words = list(dict.fromkeys(filter(None, texts)))
     if len(words) > most:
         raise BadAddressError(f"at most one {key} for each of the {most} tasks, got {len(words)}")
@@ -99,16 +99,16 @@ def _find_agents(words: Sequence[str], title: str, games: Sequence[str]) -> list
     numbers = {word: parse_number(word, highest=HIGHEST) for word in words}
     by_id = Agent.objects.in_bulk([number for number in numbers.values() if number is not None])
     named = list(Agent.objects.filter(name__in=words, game__in=games).order_by("pk"))
-    found: list[Agent] = []
+    chosen: list[Agent] = []
     for word in words:
         one = by_id.get(numbers[word] or 0)
         agents = [one] if one else [agent for agent in named if agent.name == word]
         if not agents:
             raise BadAddressError(f"no agent of {title} is called {word!r}")
-        found += agents
-    if others := [agent for agent in found if agent.game not in games]:
+        chosen += agents
+    if others := [agent for agent in chosen if agent.game not in games]:
         raise BadAddressError(f"{others[0]} plays {others[0].game}, which is no task of {title}")
-    return found
+    return chosen
 
 
 def _find_boards(names: Sequence[str], title: str, games: Sequence[str]) -> list[Leaderboard]:
@@ -121,11 +121,14 @@ def _find_boards(names: Sequence[str], title: str, games: Sequence[str]) -> list
 
 def _link_boards(table: LeadTable, choice: Choice) -> list[BoardLink]:
     """Return the leaderboards of a task, each with the address that keeps the other tasks."""
-    kept = [
+    other_tasks = [
         (AGENT, str(agent.pk)) for game, agent in choice.agents.items() if game != table.spec.id
     ]
-    kept += [(BOARD, one.name) for game, one in choice.boards.items() if game != table.spec.id]
+    other_tasks += [
+        (BOARD, one.name) for game, one in choice.boards.items() if game != table.spec.id
+    ]
     boards = {board.pk: board for board in (*table.boards, table.board) if board}
     return [
-        BoardLink(board, f"?{urlencode([*kept, (BOARD, board.name)])}") for board in boards.values()
+        BoardLink(board, f"?{urlencode([*other_tasks, (BOARD, board.name)])}")
+        for board in boards.values()
     ]

@@ -36,12 +36,12 @@ def open_board(stack: Stack, task: str) -> None:
     game = name_game(task)
     run(stack, "open", task, "--game", game)
     for name, policy, *parameters in list_agents():
-        given = [word for parameter in parameters for word in ("-p", parameter)]
-        run(stack, "register", name, "--game", game, "--policy", policy, *given)
+        options = [word for parameter in parameters for word in ("-p", parameter)]
+        run(stack, "register", name, "--game", game, "--policy", policy, *options)
     for owner in TASKS:
         file = str(PACKAGE / "weights" / f"{owner}.safetensors")
-        given = ["--name", f"ppo-{owner}", "--game", game, *NETWORK, "--placement", "gpu"]
-        run(stack, "upload", file, *given, "--wait")
+        options = ["--name", f"ppo-{owner}", "--game", game, *NETWORK, "--placement", "gpu"]
+        run(stack, "upload", file, *options, "--wait")
 
 
 def list_agents() -> Iterator[tuple[str, ...]]:

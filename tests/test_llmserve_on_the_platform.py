@@ -66,8 +66,8 @@ def board(request: pytest.FixtureRequest, stack: Stack) -> Board:
     """Play all agents, of the other tasks, too, while play nodes are killed."""
     task, agents = request.param, name_agents()
     open_board(stack, task)
-    asked = ("schedule", "-l", task, "-n", str(N_SEEDS * len(agents)), *agents, "--watch")
-    played = run_under_kills(stack, *asked)
+    command = ("schedule", "-l", task, "-n", str(N_SEEDS * len(agents)), *agents, "--watch")
+    played = run_under_kills(stack, *command)
     (tournament,) = read_json(stack, "tournaments", "-l", task)
     return Board(task, tournament["id"], played.n_kills)
 
@@ -104,10 +104,10 @@ def test_returns_are_those_of_the_package_to_the_last_bit(
 ) -> None:
     scores = read_scores(stack, board.task, board.tournament, tmp_path)
     ours = scores[SAME[agent].format(board.task)]
-    given, path = tmp_path / "seeds.txt", tmp_path / "figures.json"
-    given.write_text("\n".join(map(str, ours)))
-    asked = ("--agent", agent, "--task", board.task, "--seeds", str(given), "--json", str(path))
-    command = [sys.executable, "evaluate.py", *asked]
+    seeds, path = tmp_path / "seeds.txt", tmp_path / "figures.json"
+    seeds.write_text("\n".join(map(str, ours)))
+    options = ("--agent", agent, "--task", board.task, "--seeds", str(seeds), "--json", str(path))
+    command = [sys.executable, "evaluate.py", *options]
     done = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     figures = json.loads(path.read_text())
@@ -120,14 +120,17 @@ def test_a_campaign_takes_fewer_episodes_than_equal_sampling_though_nodes_were_k
     spec = registry.get(name_game(board.task)).spec
     path, margin = tmp_path / "verdict.json", spec.score_margin
     terms = ("--margin-score", str(margin), "--error", str(ERROR))
-    asked = ("campaign", "-l", board.task, *terms, "--max-matches", str(MAX_MATCHES))
-    played = run_under_kills(stack, *asked, "--json", str(path))
+    command = ("campaign", "-l", board.task, *terms, "--max-matches", str(MAX_MATCHES))
+    played = run_under_kills(stack, *command, "--json", str(path))
     verdict = json.loads(path.read_text())
     n_equal = count_equal_episodes(stack, board, verdict["tournament"], margin, tmp_path)
     assert_sound(stack)
     assert played.n_kills > 0
-    told = ("statement", "why", "probability", "n_played")
-    figures = {name: verdict[name] for name in told} | {"n_equal": n_equal, "kills": played.n_kills}
+    columns = ("statement", "why", "probability", "n_played")
+    figures = {name: verdict[name] for name in columns} | {
+        "n_equal": n_equal,
+        "kills": played.n_kills,
+    }
     keep_figures(board.task, figures)
     assert verdict["why"] in {"decided", "within_margin"}
     assert verdict["probability"] >= 1 - ERROR
@@ -141,8 +144,8 @@ def count_equal_episodes(
 
     What the campaign has played of them is known and not played again.
     """
-    asked = read_json(stack, "tournaments", "-l", board.task)
-    seed = next(row["seed"] for row in asked if row["id"] == tournament)
+    tournaments = read_json(stack, "tournaments", "-l", board.task)
+    seed = next(row["seed"] for row in tournaments if row["id"] == tournament)
     played = read_scores(stack, board.task, tournament, folder)
     agents, n_seeds = name_agents(), max(map(len, played.values()))
     name = f"{board.task}-equally-{tournament}"

@@ -74,9 +74,9 @@ class Agent:
         """Return the index of a name such as "batch cap 64"; what is set stays if none is said."""
         window, _, _ = description.partition(" Chosen for the next one: ")
         field, _, _ = names[0].rpartition(" ")
-        said = f"{field} {self._answer(window).get(field)}"
-        if said in names:
-            return names.index(said)
+        name = f"{field} {self._answer(window).get(field)}"
+        if name in names:
+            return names.index(name)
         self.n_kept += 1
         _, _, rest = window.partition(" It was set to ")
         running = (rest.partition(". It earned ")[0] or FIRST).split(", ")
@@ -93,9 +93,9 @@ class Agent:
 
 def ask_model(url: str, key: str, model: str, window: str) -> str:
     """Return a model's answer; no words where it has none. Raises ModelError."""
-    told = ({"role": "system", "content": QUESTION}, {"role": "user", "content": window})
-    asked = {"model": model, "messages": told, "temperature": 0}
-    body = json.dumps({**asked, "response_format": {"type": "json_object"}}).encode()
+    messages = ({"role": "system", "content": QUESTION}, {"role": "user", "content": window})
+    request = {"model": model, "messages": messages, "temperature": 0}
+    body = json.dumps({**request, "response_format": {"type": "json_object"}}).encode()
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     try:
         with urlopen(Request(f"{url}/chat/completions", body, headers), timeout=TIMEOUT_S) as reply:

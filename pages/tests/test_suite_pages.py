@@ -131,10 +131,10 @@ def test_two_are_told_apart_by_more_than_two_standard_errors(
         same = Score.objects.get(agent=strong, game_seed=score.game_seed)
         lead = 0.1 + (spread if place % 2 else -spread)
         Score.objects.filter(pk=score.pk).update(score=(same.score or 0) - lead)
-    found = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
-    assert found.mean == pytest.approx(0.1)
-    assert found.error == pytest.approx(spread / sqrt(11))
-    assert found.is_apart is is_apart
+    lead = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
+    assert lead.mean == pytest.approx(0.1)
+    assert lead.error == pytest.approx(spread / sqrt(11))
+    assert lead.is_apart is is_apart
     row = _read_rows(_get(client, f"{PAGE}?agent={strong.pk}"))["even"]
     assert row[-1] == ("yes, ahead" if is_apart else "no")
 
@@ -156,8 +156,8 @@ def test_agents_within_the_margin_on_every_seed_are_level_however_sure_their_dif
     for score in Score.objects.filter(agent=even):
         same = Score.objects.get(agent=strong, game_seed=score.game_seed)
         Score.objects.filter(pk=score.pk).update(score=(same.score or 0) - 0.001)
-    found = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
-    assert found.is_apart
+    lead = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
+    assert lead.is_apart
     row = _read_rows(_get(client, f"{PAGE}?agent={strong.pk}"))["even"]
     assert (row[3], *row[-3:]) == ("+0.001", "100 %", "0 %", "level")
 
@@ -335,10 +335,10 @@ def test_what_is_read_is_bounded_and_the_page_says_so(
     tournament = _play()
     strong, even, weak = tournament.agents.order_by("pk")
     monkeypatch.setattr(score_leads, "MOST_ROWS", 15)
-    found = read_leads(tournament.leaderboard, strong.pk, [even.pk, weak.pk])
+    leads = read_leads(tournament.leaderboard, strong.pk, [even.pk, weak.pk])
     first = Score.objects.filter(agent=strong).order_by("game_seed")[:5]
-    assert sorted(found.own) == [score.game_seed for score in first]
-    assert {lead.n_seeds for lead in found.by_agent.values()} == {5}
+    assert sorted(leads.own) == [score.game_seed for score in first]
+    assert {lead.n_seeds for lead in leads.by_agent.values()} == {5}
     assert "first 5 seeds of strong" in _get(client, f"{PAGE}?agent={strong.pk}")
     monkeypatch.setattr(lead_table, "MOST_AGENTS", 2)
     page = _get(client, f"{PAGE}?agent={weak.pk}")
@@ -352,10 +352,10 @@ def test_of_several_episodes_on_a_seed_the_first_in_planned_order_counts(broker:
     again = _play(board="again").leaderboard
     copied = Score.objects.filter(leaderboard=again, agent=even)
     copied.update(leaderboard=tournament.leaderboard, sequence=10**6, score=0.0)
-    found = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
-    assert found.n_seeds == 12
+    lead = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
+    assert lead.n_seeds == 12
     first = _leads("strong", "even", sequence__lt=10**6, leaderboard=tournament.leaderboard)
-    assert found.mean == pytest.approx(fmean(first))
+    assert lead.mean == pytest.approx(fmean(first))
 
 
 def test_an_unknown_suite_is_answered_with_those_there_are(client: Client) -> None:
