@@ -32,7 +32,7 @@ def test_results_are_imported_listed_and_struck(evalsite: Evalsite, tmp_path: Pa
     )
     assert "[White" in games.read_text()
     ok(evalsite("results", "export", "-l", "chess", "--out", games, "--format", "csv"))
-    assert games.read_text().startswith("match,tournament,number,first,second,result")
+    assert games.read_text().startswith("match,tournament,number,game_seed,first,second,result")
     ok(evalsite("results", "export", "-l", "chess", "--out", games))
     assert games.read_text().count('[White "') == 2
     struck = ok(evalsite("results", "strike", pk, "--reason", "the wrong file"))
