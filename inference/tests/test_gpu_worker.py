@@ -214,7 +214,8 @@ def test_only_the_guilty_request_fails(stack: Stack, worker: psutil.Popen) -> No
     assert client.result(tickets["good"]).logits.shape == (2, N_ACTIONS)
     assert client.result(tickets["too"]).logits.shape == (1, N_ACTIONS)
     wait_until(lambda: "'dropped': 1" in stack.log, "what is no request is counted")
-    assert stack.log.count("an item of queue gpu was dropped") >= len(DEADLY)
+    dropped = "an item of queue gpu was dropped"
+    wait_until(lambda: stack.log.count(dropped) >= len(DEADLY), "what is deadly is dropped")
     assert stack.running == [worker]
 
 
