@@ -131,10 +131,10 @@ def test_two_are_told_apart_by_more_than_two_standard_errors(
         same = Score.objects.get(agent=strong, game_seed=score.game_seed)
         lead = 0.1 + (spread if place % 2 else -spread)
         Score.objects.filter(pk=score.pk).update(score=(same.score or 0) - lead)
-    lead = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
-    assert lead.mean == pytest.approx(0.1)
-    assert lead.error == pytest.approx(spread / sqrt(11))
-    assert lead.is_apart is is_apart
+    measured = read_leads(tournament.leaderboard, strong.pk, [even.pk]).by_agent[even.pk]
+    assert measured.mean == pytest.approx(0.1)
+    assert measured.error == pytest.approx(spread / sqrt(11))
+    assert measured.is_apart is is_apart
     row = _read_rows(_get(client, f"{PAGE}?agent={strong.pk}"))["even"]
     assert row[-1] == ("yes, ahead" if is_apart else "no")
 
