@@ -146,10 +146,16 @@ class OpenEnvTransport:
         session = _Session(socket, Episode(self._game.layout), start.actions)
         self._sessions[start.episode] = session
         reset = self._game.make_reset(start.seed, start.parameters)
-        self._ask(start.episode, write_message("reset", reset))
+        session.send(write_message("reset", reset))
+        self._asked.append(start.episode)
 
     def _ask(self, number: int, message: bytes) -> None:
-        self._sessions[number].send(message)
+        session = self._sessions[number]
+        # Answers have no number: what came before the question would be taken for its answer.
+        if session.socket.has_message():
+            self._refuse(number, _FAULT, "a message came that nobody had asked for")
+            return
+        session.send(message)
         self._asked.append(number)
 
     def _take_answer(self, until: float) -> None:

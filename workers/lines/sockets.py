@@ -99,6 +99,14 @@ class SocketTransport:
             raise FrameError(f"{n} bytes were announced, {len(raw)} came")
         return raw
 
+    def has_message(self) -> bool:
+        """Say whether a message has come already; it is taken and gone."""
+        # What ended the line instead is met by whoever reads next.
+        with suppress(TimeoutError, ConnectionClosed, OSError):
+            self._socket.recv(0)
+            return True
+        return False
+
     def is_open(self) -> bool:
         """Say whether the server has neither closed the line nor gone."""
         return self._socket.protocol.state is State.OPEN

@@ -32,7 +32,7 @@ STATE_GAME = OpenEnvGame(
     score="state.height",
     reset={"start": 0},
 )
-HANG_UP, SILENCE = "hang up", "silence"
+HANG_UP, SILENCE, TWICE = "hang up", "silence", "twice"
 
 
 class Ladder:
@@ -81,7 +81,7 @@ class LadderServer:
         self.spoilt: dict[str, str | bytes] = {}
         self.address = ""
         self.heard: list[str] = []
-        self._lock, self._over = Lock(), Event()
+        self._lock, self._over, self.both_came = Lock(), Event(), Event()
 
     @contextmanager
     def running(self) -> Iterator["LadderServer"]:
@@ -126,5 +126,12 @@ class LadderServer:
                     return
                 case None:
                     connection.send(json.dumps(ladder.answer(kind, message.get("data", {}))))
+                case "twice":
+                    answer = json.dumps(ladder.answer(kind, message.get("data", {})))
+                    connection.send(answer)
+                    connection.send(answer)
+                    # Its second pong comes after it has put away all before the first one.
+                    if connection.ping().wait(5) and connection.ping().wait(5):
+                        self.both_came.set()
                 case said:
                     connection.send(said)

@@ -1,5 +1,6 @@
 """Episodes of OpenEnv over a line: the same as they are, and whose fault it is where they end."""
 
+import json
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ from workers.lines.openenv import LEAVE_S, STACK_BYTES, OpenEnvTransport
 from workers.lines.opening import Lines
 from workers.lines.sockets import SocketTransport
 from workers.lines.transport import FrameError, LineClosedError, LineSilentError
-from workers.tests.ladder import GAME, HANG_UP, SILENCE, STATE_GAME, LadderServer
+from workers.tests.ladder import GAME, HANG_UP, SILENCE, STATE_GAME, TWICE, LadderServer
 
 UP_BY_5 = (1, 2)
 
@@ -120,7 +121,6 @@ def test_what_it_is_reset_with_is_what_the_game_is_configured_with(server: Ladde
             '{"type":"observation","data":{"observation":{"height":"x","mood":"low"}}}',
             "its observation: height must be a finite number, is 'x'",
         ),
-        ('{"type":"observation","data":{"observation":{},"done":true}}', "metadata.score is miss"),
         ('{"type":"state","data":{}}', "a StateAnswer that nobody asked for"),
         (b"raw", "3 bytes where a text was due"),
         ('{"type":"error","data":{"code":"EXECUTION_ERROR","message":"boom"}}', "ERROR: boom"),
@@ -145,6 +145,28 @@ def test_what_does_not_fit_is_the_fault_of_the_server_and_ends_one_episode(
     state.leave()
     server.spoilt.clear()
     assert play(other, *UP_BY_5 * 3).to_move() == OVER
+
+
+def test_a_message_that_nobody_asked_for_is_not_taken_for_the_next_answer(
+    server: LadderServer,
+) -> None:
+    server.spoilt["reset"] = TWICE
+    state = GAME.start_on(open_line(server.address), 0, opening_plies=0)
+    assert state.to_move() == 0
+    assert server.both_came.wait(5)
+    with pytest.raises(ServerFaultError, match="a message came that nobody had asked for"):
+        play(state, *UP_BY_5).to_move()
+
+
+def test_an_episode_that_is_over_before_its_first_step_is_the_fault_of_the_server(
+    server: LadderServer,
+) -> None:
+    seen = {"height": 1, "mood": "low", "metadata": {"score": 0}}
+    server.spoilt["reset"] = json.dumps(
+        {"type": "observation", "data": {"observation": seen, "done": True}}
+    )
+    with pytest.raises(ServerFaultError, match="its reset: done is true before a first step"):
+        GAME.start_on(open_line(server.address), 0, opening_plies=0).to_move()
 
 
 def test_a_server_that_is_full_is_lost_and_no_fault() -> None:

@@ -85,6 +85,8 @@ class Episode:
 
     def see(self, seen: Observation) -> None:
         """Take what `reset` or a step came to. Raises ServerFaultError naming what does not fit."""
+        if not self.actions and seen.done:
+            raise ServerFaultError("its reset: done is true before a first step")
         if self.actions:  # what `reset` shows was not earned
             self._n_steps += 1
             self._reward = float(seen.reward or 0.0)

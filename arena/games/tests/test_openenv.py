@@ -214,15 +214,17 @@ def test_how_far_it_is_stands_in_its_text() -> None:
     ],
 )
 def test_the_return_may_be_a_field_of_the_last_observation(seen: Observation) -> None:
-    episode = begin(score="metadata.score")
+    episode = begin(score="metadata.score", action={"move": ("left",)})
+    episode.choose(0)
     episode.see(seen)
     assert episode.score == 0.75
     assert not episode.asks_state
 
 
 def test_the_return_may_stand_in_the_state() -> None:
-    episode = begin(score="state.score")
+    episode = begin(score="state.score", action={"move": ("left",)})
     assert not episode.asks_state
+    episode.choose(0)
     episode.see(make_seen(done=True))
     assert episode.asks_state
     episode.see_state({"score": 3})
@@ -240,8 +242,10 @@ def test_the_return_may_stand_in_the_state() -> None:
     ],
 )
 def test_a_score_that_is_none_is_the_fault_of_the_server(score: str, why: str) -> None:
+    episode = begin(score=score, action={"move": ("left",)})
+    episode.choose(0)
     with pytest.raises(ServerFaultError, match=f"its score: {why}"):
-        begin(score=score).see(make_seen(done=True, huge=10**400))
+        episode.see(make_seen(done=True, huge=10**400))
 
 
 def test_a_field_that_is_missing_is_the_fault_of_the_server() -> None:
