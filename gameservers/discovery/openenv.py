@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from arena.addresses import Address, AddressError, read_address
+from arena.addresses import Address, AddressError, hide_login, read_address
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.line_messages import PROTOCOL, ServerHello
@@ -61,7 +61,7 @@ def _read_entry(text: str) -> Sighting:
     entry = _ENTRY.fullmatch(text)
     slots = parse_number(entry["slots"] or "1", lowest=1, highest=MAX_SLOTS) if entry else None
     if entry is None or slots is None:
-        raise SettingsError(VARIABLE, text, _RULE)
+        raise SettingsError(VARIABLE, hide_login(text), _RULE)
     try:
         address = _read_socket(entry["address"])
     except AddressError as error:

@@ -18,6 +18,8 @@ PACKAGE: Final = ROOT / "environments" / "llmserve"
 TOOLS: Final = ("openenv-core", "openenv")
 DEFAULT_PORT: Final = 7860
 MEMORY_MB: Final = 512
+MESSAGE_BYTES: Final = 1 << 20
+"""More than this the app refuses; uvicorn alone would first hold 16 MB of each socket."""
 STACK_KB: Final = 1024
 """Of each thread; the usual 8 MB of 64 sockets' threads would count against the memory's limit."""
 LIMITED: Final = f'ulimit -s {STACK_KB} && ulimit -d {MEMORY_MB * 1024} && exec "$@"'
@@ -70,7 +72,8 @@ def start_llmserve(options: argparse.Namespace) -> int:
     def prepare(_: Path) -> Launch:
         # One worker: a session is in the process that began it.
         arguments = ("server.app:app", "--host", LOOPBACK, "--port", str(options.port))
-        program = (str(python), "-m", "uvicorn", *arguments, "--workers", "1")
+        bounds = ("--workers", "1", "--ws-max-size", str(MESSAGE_BYTES))
+        program = (str(python), "-m", "uvicorn", *arguments, *bounds)
         command = ("sh", "-c", LIMITED, "sh", *program)
         return Launch(command, PACKAGE, options.port, choose_variables(os.environ))
 

@@ -65,10 +65,10 @@ class Answer(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """The answers of a window by their class, how many failed, and how long all of it took."""
+    """The answers of a window by their class, the classes of what failed, and how long it took."""
 
     answers: tuple[tuple[int, Answer], ...]
-    n_failed: int
+    failed: tuple[int, ...]
     took_s: float
 
 
@@ -148,7 +148,7 @@ class RealEpisode(Episode):
         self._settings = settings
         self._clock = clock
         self._client = make_client(settings.api_key, timeout_s=settings.timeout_s, retries=0)
-        self._measurement = Measurement((), 0, 0.0)
+        self._measurement = Measurement((), (), 0.0)
         self._measured: dict[str, float] = {}
 
     @property
@@ -162,8 +162,8 @@ class RealEpisode(Episode):
             "comparable": False,
             "model": self._settings.model,
             "simulated_fields": list(SIMULATED),
-            "n_requests": len(self._measurement.answers) + self._measurement.n_failed,
-            "n_failed": self._measurement.n_failed,
+            "n_requests": len(self._measurement.answers) + len(self._measurement.failed),
+            "n_failed": len(self._measurement.failed),
         }
 
     def run_window(self, settings: Settings) -> Window:
@@ -179,7 +179,8 @@ class RealEpisode(Episode):
             for kind, answer in measurement.answers
             if _is_in_time(answer, limits[kind])
         )
-        offered = sum(limits[kind].weight for kind, _ in measurement.answers) + measurement.n_failed
+        dropped = sum((limits[kind].weight for kind in measurement.failed), 0.0)
+        offered = sum(limits[kind].weight for kind, _ in measurement.answers) + dropped
         first_ms = sorted(1_000 * answer.first_s for _, answer in measurement.answers)
         n_tokens = sum(answer.n_tokens for _, answer in measurement.answers)
         self._measured = {
@@ -194,7 +195,7 @@ class RealEpisode(Episode):
             offered=offered,
             good=in_time,
             in_time=in_time,
-            dropped=float(measurement.n_failed),
+            dropped=dropped,
             arrived=offered,
         )
 
@@ -207,12 +208,14 @@ class RealEpisode(Episode):
         answers = tuple(
             (kind, one) for kind, one in zip(kinds, results, strict=True) if isinstance(one, Answer)
         )
-        failures = [one for one in results if isinstance(one, str)]
         if not answers:
             raise UnavailableError(
-                f"the model answered none of {len(kinds)} requests: {failures[0]}"
+                f"the model answered none of {len(kinds)} requests: {results[0]}"
             )
-        return Measurement(answers, len(failures), took_s)
+        failed = tuple(
+            kind for kind, one in zip(kinds, results, strict=True) if isinstance(one, str)
+        )
+        return Measurement(answers, failed, took_s)
 
     def _plan_requests(self, settings: Settings) -> tuple[list[int], int]:
         """Return the class of each request, and how many tokens its prompt has."""

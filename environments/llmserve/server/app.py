@@ -22,6 +22,7 @@ from server.sessions import IDLE_S, SessionStore
 
 MAX_SOCKETS: Final = 64
 PORT: Final = 7860
+HIGHEST_PORT: Final = 65_535
 FAILED: Final = 2
 
 
@@ -70,7 +71,16 @@ app = _build_or_exit()
 
 def main(host: str = "0.0.0.0", port: int | None = None) -> None:
     """Serve until stopped; PORT of the environment is where, by default 7860."""
-    uvicorn.run(app, host=host, port=port or int(os.environ.get("PORT", PORT)), workers=1)
+    uvicorn.run(app, host=host, port=port or _read_port(), workers=1, ws_max_size=MAX_BYTES)
+
+
+def _read_port() -> int:
+    """Return PORT of the environment, or end with what is wrong with it."""
+    text = os.environ.get("PORT", str(PORT))
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= HIGHEST_PORT):
+        print(f"llmserve: PORT must be 1..{HIGHEST_PORT}: {text!r:.80}", file=sys.stderr)
+        raise SystemExit(FAILED)
+    return int(text)
 
 
 if __name__ == "__main__":

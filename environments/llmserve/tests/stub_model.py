@@ -47,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
 
     stub: StubModel
     protocol_version = "HTTP/1.1"
+    # Head and body are two writes: the second would wait 40 ms for the first to be acknowledged.
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -71,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
+        # Of a refusal: the package of OpenAI would rest for seconds before it asks again.
+        self.send_header("retry-after-ms", "1")
         self.end_headers()
         self.wfile.write(text)
 
@@ -104,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
 def run_stub(stub: StubModel) -> Iterator[StubModel]:
     """Serve the stub; its address is in `url`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"stub": stub}))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     stub.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     try:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,22 @@ def test_requests_are_as_many_and_as_long_as_is_set(
     asked = stub.requests[0]
     assert (asked["model"], asked["max_completion_tokens"], asked["stream"]) == ("own", 5, True)
     assert asked["messages"][0]["content"].count(" more") == 10
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_fails_counts_with_the_weight_of_its_class(
+    stub: StubModel, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setenv("LLMSERVE_MODE", "real")
+    usual = read_real_settings()
+    assert usual is not None
+    # So many that some are of the dearer class.
+    settings = replace(usual, max_requests=FIRST.batch_cap)
+    all_answered = RealEpisode(settings, "bursty_workload", seed).run_window(FIRST)
+    stub.status = lambda number: 200 if number == FIRST.batch_cap else 429
+    one_answered = RealEpisode(settings, "bursty_workload", seed).run_window(FIRST)
+    assert one_answered.offered == all_answered.offered > FIRST.batch_cap
+    assert one_answered.dropped + one_answered.in_time == one_answered.offered
 
 
 def test_what_fails_counts_as_dropped_and_all_of_it_is_an_error(
@@ -208,6 +225,22 @@ def test_the_key_is_not_in_what_is_printed_of_the_settings() -> None:
 def test_a_wrong_setting_is_named(name: str, value: str) -> None:
     with pytest.raises(UnavailableError, match=name):
         read_real_settings({**REAL, name: value})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("port", ["x", "0", "65536", "9" * 500])
+def test_the_server_names_a_port_that_is_none(port: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "server.app"],
+        cwd=ROOT,
+        env={**os.environ, "PORT": port},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("llmserve: PORT must be 1..65535: '")
 
 
 @pytest.mark.slow

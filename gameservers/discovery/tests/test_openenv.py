@@ -73,6 +73,12 @@ def test_what_is_no_entry_of_the_list_is_refused(text: str) -> None:
         EnvironmentList(text)
 
 
+def test_a_refused_entry_does_not_repeat_a_password() -> None:
+    with pytest.raises(SettingsError) as refused:
+        EnvironmentList("a=wss://me:hid*den@sim:8000*0")
+    assert "hid" not in str(refused.value)
+
+
 def test_an_address_that_is_none_or_stands_twice_is_refused() -> None:
     with pytest.raises(AddressError, match="EVALSITE_OPENENV_SERVERS: 'sim'"):
         EnvironmentList("a=sim")

@@ -101,7 +101,7 @@ def test_it_has_its_limit_of_memory_one_worker_and_its_folder(var: Path, port: i
     words = known["words"]
     assert isinstance(words, list)
     assert words[:3] == ["-m", "uvicorn", "server.app:app"]
-    assert words[-2:] == ["--workers", "1"]
+    assert words[-4:] == ["--workers", "1", "--ws-max-size", "1048576"]
     assert known["folder"] == str(PACKAGE)
 
 
