@@ -1,4 +1,4 @@
-"""Who may do what at the two servers: the one table from which users, docs and tests are made.
+"""Who may do what at the servers: the one table from which users, docs and tests are made.
 
 A role is a program of the stack; a play node is a role of its own for each node. What a table row
 does not name is refused: nobody but the admin may configure, script, list keys or look at users.
@@ -11,10 +11,20 @@ from typing import Literal
 
 from arena.credentials import node_secret, node_user, role_secret
 from arena.faststore import queue_key, reply_key
-from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue, reports_aside, reports_queue
+from arena.messages import (
+    REPORTS_QUEUE,
+    TRAIN_QUEUE,
+    TRAINED_QUEUE,
+    gpu_queue,
+    play_queue,
+    reports_aside,
+    reports_queue,
+)
 
-Server = Literal["broker", "fast"]
-SERVERS: tuple[Server, ...] = ("broker", "fast")
+# Where play nodes have users; the stream of experience is none of their business.
+NodeServer = Literal["broker", "fast"]
+Server = Literal["broker", "fast", "stream"]
+SERVERS: tuple[Server, ...] = ("broker", "fast", "stream")
 CONTROL_QUEUE = "control"
 ADMIN = "admin"
 # Stands for the name of a node in the table that people read.
@@ -58,15 +68,17 @@ class Rights:
 
 @dataclass(frozen=True)
 class Role:
-    """A program and its rights at the two servers; None where it has no user."""
+    """A program and its rights at the servers; None where it has no user."""
 
     about: str
-    broker: Rights | None
-    fast: Rights | None
+    broker: Rights | None = None
+    fast: Rights | None = None
+    stream: Rights | None = None
 
     def rights_at(self, server: Server) -> Rights | None:
         """Return what it may do there, or None where it has no user."""
-        return self.broker if server == "broker" else self.fast
+        rights = {"broker": self.broker, "fast": self.fast, "stream": self.stream}
+        return rights[server]
 
 
 _SINCE_7_2 = "+client|setinfo"
@@ -96,14 +108,34 @@ _PAGES = Rights(
 )
 _WEB = Rights(commands=f"{_PIPELINE} info", grants=(*_WAKES_CONTROL, _SEES_LENGTHS))
 
+# Of experience: a stream for each game, the ids of chunks that have come, and what users have sent.
+_STREAMS = "xp:*"
+_LOOKS = Grant("xinfo|stream xinfo|groups xinfo|consumers", _STREAMS)
+_READS = Grant("xreadgroup xack xautoclaim", _STREAMS)
+# A function may do only what its caller may: so all that xp_add does stands here, too.
+_UPLOADS = Rights(
+    commands="info function|load",
+    grants=(
+        Grant("fcall", f"{_STREAMS} xpid:* xpquota:*"),
+        Grant("xadd", _STREAMS),
+        Grant("get set", "xpid:*"),
+        Grant("get incrby expire", "xpquota:*"),
+        _LOOKS,
+    ),
+)
+
 # Of the evaluation head: the points of its plots, which survive its restart.
 HEAD_HISTORY = "head:history"
 # Its answers come there, as those of players do to their nodes.
 HEAD_NODE = "head"
 
 ROLES: Mapping[str, Role] = {
-    "web": Role("pages and API; wakes control, pops nothing", broker=_WEB, fast=_PAGES),
-    "commands": Role("a second terminal: `./run manage ...`", broker=_WEB, fast=_PAGES),
+    "web": Role(
+        "pages and API; wakes control, pops nothing", broker=_WEB, fast=_PAGES, stream=_UPLOADS
+    ),
+    "commands": Role(
+        "a second terminal: `./run manage ...`", broker=_WEB, fast=_PAGES, stream=_UPLOADS
+    ),
     "control": Role(
         "sends orders, checks and marks; moves orders between nodes, reports between recorders",
         broker=Rights(
@@ -112,13 +144,15 @@ ROLES: Mapping[str, Role] = {
             grants=(
                 *_WAKES_CONTROL,
                 _SEES_LENGTHS,
-                Grant("brpop", CONTROL_QUEUE),
+                Grant("brpop", f"{CONTROL_QUEUE} {TRAINED_QUEUE}"),
                 Grant("lpush", f"{_REPORT_QUEUES} {_GPU_QUEUES}"),
+                Grant("lpush lrange", TRAIN_QUEUE),
                 Grant("lmove", f"{_REPORT_QUEUES} {_ASIDE}"),
                 Grant("lpush lrange lrem lmove del", _PLAY_QUEUES),
             ),
         ),
         fast=_PAGES,
+        stream=Rights(commands="info", grants=(_LOOKS, Grant("xgroup xtrim xdel", _STREAMS))),
     ),
     "recorder": Role(
         "each takes the reports of its queue",
@@ -185,6 +219,19 @@ ROLES: Mapping[str, Role] = {
             ),
         ),
     ),
+    "sink": Role(
+        "writes what was uploaded to segments, and drops what every group has read",
+        stream=Rights(grants=(_READS, _LOOKS, Grant("xgroup xpending xtrim", _STREAMS))),
+    ),
+    "trainer": Role(
+        "trains models on what was uploaded",
+        broker=Rights(
+            commands=f"{_PIPELINE} publish",
+            channels=_EVENTS,
+            grants=(Grant("brpop llen", TRAIN_QUEUE), Grant("lpush llen", TRAINED_QUEUE)),
+        ),
+        stream=Rights(grants=(_READS, _LOOKS)),
+    ),
 }
 
 
@@ -198,7 +245,7 @@ def role_password(secret_key: str, server: Server, role: str) -> str:
     return role_secret(secret_key, server, role)
 
 
-def node_rights(server: Server, name: str, *, n_shards: int) -> Rights:
+def node_rights(server: NodeServer, name: str, *, n_shards: int) -> Rights:
     """Return what a play node may do: pop its own queue and report; ask networks, take answers."""
     if server == "fast":
         return player_rights(name, n_shards=n_shards)
@@ -249,13 +296,21 @@ def role_rules(secret_key: str, server: Server) -> dict[str, str]:
     }
 
 
-def node_rule(
-    secret_key: str, server: Server, name: str, *, generation: int, n_shards: int
-) -> tuple[str, str]:
-    """Return a node's user at a server and its rules."""
-    password = node_secret(secret_key, server, name, generation)
-    rules = node_rights(server, name, n_shards=n_shards)
-    return node_user(name), f"on {_password_rule(password)} {rules}"
+def node_rules(
+    secret_key: str, server: Server, generations: Mapping[str, int], *, n_shards: int
+) -> dict[str, str]:
+    """Return the rules of the nodes' users at a server, by the user's name: none at the stream.
+
+    generations: those of the nodes' secrets, by their names.
+    """
+    if server == "stream":
+        return {}
+    rules = {}
+    for name, generation in generations.items():
+        digest = _password_rule(node_secret(secret_key, server, name, generation))
+        rights = node_rights(server, name, n_shards=n_shards)
+        rules[node_user(name)] = f"on {digest} {rights}"
+    return rules
 
 
 def rule_words(rule: str, *, version: str) -> list[str]:
@@ -275,14 +330,15 @@ def _password_rule(password: str) -> str:
 
 def format_table() -> str:
     """Return the rights of every role as a table in Markdown, for docs/operating.md."""
-    rows = [(role, its.about, its.broker, its.fast) for role, its in ROLES.items()]
-    broker, fast = (node_rights(server, ANY_NODE, n_shards=1) for server in SERVERS)
-    rows.append((f"play node `{ANY_NODE}`", "plays its own orders", broker, fast))
-    lines = ["| program | broker | fast store |", "|---|---|---|"]
-    lines += [
-        f"| {role}: {about} | {_format_rights(at_broker)} | {_format_rights(at_fast)} |"
-        for role, about, at_broker, at_fast in rows
-    ]
+    node = Role(
+        "plays its own orders",
+        broker=node_rights("broker", ANY_NODE, n_shards=1),
+        fast=node_rights("fast", ANY_NODE, n_shards=1),
+    )
+    lines = ["| program | broker | fast store | stream |", "|---|---|---|---|"]
+    for role, its in {**ROLES, f"play node `{ANY_NODE}`": node}.items():
+        cells = (f"{role}: {its.about}", *(_format_rights(its.rights_at(name)) for name in SERVERS))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -56,6 +56,9 @@ _SCHEMES: Final = {"": False, "ws": False, "http": False, "wss": True, "https": 
 _RULE: Final = "host:port, [IPv6]:port, ws://host:port or wss://host:port"
 
 
+_LOGIN: Final = re.compile(r".*@", re.DOTALL)
+
+
 class AddressError(ArenaError):
     """An address or a network that may not be used; the message names it and what to do."""
 
@@ -113,7 +116,7 @@ def read_address(text: str) -> Address:
     Takes host:port, [IPv6]:port, and either behind ws://, wss://, http:// or https://, with a path.
     """
     if len(text) > MAX_ADDRESS or not (text.isascii() and text.isprintable()):
-        raise AddressError(f"{text!r:.100} is no address of a server: write {_RULE}")
+        raise AddressError(f"{hide_login(text)!r:.100} is no address of a server: write {_RULE}")
     scheme, mark, rest = text.rpartition("://")
     place, slash, path = rest.partition("/")
     host, colon, digits = place.rpartition(":")
@@ -122,8 +125,13 @@ def read_address(text: str) -> Address:
     port = parse_number(digits, lowest=1, highest=HIGHEST_PORT)
     is_known = bool(scheme) == bool(mark) and scheme.lower() in _SCHEMES
     if not is_known or port is None or not _PATH.fullmatch(slash + path):
-        raise AddressError(f"{text!r:.100} is no address of a server: write {_RULE}")
+        raise AddressError(f"{hide_login(text)!r:.100} is no address of a server: write {_RULE}")
     return Address(_read_host(host, text), port, _SCHEMES[scheme.lower()], slash + path or "/")
+
+
+def hide_login(text: str) -> str:
+    """Return what was written for an address without the user's name and password in it."""
+    return _LOGIN.sub("***@", text, count=1)
 
 
 def _read_host(host: str, text: str) -> str:
@@ -137,9 +145,11 @@ def _read_host(host: str, text: str) -> str:
     # number: 0177.1, 0x7f000001, 2130706433. It is written in one way or refused.
     if is_bracketed or re.fullmatch(r"[0-9]+|0[xX][0-9A-Fa-f]*", labels[-1]):
         rule = "four decimal numbers, an IPv6 address in brackets"
-        raise AddressError(f"{text!r:.100}: write the IP address of a server in full: {rule}")
+        raise AddressError(
+            f"{hide_login(text)!r:.100}: write the IP address of a server in full: {rule}"
+        )
     if not all(map(_LABEL.fullmatch, labels)):
-        raise AddressError(f"{text!r:.100} names no host: write {_RULE}")
+        raise AddressError(f"{hide_login(text)!r:.100} names no host: write {_RULE}")
     return bare.lower()
 
 

@@ -41,6 +41,11 @@ def head_key(secret_key: str) -> str:
     return role_secret(secret_key, "reports", "head")
 
 
+def trainer_key(secret_key: str) -> str:
+    """Return the key of the reports of trainers, which all share one."""
+    return role_secret(secret_key, "reports", "trainer")
+
+
 def pass_key(secret_key: str) -> str:
     """Return the key of passes (arena.passes): control makes them, the head checks them."""
     return _derive_secret(secret_key, "passes")

@@ -107,3 +107,13 @@ class NeedsError(ArenaError):
 
 class CheckpointFileError(ArenaError):
     """A file is no checkpoint that can be used; the message says why and what would be."""
+
+
+class ChunkError(ArenaError):
+    """A chunk of experience, or a file of such chunks, does not hold what it must."""
+
+    def __init__(self, field: str, reason: str, *, index: int | None = None) -> None:
+        """Keep the field, empty for the whole, and the step in it that is wrong, if it is one."""
+        self.field, self.index, self.reason = field, index, reason
+        place = field if index is None else f"{field}[{index}]"
+        super().__init__(f"{place} {reason}".lstrip())

@@ -21,7 +21,10 @@ PLAY_TASK = "workers.play"
 RECORD_TASK = "matches.record"
 DRAIN_TASK = "inference.drain"
 CHECK_TASK = "inference.check"
+TRAIN_TASK = "training.train"
+EXPERIENCE_RECORD_TASK = "experience.record"
 REPORTS_QUEUE = "reports"
+TRAIN_QUEUE, TRAINED_QUEUE = "train", "trained"
 # So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first.
 MAX_RECORDERS = 10
 MAX_DETAIL = 500

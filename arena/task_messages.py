@@ -15,9 +15,13 @@ from arena.errors import MessageError
 from arena.messages import (
     CHECK_TASK,
     DRAIN_TASK,
+    EXPERIENCE_RECORD_TASK,
     PLAY_TASK,
     RECORD_TASK,
     REPORTS_QUEUE,
+    TRAIN_QUEUE,
+    TRAIN_TASK,
+    TRAINED_QUEUE,
     CheckOrder,
     Count,
     MatchOrder,
@@ -26,6 +30,7 @@ from arena.messages import (
     gpu_queue,
     play_queue,
 )
+from arena.train_messages import Trained, TrainOrder
 
 # Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB.
 MAX_ITEM = 24 * 2**20
@@ -137,10 +142,12 @@ GPU_TASKS = {
     DRAIN_TASK: TaskForm(tuple[Count, Text], is_timed=False),
     CHECK_TASK: TaskForm(tuple[CheckOrder], is_timed=True),
 }
+TRAIN_TASKS = {TRAIN_TASK: TaskForm(tuple[TrainOrder], is_timed=False)}
+TRAINED_TASKS = {EXPERIENCE_RECORD_TASK: TaskForm(tuple[Trained], is_timed=False)}
 
 
 def tasks_of_queue(queue: str) -> Mapping[str, TaskForm]:
-    """Return what a queue of orders, reports or networks may call; nothing for any other."""
+    """Return what a queue may call; nothing for one that is none of ours."""
     kind, _, _ = queue.partition(".")
     return _BY_KIND.get(kind, {})
 
@@ -149,6 +156,8 @@ _BY_KIND = {
     REPORTS_QUEUE: REPORT_TASKS,
     gpu_queue(0): GPU_TASKS,
     play_queue("").removesuffix("."): ORDER_TASKS,
+    TRAIN_QUEUE: TRAIN_TASKS,
+    TRAINED_QUEUE: TRAINED_TASKS,
 }
 
 

@@ -80,6 +80,14 @@ def test_it_refuses_what_is_no_address_or_could_be_read_two_ways(text: str) -> N
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("place", ["host:80", "host", "[::1]:80/ws", "0177.1:80", "a b:80"])
+@pytest.mark.parametrize("login", ["me:hidden", "hidden", "hid/den:hidden@x"])
+def test_a_refusal_does_not_repeat_a_password(login: str, place: str) -> None:
+    with pytest.raises(AddressError, match=r"'\*\*\*@") as refused:
+        read_address(f"wss://{login}@{place}")
+    assert "hid" not in str(refused.value)
+
+
 @pytest.mark.parametrize("host", OUTSIDE)
 def test_it_refuses_an_address_outside_the_networks_and_names_both(host: str) -> None:
     with pytest.raises(AddressError, match=r"outside EVALSITE_SERVER_NETWORKS \(10\.1\.0\.0/16"):

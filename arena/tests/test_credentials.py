@@ -2,7 +2,16 @@ from itertools import product
 
 import pytest
 
-from arena.credentials import Purpose, is_node_name, node_secret, node_user, role_secret
+from arena.credentials import (
+    Purpose,
+    gpu_key,
+    head_key,
+    is_node_name,
+    node_secret,
+    node_user,
+    role_secret,
+    trainer_key,
+)
 
 PURPOSES: tuple[Purpose, ...] = ("broker", "fast", "reports")
 
@@ -12,6 +21,10 @@ def test_every_purpose_name_generation_and_key_has_a_secret_of_its_own() -> None
     secrets = [node_secret(*case) for case in cases]
     roles = [role_secret("key", *case) for case in product(("broker", "fast"), ("web", "beat"))]
     assert len({*secrets, *roles}) == len(secrets) + len(roles)
+
+
+def test_reports_of_each_kind_of_program_have_a_key_of_their_own() -> None:
+    assert len({gpu_key("key"), head_key("key"), trainer_key("key"), trainer_key("other")}) == 4
 
 
 def test_a_secret_needs_no_quoting_and_stays_the_same() -> None:

@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 
 from arena import messages
 from arena.errors import MessageError
-from arena.messages import CHECK_TASK, DRAIN_TASK, PLAY_TASK, RECORD_TASK
+from arena.messages import (
+    CHECK_TASK,
+    DRAIN_TASK,
+    EXPERIENCE_RECORD_TASK,
+    PLAY_TASK,
+    RECORD_TASK,
+    TRAIN_TASK,
+)
 from arena.task_messages import MAX_ITEM, TaskForm, read_item, tasks_of_queue, timed_task
 from arena.tests.deadly import DEADLY
+from arena.tests.test_train_messages import ORDER as TRAIN_ORDER
+from arena.tests.test_train_messages import REPORT as TRAINED
+from arena.train_messages import to_wire
 
 CALLBACKS = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
 MARK = {"kind": "mark", "at": "2026", "token": "t"}
@@ -46,6 +56,8 @@ GOOD: Mapping[str, tuple[str, list[Any]]] = {
     "play.node-1": (PLAY_TASK, [ORDER]),
     "gpu": (DRAIN_TASK, [0, "lease"]),
     "gpu.2": (CHECK_TASK, [CHECK]),
+    "train": (TRAIN_TASK, [to_wire(TRAIN_ORDER)]),
+    "trained": (EXPERIENCE_RECORD_TASK, [to_wire(TRAINED)]),
     "control": (TICK, []),
 }
 

@@ -1,0 +1,98 @@
+"""What crosses the queues of training: orders to trainers, reports back to control.
+
+Orders travel control -> `train`, reports trainer -> `trained`, both as JSON objects made by
+`to_wire`. A run is trained slice by slice: whoever takes the order of a slice goes on from the
+state that the slice before has left.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from arena.errors import MessageError
+from arena.messages import BigId, Count, Detail, Few, Link, OrderId, Seconds, Text
+from arena.parameters import Value
+
+NoHash = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
+Metrics = Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]], Few]
+
+
+class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A slice of a run, with everything that is needed to train it."""
+
+    run: Text
+    order: OrderId
+    slice: Count
+    token: Text
+    game: Text
+    observation_shape: list[Count]
+    n_actions: Count
+    algorithm: Text
+    parameters: dict[str, Value]
+    seed: BigId
+    # SHA-256 of the state that the slice before has left, and where it is fetched; empty at first.
+    state: NoHash
+    source: Link
+    # Where files are put: a hash follows the path.
+    upload: Link
+    # The run ends once it has learned from so many steps.
+    max_steps: BigId
+    slice_s: Seconds
+    # Of trainers: nobody else can order a slice.
+    key: Text
+
+
+class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a slice is; the last report of it has the state from which the next one goes on.
+
+    version: of the policy, whose sealed weights are `weights`. refusal: why the run cannot go on.
+    """
+
+    trainer: Text
+    run: Text
+    order: OrderId
+    slice: Count
+    token: Text
+    key: Text
+    version: Count
+    n_steps: BigId
+    weights: NoHash
+    state: NoHash
+    metrics: Metrics
+    is_last: bool
+    refusal: Detail = ""
+
+
+def to_wire(message: TrainOrder | Trained) -> dict[str, Any]:
+    """Return the JSON object that is sent for a message."""
+    wire: dict[str, Any] = msgspec.to_builtins(message)
+    return wire
+
+
+def read_train_order(wire: object) -> TrainOrder:
+    """Return the order. Raises MessageError naming the field that does not fit."""
+    order: TrainOrder = _read_message(wire, TrainOrder, "train order")
+    return order
+
+
+def read_trained(wire: object) -> Trained:
+    """Return the report. Raises MessageError naming the field that does not fit."""
+    report: Trained = _read_message(wire, Trained, "report of a trainer")
+    return report
+
+
+def _read_message(wire: object, form: Any, what: str) -> Any:
+    try:
+        return msgspec.convert(wire, type=form, strict=True)
+    # msgspec lets huge ints and deep nesting through as errors of Python's own.
+    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
+        raise MessageError(f"broken {what}: {error}") from error
+
+
+def describe(message: TrainOrder | Trained) -> str:
+    """Return what monitors may show of a message: everybody reads them, so never a token."""
+    where = f"slice {message.slice} of run {message.run}"
+    if isinstance(message, TrainOrder):
+        return f"({message.algorithm} on {message.game}, {where})"
+    ending = f", refused: {message.refusal}" if message.refusal else ""
+    return f"({where}, version {message.version} after {message.n_steps} steps{ending})"

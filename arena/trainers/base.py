@@ -1,0 +1,18 @@
+"""What a way to train is called, and what can be chosen of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arena.parameters import Parameter
+
+
+@dataclass(frozen=True)
+class TrainerSpec:
+    """A way to train; its code is the file of the same name in `training/catalog`.
+
+    is_streamed: it learns from uploads as they come, and not from files.
+    """
+
+    title: str
+    parameters: Sequence[Parameter]
+    is_streamed: bool

@@ -1,0 +1,1 @@
+"""One way to train per file, whose name is its id."""
