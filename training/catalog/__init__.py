@@ -1,0 +1,1 @@
+"""One trainer per file, whose name is its id."""

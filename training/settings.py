@@ -1,0 +1,49 @@
+"""Settings of a trainer, read from the environment once; a wrong one stops the start."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from training.errors import SettingsError
+
+SCHEMES = ("redis://", "rediss://", "unix://")
+MAX_NAME = 60
+
+
+class Settings(NamedTuple):
+    """Whom a trainer asks: the broker, the stream of chunks and the web server, which has files.
+
+    key: proves to control that a report is of a trainer, and to a trainer that an order is not of
+    somebody else.
+    """
+
+    redis_url: str
+    stream_url: str
+    site_url: str
+    name: str
+    key: str
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Return the settings. Raises SettingsError naming the variable and what would do."""
+    key = environ.get("EVALSITE_NODE_KEY", "")
+    if not key:
+        raise SettingsError("EVALSITE_NODE_KEY is missing: the key of the reports of trainers")
+    name = environ.get("EVALSITE_TRAINER") or "trainer"
+    if not name.isprintable() or len(name) > MAX_NAME:
+        rule = f"1 to {MAX_NAME} printable characters"
+        raise SettingsError(f"EVALSITE_TRAINER is {name!r:.80}: must be {rule}")
+    return Settings(
+        _read_url(environ, "REDIS_URL", SCHEMES),
+        _read_url(environ, "STREAM_REDIS_URL", SCHEMES),
+        _read_url(environ, "EVALSITE_SITE_URL", ("http://", "https://")).rstrip("/"),
+        name,
+        key,
+    )
+
+
+def _read_url(environ: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str:
+    url = environ.get(name, "")
+    if not url.startswith(schemes):
+        # It may hold a password: nothing of it is shown.
+        raise SettingsError(f"{name} must be an address, {' or '.join(schemes)}")
+    return url

@@ -1,0 +1,121 @@
+"""A run's view of the stream of its game: each chunk once, from where its state has come to."""
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from redis import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from arena.errors import ChunkError
+from arena.experience.chunks import Chunk
+from arena.experience.wire import read_chunk
+from arena.games.base import GameSpec
+from training.errors import UnavailableError
+from training.policies import START
+
+log = logging.getLogger(__name__)
+
+COUNT: Final = 64
+"""Chunks that a learner holds at most before it has learned from them."""
+BLOCK_MS: Final = 200
+# One name for whoever holds the lease of the run: it goes on with what the one before had read.
+CONSUMER: Final = "trainer"
+
+
+class Entry(NamedTuple):
+    """A chunk, and its place in the stream."""
+
+    place: str
+    chunk: Chunk
+
+
+class ChunkReader:
+    """Reads the group of a run. Control makes it; nothing of a stream is deleted here."""
+
+    def __init__(self, client: "Redis", run: str, spec: GameSpec) -> None:
+        """Read nothing yet."""
+        self.n_unreadable = 0
+        self._client: Any = client  # its types know of clients of other kinds, too
+        self._spec, self._key, self._group = spec, f"xp:{{{spec.id}}}", f"learn:{run}"
+        self._done = self._resumed = START
+        self._is_resuming = True
+        self._unacknowledged: deque[str] = deque()
+
+    def resume(self, place: str) -> None:
+        """Begin with what was read but is not in the state that ends at this place."""
+        self._done, self._resumed, self._is_resuming = place, START, True
+
+    def read(self, most: int) -> list[Entry]:
+        """Return the next chunks, at most so many; wait a little where there are none."""
+        if self._is_resuming:
+            if page := self._read(self._resumed, most, block_ms=None):
+                self._resumed = page[-1][0].decode()
+                return self._open_page(page)
+            self._is_resuming = False
+        return self._open_page(self._read(">", most, block_ms=BLOCK_MS))
+
+    def acknowledge(self, place: str) -> None:
+        """Acknowledge what was read up to a place: control must have the state that ends there."""
+        done: list[str] = []
+        while self._unacknowledged and _order_of(self._unacknowledged[0]) <= _order_of(place):
+            done.append(self._unacknowledged.popleft())
+        self._acknowledge_entries(done)
+
+    def _read(
+        self, after: str, most: int, *, block_ms: int | None
+    ) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        arguments = {self._key: after}
+        read = self._call(
+            "xreadgroup", self._group, CONSUMER, arguments, count=most, block=block_ms
+        )
+        pages = read.values() if isinstance(read, dict) else (page for _, page in read or ())
+        return [entry for page in pages for entry in _flatten(page)]
+
+    def _call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            return getattr(self._client, name)(*arguments, **options)
+        except ResponseError as error:
+            raise UnavailableError(f"the stream refuses: {error}") from error
+        except RedisError as error:
+            raise UnavailableError(f"the stream does not answer: {error}") from error
+
+    def _open_page(self, page: list[tuple[bytes, dict[bytes, bytes]]]) -> list[Entry]:
+        """Return the chunks of a page; what is in the state or unreadable is acknowledged."""
+        entries: list[Entry] = []
+        passed_over: list[str] = []
+        for entry_id, fields in page:
+            place = entry_id.decode()
+            if _order_of(place) <= _order_of(self._done):
+                passed_over.append(place)
+                continue
+            try:
+                # Of an entry that is pending but no longer in the stream there are no fields.
+                content = (fields or {}).get(b"chunk", b"")
+                entries.append(Entry(place, read_chunk(content, spec=self._spec)))
+            except ChunkError as error:
+                log.warning("entry %s of %s is unreadable: %s", place, self._key, error)
+                self.n_unreadable += 1
+                passed_over.append(place)
+        self._unacknowledged += [entry.place for entry in entries]
+        self._acknowledge_entries(passed_over)
+        return entries
+
+    def _acknowledge_entries(self, places: list[str]) -> None:
+        if places:
+            self._call("xack", self._key, self._group, *places)
+
+
+def _flatten(page: Any) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    """Yield the entries of a page; with protocol 3 it is a list of lists."""
+    for one in page:
+        if one and isinstance(one[0], bytes):
+            yield one
+        else:
+            yield from _flatten(one)
+
+
+def _order_of(place: str) -> tuple[int, int]:
+    milliseconds, _, number = place.partition("-")
+    return int(milliseconds), int(number)

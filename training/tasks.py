@@ -1,0 +1,75 @@
+"""The task of a trainer."""
+
+import logging
+import os
+import time
+from typing import Any
+
+import torch
+from celery import Task, shared_task
+from redis import Redis
+
+from arena.errors import ArenaError, MessageError
+from arena.games import registry as games
+from arena.messages import MAX_DETAIL, TRAIN_TASK
+from arena.train_messages import Trained, TrainOrder, read_train_order
+from training.errors import TrainingError, UnavailableError
+from training.files import RunFiles
+from training.publisher import publish_report
+from training.settings import Settings, read_settings
+from training.slices import Slice
+from training.streams import ChunkReader
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name=TRAIN_TASK, bind=True)
+def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
+    """Train a slice of a run; one that is lost or fails is ordered again by control."""
+    settings = read_settings(os.environ)
+    try:
+        read = read_train_order(order)
+    except MessageError as error:
+        log.error("order of a slice refused: %s", error)
+        return
+    if read.key != settings.key:
+        log.error("slice %d of run %s is of somebody else: refused", read.slice, read.run)
+        return
+    try:
+        _train_slice(self.app, read, settings)
+    except UnavailableError as error:
+        # Nobody's fault: without a report its time is over soon.
+        log.warning("slice %d of run %s is given up: %s", read.slice, read.run, error)
+    except (ArenaError, TrainingError) as error:
+        publish_report(self.app, _refuse(read, settings, str(error)))
+
+
+def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:
+    torch.set_num_threads(1)
+    one = Slice(
+        order,
+        trainer=settings.name,
+        files=RunFiles(settings.site_url, order.upload),
+        report=lambda trained: publish_report(app, trained),
+    )
+    with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
+        spec = games.get(order.game).spec
+        one.run(ChunkReader(client, order.run, spec), clock_s=time.monotonic)
+
+
+def _refuse(order: TrainOrder, settings: Settings, why: str) -> Trained:
+    return Trained(
+        trainer=settings.name,
+        run=order.run,
+        order=order.order,
+        slice=order.slice,
+        token=order.token,
+        key=order.key,
+        version=0,
+        n_steps=0,
+        weights="",
+        state="",
+        metrics={},
+        is_last=True,
+        refusal=why[:MAX_DETAIL],
+    )
