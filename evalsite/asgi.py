@@ -13,12 +13,18 @@ django_application = get_asgi_application()
 
 # Consumers import models, which exist only now that Django is set up.
 from evalsite.bodies import BoundedBodies
+from evalsite.short_way import ShortWay, divide_by_path
+from experience.ingest.bodies import MOST_SENT
 from live.routing import ReadersOnly, websocket_urlpatterns
 from matches.api.document import make_schema
 
 application = ProtocolTypeRouter(
     {
-        "http": BoundedBodies(django_application),
+        "http": divide_by_path(
+            # Twice what is taken: somewhat too much is refused in the words of the API.
+            {reverse("experience"): BoundedBodies(ShortWay(), limit=2 * MOST_SENT)},
+            otherwise=BoundedBodies(django_application),
+        ),
         # A foreign page must not read the board through its visitor's browser.
         "websocket": AllowedHostsOriginValidator(ReadersOnly(URLRouter(websocket_urlpatterns))),
     }

@@ -7,6 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
+from launcher.addresses import find_place
+
 
 @register("evalsite")
 def check_secret_key(**_: Any) -> list[CheckMessage]:
@@ -48,6 +50,21 @@ def check_var_folder(**_: Any) -> list[CheckMessage]:
             f"The data folder {folder} does not exist or cannot be written.",
             hint="Create it, or name another with EVALSITE_VAR.",
             id="evalsite.E002",
+        )
+    ]
+
+
+@register("evalsite")
+def check_stream(**_: Any) -> list[CheckMessage]:
+    """Refuse a stream that shares a server with the queues: full, it would stop every match."""
+    others = {find_place(url) for url in (settings.REDIS_URL, settings.FAST_REDIS_URL)}
+    if not settings.STREAM_REDIS_URL or find_place(settings.STREAM_REDIS_URL) not in others:
+        return []
+    return [
+        Error(
+            "STREAM_REDIS_URL is the server of REDIS_URL or FAST_REDIS_URL.",
+            hint="Give it a server of its own; another database of the same one is not enough.",
+            id="evalsite.E003",
         )
     ]
 

@@ -18,6 +18,7 @@ NAMES: Final = {
     "leaderboards_ratings_history_list": "rating_history",
     "leaderboards_ratings_retrieve": "rating",
     "nodes_create": "join",
+    "runs_create": "start",
     "schedules_create": "add",
     "schedules_destroy": "remove",
     "tokens_destroy": "revoke",

@@ -42,6 +42,10 @@ MENU = {
         "Matches": Place("matches.match", "swords"),
         "Outcomes": Place("matches.outcome", "flag"),
     },
+    "Train": {
+        "Training runs": Place("experience.trainingrun", "model_training"),
+        "Releases": Place("experience.release", "new_releases"),
+    },
     "System": {
         "Workers": Place("matches.worker", "dns"),
         "Node keys": Place("matches.nodekey", "key"),

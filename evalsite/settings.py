@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "knox",
     "django_celery_beat",
     "matches",
+    "experience",
     "pages",
     "evalsite",
 ]
@@ -122,21 +123,30 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _BROKER_PORT = read_number("EVALSITE_BROKER_PORT", BROKER_PORT, highest=HIGHEST_PORT)
 _FAST_PORT = read_number("EVALSITE_FAST_PORT", FAST_PORT, highest=HIGHEST_PORT)
-# Each program has its own users of both servers; `./run` and compose give it these addresses.
+# Each program has its own users of the servers; `./run` and compose give it these addresses.
 REDIS_URL = read_text("REDIS_URL", redis_url(_BROKER_PORT))
 FAST_REDIS_URL = read_text("FAST_REDIS_URL", redis_url(_FAST_PORT))
+# Of what players upload, a server of its own; empty: the stack has none, and uploads are refused.
+STREAM_REDIS_URL = read_text("STREAM_REDIS_URL", "")
+# Steps that a user may upload within an hour; 0: as many as they like.
+EVALSITE_EXPERIENCE_QUOTA = read_number("EVALSITE_EXPERIENCE_QUOTA", 200_000, highest=10**12)
 # By which control admits nodes to the servers: of no other program, and empty where it may not.
 EVALSITE_ADMIN_URLS = {
     "broker": read_text("EVALSITE_BROKER_ADMIN_URL", ""),
     "fast": read_text("EVALSITE_FAST_ADMIN_URL", ""),
+    "stream": read_text("EVALSITE_STREAM_ADMIN_URL", ""),
 }
 # Servers on which our programs and nodes have no users of their own: pages and checks say so.
 EVALSITE_UNENFORCED = read_names(
     "EVALSITE_UNENFORCED",
     [
         server
-        for server, variable in (("broker", "REDIS_URL"), ("fast", "FAST_REDIS_URL"))
-        if variable in os.environ and urlsplit(os.environ[variable]).username in (None, "default")
+        for server, variable in (
+            ("broker", "REDIS_URL"),
+            ("fast", "FAST_REDIS_URL"),
+            ("stream", "STREAM_REDIS_URL"),
+        )
+        if (url := os.environ.get(variable)) and urlsplit(url).username in (None, "default")
     ],
 )
 EVALSITE_SHARDS = read_number("EVALSITE_SHARDS", 1, highest=1_024)
@@ -232,16 +242,20 @@ SPECTACULAR_SETTINGS = {
         "MatchStateEnum": "matches.models.Match.State",
         "SeasonModeEnum": "matches.models.choices.SeasonMode",
         "TournamentStateEnum": "matches.models.Tournament.State",
+        "TrainingRunStateEnum": "experience.models.TrainingRun.State",
+        "VersionStateEnum": "experience.models.Release.State",
     },
 }
 UNFOLD = ADMIN_LOOK
 
-# Both may lie elsewhere, such as in S3: EVALSITE_CHECKPOINTS_STORAGE and _OPTIONS, and so on.
+# All may lie elsewhere, such as in S3: EVALSITE_CHECKPOINTS_STORAGE and _OPTIONS, and so on.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     "checkpoints": read_storage("EVALSITE_CHECKPOINTS", VAR / "checkpoints"),
     "trajectories": read_storage("EVALSITE_TRAJECTORIES", VAR / "trajectories"),
+    "experience": read_storage("EVALSITE_EXPERIENCE", VAR / "experience"),
+    "training": read_storage("EVALSITE_TRAINING", VAR / "training"),
 }
 # Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
 FILE_UPLOAD_HANDLERS = ["matches.store.blobs.BoundedUpload"]

@@ -21,7 +21,10 @@ urlpatterns = [
     # Before the admin's own, which knows neither the way back nor who is in.
     path("admin/login/", SignIn.as_view(next_page="admin:index"), name="admin-login"),
     path("admin/", admin.site.urls),
+    path("files/", include("experience.files")),
     path("files/", include("matches.files.urls")),
+    # Before the API of matches, which answers all else below its address.
+    path("api/v1/", include("experience.api.urls")),
     path("api/v1/", include("matches.api.urls")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),

@@ -20,6 +20,8 @@ from arena.messages import (
     PLAY_TASK,
     RECORD_TASK,
     REPORTS_QUEUE,
+    TRAIN_QUEUE,
+    TRAIN_TASK,
     CheckOrder,
     Mark,
     MatchOrder,
@@ -29,6 +31,9 @@ from arena.messages import (
     reports_queue,
     to_wire,
 )
+from arena.train_messages import TrainOrder
+from arena.train_messages import describe as describe_slice
+from arena.train_messages import to_wire as write_slice
 from matches.errors import BrokerError
 from matches.store.signing import derive_key
 
@@ -36,13 +41,14 @@ log = logging.getLogger(__name__)
 
 CONTROL_QUEUE = "control"
 TICK = "matches.tick"
+EXPERIENCE_TICK = "experience.tick"
 PLAN = "matches.plan"
 RELAY = "matches.relay"
 RATE = "matches.rate"
 RERATE = "matches.rerate"
 SCHEDULE_TOURNAMENT = "matches.schedule_tournament"
-NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
-"""Every task of this app; a test compares them with the registered ones."""
+NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT, EXPERIENCE_TICK)
+"""Every task that control is sent; a test compares them with the registered ones."""
 
 REPORT_QUEUES = tuple(reports_queue(shard) for shard in range(MAX_RECORDERS))
 # Reports of one transaction; a recorder that keeps up takes one or two.
@@ -71,6 +77,12 @@ def publish_order(order: MatchOrder, queue: str) -> None:
 def publish_check(order: CheckOrder) -> None:
     """Send a checkpoint to be checked to the gpu workers. Raises BrokerError."""
     _send_task(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=describe_message(order))
+
+
+def publish_slice(order: TrainOrder) -> None:
+    """Send a slice of a training run to the trainers. Raises BrokerError."""
+    shown = describe_slice(order)
+    _send_task(TRAIN_TASK, [write_slice(order)], TRAIN_QUEUE, task_id=order.order, shown=shown)
 
 
 def publish_mark(at: str, shard: int = 0) -> None:
@@ -288,9 +300,10 @@ def _wake_task(task: str) -> None:
 
 
 def send_tick() -> None:
-    """Have control do all its duties. Raises BrokerError."""
+    """Have control do all its duties, and those of training. Raises BrokerError."""
     if _has_room():
         _send_task(TICK, [], CONTROL_QUEUE)
+        _send_task(EXPERIENCE_TICK, [], CONTROL_QUEUE)
 
 
 def _has_room() -> bool:

@@ -24,16 +24,16 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def servers(tmp_path: Path, settings: Settings) -> Iterator[list[Guarded]]:
-    """Run both servers with the users of programs only, and be control."""
+    """Run the servers with the users of programs only, and be control; give those of nodes."""
     with ExitStack() as running:
-        both = [
+        every = [
             running.enter_context(guarded_server(tmp_path / name, name, nodes={}))
             for name in SERVERS
         ]
         settings.SECRET_KEY = KEY
-        settings.EVALSITE_ADMIN_URLS = {each.server: each.role_url(ADMIN) for each in both}
+        settings.EVALSITE_ADMIN_URLS = {each.server: each.role_url(ADMIN) for each in every}
         server_users._copied.clear()
-        yield both
+        yield [each for each in every if each.server != "stream"]
         server_users._copied.clear()
 
 
@@ -106,6 +106,17 @@ def test_a_server_that_has_forgotten_all_is_told_again(servers: list[Guarded]) -
     assert copied(servers, "node-1") == [True, True]
     with Redis.from_url(servers[0].role_url("web")) as web:
         assert web.ping()
+
+
+def test_the_stream_is_told_of_programs_again_and_of_no_node(
+    servers: list[Guarded], settings: Settings
+) -> None:
+    add("node-1")
+    with Redis.from_url(settings.EVALSITE_ADMIN_URLS["stream"], decode_responses=True) as admin:
+        before = set(admin.acl_users())
+        admin.acl_deluser("evalsite-sink")
+        server_users.copy_users()
+        assert set(admin.acl_users()) == before
 
 
 def test_users_of_others_on_a_shared_server_are_left_alone(servers: list[Guarded]) -> None:

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
@@ -28,6 +29,23 @@ def test_a_missing_data_folder_is_refused(settings: Settings, tmp_path: Path) ->
 def test_servers_without_users_of_ours_are_warned_about(settings: Settings) -> None:
     settings.EVALSITE_UNENFORCED = ["broker"]
     assert found() == ["evalsite.W001"]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_refused"),
+    [
+        ("", False),
+        ("redis://evalsite-web:p@host:1/0", False),
+        ("redis://other:q@host:2/5", True),
+        ("redis://host:3/0", True),
+    ],
+)
+def test_a_stream_on_the_server_of_the_queues_is_refused(
+    url: str, is_refused: bool, settings: Settings
+) -> None:
+    settings.REDIS_URL, settings.FAST_REDIS_URL = "redis://a:b@host:2/0", "redis://host:3/0"
+    settings.STREAM_REDIS_URL = url
+    assert found() == (["evalsite.E003"] if is_refused else [])
 
 
 def test_https_without_a_proxy_that_speaks_it_is_warned_of(settings: Settings) -> None:

@@ -80,10 +80,7 @@ def test_files_of_this_site_itself_stay_open(client: Client) -> None:
     assert client.get("/static/evalsite/site.css").status_code == 200
 
 
-def test_who_logs_in_reads_and_may_leave_again(
-    client: Client, settings: Any, broker: Redis
-) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def test_who_logs_in_reads_and_may_leave_again(client: Client, broker: Redis) -> None:
     User.objects.create_user("reader", password="correct horse")
     wrong = client.post("/login/", {"username": "reader", "password": "wrong"})
     assert "do not fit together" in wrong.content.decode()

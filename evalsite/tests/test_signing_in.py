@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 HEADER = '<header class="site">'
 
 
-@pytest.fixture(autouse=True)
-def _quick(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def reader(client: Client) -> Client:
     client.force_login(User.objects.create_user("reader", password="correct horse"))

@@ -11,6 +11,8 @@ from evalsite.celery import app
 from evalsite.ticking import TickingScheduler
 from matches import dispatch
 
+N_TASKS = 2
+"""Of one tick: of matches, and of training."""
 # Beat closes connections and commits: it may not share the transaction of a test.
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +52,7 @@ def test_control_ticks_on_though_the_tick_ran_last_in_the_future(broker: Redis) 
     beat = scheduler(Clock())
     for _ in range(2):  # Celery's own only fills its heap at the first look
         beat.tick()
-    assert broker.llen(dispatch.CONTROL_QUEUE) == 1
+    assert broker.llen(dispatch.CONTROL_QUEUE) == N_TASKS
 
 
 def test_ticks_go_by_the_clock_that_nobody_sets(broker: Redis) -> None:
@@ -58,10 +60,10 @@ def test_ticks_go_by_the_clock_that_nobody_sets(broker: Redis) -> None:
     beat = scheduler(clock)
     assert 0 < beat.tick() <= 1
     beat.tick()
-    assert broker.llen(dispatch.CONTROL_QUEUE) == 1
+    assert broker.llen(dispatch.CONTROL_QUEUE) == N_TASKS
     clock.now_s += 1
     beat.tick()
-    assert broker.llen(dispatch.CONTROL_QUEUE) == 2
+    assert broker.llen(dispatch.CONTROL_QUEUE) == 2 * N_TASKS
 
 
 def test_ticks_stop_while_control_takes_none(broker: Redis) -> None:

@@ -23,10 +23,13 @@ RIGHTS = {
         *("change_agent", "change_leaderboard", "change_match", "change_tournament"),
         *("change_worker", "add_nodekey", "view_auditrow"),
         *("view_schedule", "add_schedule", "change_schedule", "delete_schedule"),
+        *("add_trainingrun", "change_trainingrun", "change_release"),
     ),
     Scope.WORKER: ("view_checkpoint",),
 }
 """What a user must be allowed to do for a scope to be of use."""
+APPS = ("matches", "experience")
+"""Whose rights these are."""
 
 
 @transaction.atomic
@@ -62,7 +65,7 @@ def issue_token(
 def grant_rights(user: User, scopes: Collection[Scope]) -> None:
     """Give a user the rights without which a token of these scopes could do nothing."""
     names = [name for scope in scopes for name in RIGHTS[scope]]
-    rights = Permission.objects.filter(content_type__app_label="matches", codename__in=names)
+    rights = Permission.objects.filter(content_type__app_label__in=APPS, codename__in=names)
     user.user_permissions.add(*rights)
 
 
@@ -72,15 +75,16 @@ def find_or_issue_token(secret: str, *, user: str, name: str) -> str:
 
     The user is made if need be, without a password and with the rights of the scopes.
     """
-    # Only the digest is stored: a secret can be compared, not read again.
-    if secret and AuthToken.objects.filter(digest=hash_token(secret)).exists():
-        return secret
     owner, is_new = User.objects.get_or_create(username=user)
     if is_new:
         owner.set_unusable_password()
         owner.save()
     scopes = list(Scope)
+    # Also of one that is there: a new release may have rights that are new.
     grant_rights(owner, scopes)
+    # Only the digest is stored: a secret can be compared, not read again.
+    if secret and AuthToken.objects.filter(digest=hash_token(secret)).exists():
+        return secret
     return issue_token(owner, name=name, scopes=scopes, days=None)[1]
 
 

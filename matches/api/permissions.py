@@ -149,6 +149,21 @@ TABLE: Final = {
     ("audit", "list"): Access(Scope.OPERATE, "matches.view_auditrow"),
     ("trajectory", "list"): _OWN,
     ("trajectory", "manifest"): _OWN,
+    # Of `experience`: without a right, so that the token of a user who has none can upload only.
+    ("experience", "create"): Access(Scope.SUBMIT),
+    ("run", "list"): _PUBLIC,
+    ("run", "retrieve"): _PUBLIC,
+    # It registers agents and starts campaigns later on, with nobody's login.
+    ("run", "create"): Access(
+        Scope.OPERATE, "experience.add_trainingrun", ("matches.add_agent", "matches.add_tournament")
+    ),
+    ("run", "stop"): Access(Scope.OPERATE, "experience.change_trainingrun"),
+    ("model", "list"): _PUBLIC,
+    ("model", "retrieve"): _PUBLIC,
+    ("model", "versions"): _PUBLIC,
+    ("model", "latest"): _PUBLIC,
+    ("model", "retire"): Access(Scope.OPERATE, "experience.change_release"),
+    ("model", "release"): Access(Scope.OPERATE, "experience.change_release"),
     ("token", "list"): _OWN,
     ("token", "create"): _OWN,
     ("token", "destroy"): _OWN,

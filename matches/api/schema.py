@@ -96,7 +96,7 @@ class ApiSchema(AutoSchema):
         """Return the headers that a method takes and answers."""
         # What is called without a login is done as often as it comes.
         headers = () if self._find_access().is_proved else _HEADERS.get(self.method, ())
-        return [*headers, _RETRY_AFTER]
+        return [*(headers if self._takes_key() else ()), _RETRY_AFTER]
 
     def get_summary(self) -> str:
         """Return the operation in a sentence: the first of its method, else its verb and object."""
@@ -127,11 +127,18 @@ class ApiSchema(AutoSchema):
         if self.method == "GET":
             nothing = OpenApiResponse(description="Nothing has changed.")
             answers["304"] = self._describe_response(nothing, "304")
-        for status in (*_ALWAYS, *(_POST if self.method == "POST" else ())):
+        problems = (*_ALWAYS, *(_POST if self.method == "POST" else ()))
+        if not self._takes_key():
+            problems = tuple(one for one in problems if one != HTTPStatus.UNPROCESSABLE_ENTITY)
+        for status in problems:
             described = OpenApiResponse(ProblemSerializer, _DESCRIPTIONS[status])
             code = str(status.value)
             answers[code] = self._describe_response(described, code, [PROBLEM])
         return answers
+
+    def _takes_key(self) -> bool:
+        """Say whether calls are done once by their key; of some another field is the key."""
+        return bool(getattr(self.view, "takes_key", True))
 
     def _find_access(self) -> Access:
         view = cast(Endpoint, self.view)

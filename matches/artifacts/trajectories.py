@@ -1,23 +1,17 @@
 """Pieces of trajectories: stored when a player puts them, deleted when their time is over."""
 
 import logging
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from hashlib import sha256
 from http import HTTPStatus
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Protocol
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError
 from django.db.models import Sum
 
-from matches.errors import MatchError
 from matches.models import Order, Tournament, TrajectoryPiece
 from matches.store import blobs
+from matches.store.staging import Stream, UploadError, stage_content
 
 log = logging.getLogger(__name__)
 
@@ -28,29 +22,11 @@ MAX_ORDER_BYTES = 1 << 31
 DELETED_AT_ONCE = 200
 """Expired pieces that one tick deletes."""
 
-_CHUNK = 1 << 20
-
-
-class PieceError(MatchError):
-    """A piece is refused; `status` is the answer to the player."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        self.status = status
-        super().__init__(message)
-
-
-class Stream(Protocol):
-    """Where the content comes from."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return at most so many bytes, none at the end."""
-        ...
-
 
 def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datetime) -> bool:
     """Store a piece of an order under its SHA-256; say whether it was not there yet.
 
-    Raises PieceError: nothing is stored then.
+    Raises UploadError: nothing is stored then.
     """
     tournament = _find_tournament(order, n_bytes)
     if find_stored_pieces(tournament, [digest]):
@@ -65,7 +41,7 @@ def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now:
         expires_at=None if days is None else now + timedelta(days=days),
     )
     # The file is whole before its row is written: a row never names half a file.
-    with _stage_content(content, digest, n_bytes) as staged:
+    with stage_content(content, digest, n_bytes) as staged:
         blobs.store_file(staged, piece.path, storage=STORAGE)
     try:
         piece.save()
@@ -75,40 +51,21 @@ def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now:
 
 
 def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
-    """Return the tournament of an order that may still put so many bytes. Raises PieceError."""
+    """Return the tournament of an order that may still put so many bytes. Raises UploadError."""
     row = Order.objects.select_related("tournament").filter(uuid=order).first()
     if row is None or not row.tournament.keeps_trajectories:
         refusal = "no order of that number stores trajectories"
-        raise PieceError(HTTPStatus.NOT_FOUND, f"{order.hex}: {refusal}")
+        raise UploadError(HTTPStatus.NOT_FOUND, f"{order.hex}: {refusal}")
     if row.tournament.state in Tournament.OVER:
-        raise PieceError(HTTPStatus.GONE, f"{order.hex}: its tournament is over")
+        raise UploadError(HTTPStatus.GONE, f"{order.hex}: its tournament is over")
     put = TrajectoryPiece.objects.filter(order=order).aggregate(n=Sum("n_bytes"))["n"] or 0
     if n_bytes > MAX_PIECE_BYTES or put + n_bytes > MAX_ORDER_BYTES:
         limits = f"{MAX_PIECE_BYTES} a piece and {MAX_ORDER_BYTES} an order"
-        raise PieceError(
+        raise UploadError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"{order.hex}: {n_bytes} bytes after {put} are too much: {limits} are taken",
         )
     return row.tournament
-
-
-@contextmanager
-def _stage_content(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
-    """Yield a file beside the storage with the content. Raises PieceError if it is another one."""
-    hashed, n_left = sha256(), n_bytes
-    # Beside the storage, so that it is stored by renaming it.
-    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
-        staged = Path(folder) / digest
-        with staged.open("wb") as file:
-            # Never more than was announced, however much the player sends.
-            while n_left and (chunk := content.read(min(_CHUNK, n_left))):
-                hashed.update(chunk)
-                file.write(chunk)
-                n_left -= len(chunk)
-        if n_left or hashed.hexdigest() != digest:
-            came = f"{n_bytes - n_left} of {n_bytes} bytes with SHA-256 {hashed.hexdigest()} came"
-            raise PieceError(HTTPStatus.BAD_REQUEST, f"{came} for {digest}: send it again")
-        yield staged
 
 
 def find_stored_pieces(tournament: Tournament, digests: Collection[str]) -> set[str]:

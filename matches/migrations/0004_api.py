@@ -11,6 +11,8 @@ class Migration(migrations.Migration):
         ('matches', '0003_trajectories'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         migrations.swappable_dependency(settings.KNOX_TOKEN_MODEL),
+        # Its primary key changes on the way, and SQLite checks all references at each new table.
+        ('knox', '0009_extend_authtoken_field'),
     ]
 
     operations = [

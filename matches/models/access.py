@@ -8,7 +8,10 @@ class Scope(models.TextChoices):
     """What a token may be used for; the rights of its user limit it further."""
 
     READ = "read", "read"
-    SUBMIT = "submit", "register agents, upload checkpoints, schedule tournaments"
+    SUBMIT = (
+        "submit",
+        "upload experience, register agents, upload checkpoints, schedule tournaments",
+    )
     OPERATE = "operate", "operate tournaments, agents, matches and workers, see the audit"
     WORKER = "worker", "fetch what a node needs to play"
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from arena.acl import HEAD_NODE, Server, role_password, role_user
+from arena.acl import HEAD_NODE, ROLES, Server, role_password, role_user
 from arena.credentials import (
     NAME_RULE,
     Purpose,
@@ -16,6 +16,7 @@ from arena.credentials import (
     node_secret,
     node_user,
     pass_key,
+    trainer_key,
     with_login,
 )
 from matches.errors import BadInputError, ConflictError
@@ -141,6 +142,17 @@ def build_gpu_environment() -> dict[str, str]:
     return {**_build_role_environment("gpu"), "EVALSITE_NODE_KEY": gpu_key(settings.SECRET_KEY)}
 
 
+def build_trainer_environment() -> dict[str, str]:
+    """Return the variables of a trainer's environment; all of them share a user.
+
+    Raises ConflictError on a stack that keeps no experience.
+    """
+    if not settings.STREAM_REDIS_URL:
+        raise ConflictError("no experience is kept here: start it with ./run up --experience")
+    key = {"EVALSITE_NODE_KEY": trainer_key(settings.SECRET_KEY)}
+    return {**_build_role_environment("trainer"), **key}
+
+
 def build_head_environment() -> dict[str, str]:
     """Return the variables of the evaluation head's environment that nobody else may have."""
     keys = {
@@ -151,16 +163,20 @@ def build_head_environment() -> dict[str, str]:
 
 
 def _build_role_environment(role: str) -> dict[str, str]:
-    urls: dict[Server, str] = {"broker": settings.REDIS_URL, "fast": settings.FAST_REDIS_URL}
-    for server, url in urls.items():
-        if _is_enforced(server):
-            password = role_password(settings.SECRET_KEY, server, role)
-            urls[server] = with_login(url, role_user(role), password)
-    return {
-        "REDIS_URL": urls["broker"],
-        "FAST_REDIS_URL": urls["fast"],
-        "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL,
+    urls: dict[Server, str] = {
+        "broker": settings.REDIS_URL,
+        "fast": settings.FAST_REDIS_URL,
+        "stream": settings.STREAM_REDIS_URL,
     }
+    variables = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL", "stream": "STREAM_REDIS_URL"}
+    own = {}
+    for server, url in urls.items():
+        if ROLES[role].rights_at(server) is None:
+            continue
+        password = role_password(settings.SECRET_KEY, server, role)
+        is_enforced = _is_enforced(server)
+        own[variables[server]] = with_login(url, role_user(role), password) if is_enforced else url
+    return {**own, "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL}
 
 
 def _is_enforced(server: Server) -> bool:

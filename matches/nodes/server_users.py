@@ -1,4 +1,4 @@
-"""Copies who is admitted as a play node to the users of both servers; only control may make users.
+"""Copies who is admitted as a play node to the users of the servers; only control may make users.
 
 The rows say who is; the servers forget what they were told when they start again.
 """
@@ -14,7 +14,7 @@ from django.db import DatabaseError, close_old_connections
 from redis import Redis
 from redis.exceptions import RedisError
 
-from arena.acl import SERVERS, Server, node_rule, role_rules, rule_words
+from arena.acl import SERVERS, Server, node_rules, role_rules, rule_words
 from arena.credentials import node_user
 from matches.models import NodeKey
 from matches.nodes import node_keys
@@ -74,12 +74,13 @@ def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -
     is_same_run = before is not None and before.run == run
     generations = before.generations if before is not None and is_same_run else {}
     rules = {} if is_same_run else _find_missing_programs(server, client)
-    n_shards = settings.EVALSITE_SHARDS
-    rules |= dict(
-        node_rule(settings.SECRET_KEY, server, name, generation=generation, n_shards=n_shards)
+    changed = {
+        name: generation
         for name, generation in admitted.items()
         if generations.get(name) != generation
-    )
+    }
+    n_shards = settings.EVALSITE_SHARDS
+    rules |= node_rules(settings.SECRET_KEY, server, changed, n_shards=n_shards)
     # Only nodes that had a user once: others' users on a shared server are left alone.
     refused = list(NodeKey.objects.exclude(name__in=admitted).values_list("name", flat=True))
     with client.pipeline(transaction=True) as pipeline:

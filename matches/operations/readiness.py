@@ -15,7 +15,7 @@ from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.operations.system import pushing
-from matches.store import disk, fast_store
+from matches.store import disk, fast_store, stream_server
 from matches.store.formats import format_span
 
 CONTROL_WITHIN = timedelta(seconds=10)
@@ -52,21 +52,22 @@ def run_checks(*, now: Callable[[], datetime]) -> list[Check]:
         "control": lambda: _check_control(moment),
         "recorder": lambda: _check_recorder(moment),
     }
-    return [
-        database,
-        *(_run_check(name, check) for name, check in duties.items()),
-        _check_plugins(),
-    ]
+    checks = [database, *(_run_check(name, check) for name, check in duties.items())]
+    if settings.STREAM_REDIS_URL:
+        # Matches go on without it.
+        checks.append(_run_check("stream", _check_stream, is_needed=False))
+    return [*checks, _check_plugins()]
 
 
-def _run_check(name: str, check: Callable[[], str]) -> Check:
+def _run_check(name: str, check: Callable[[], str], *, is_needed: bool = True) -> Check:
     try:
-        return Check(name, True, check())
+        return Check(name, True, check(), is_needed=is_needed)
     except NotReadyError as error:
-        return Check(name, False, str(error), _HINTS[name])
+        return Check(name, False, str(error), _HINTS[name], is_needed)
     except (DatabaseError, BrokerError, RedisError) as error:
         # Its message may hold addresses; everybody may read this.
-        return Check(name, False, f"does not answer ({type(error).__name__})", _HINTS[name])
+        detail = f"does not answer ({type(error).__name__})"
+        return Check(name, False, detail, _HINTS[name], is_needed)
 
 
 _HINTS = {
@@ -75,6 +76,8 @@ _HINTS = {
     "disk": "free some room, or set EVALSITE_DISK_FLOOR_MB lower; it goes on by itself",
     "broker": "start it with ./run, or look at REDIS_URL",
     "fast store": "start it with ./run, or look at FAST_REDIS_URL",
+    "stream": "look at ./run status, var/log/stream.log and var/log/sink.log, or at "
+    "STREAM_REDIS_URL; EVALSITE_STREAM_MB gives it more memory",
     "control": "look at ./run status, var/log/control.log and var/log/beat.log",
     "recorder": "look at ./run status and var/log/recorder.log (or of its name). If it stays more "
     "than a second behind under load, reports come faster than it records: on PostgreSQL "
@@ -123,6 +126,13 @@ def _check_broker() -> str:
 def _check_fast_store() -> str:
     fast_store.get_client().ping()
     return f"answers{_describe_rights('fast')}"
+
+
+def _check_stream() -> str:
+    memory = stream_server.read_memory()
+    if memory.is_full:
+        raise NotReadyError(f"is full: {memory}")
+    return f"answers, {memory}{_describe_rights('stream')}"
 
 
 def _describe_rights(server: str) -> str:

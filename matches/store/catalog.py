@@ -39,6 +39,14 @@ def game_title(game: str) -> str:
         return f"{game} (unknown here)"
 
 
+def suite_of(game: str) -> str:
+    """Return the suite that a game is a task of; empty where it is of none or its file is gone."""
+    try:
+        return games.get(game).spec.suite
+    except ArenaError:
+        return ""
+
+
 def is_scored_game(game: str) -> bool:
     """Say whether episodes of a game are compared by score; no where its file is gone."""
     try:

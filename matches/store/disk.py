@@ -1,4 +1,4 @@
-"""The data folder: whether its disk has room, and what of the broker's was damaged there.
+"""The data folder: whether its disk has room, and what files of servers were damaged there.
 
 Orders are held before the disk is full, so that reports fit.
 """
@@ -11,6 +11,8 @@ from django.conf import settings
 
 MB = 10**6
 SET_ASIDE_SHOWN = timedelta(days=1)
+KEPT = ("broker", "stream")
+"""Servers that have a file."""
 
 
 def describe_shortage() -> str:
@@ -23,7 +25,7 @@ def describe_shortage() -> str:
 
 
 def list_files_set_aside(*, now: datetime) -> list[str]:
-    """Return the names of the broker's damaged files of the last day (launcher.salvage)."""
+    """Return the damaged files of the last day (launcher.salvage), such as broker/set-aside-..."""
     since = (now - SET_ASIDE_SHOWN).strftime("set-aside-%Y%m%d-%H%M%S")
-    kept = (Path(settings.VAR) / "broker").glob("set-aside-*")
-    return sorted(path.name for path in kept if path.name >= since)
+    kept = (path for name in KEPT for path in (Path(settings.VAR) / name).glob("set-aside-*"))
+    return sorted(f"{path.parent.name}/{path.name}" for path in kept if path.name >= since)

@@ -8,6 +8,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from matches.ledger import planning
+
 
 @pytest.fixture
 def admin_client(db: None, client: Client) -> Client:
@@ -23,6 +25,13 @@ def _own_checkpoints(settings: Any, tmp_path: Path) -> None:
     backend = "django.core.files.storage.FileSystemStorage"
     own = {"BACKEND": backend, "OPTIONS": {"location": str(tmp_path)}}
     settings.STORAGES = {**settings.STORAGES, "checkpoints": own}
+
+
+@pytest.fixture(autouse=True)
+def _plans_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one call plan all that waits, on a slow machine too, and without rests."""
+    monkeypatch.setattr(planning, "PLAN_S", 3600.0)
+    monkeypatch.setattr(planning, "MAX_REST_S", 0.0)
 
 
 @pytest.fixture

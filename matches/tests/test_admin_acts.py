@@ -42,6 +42,8 @@ pytestmark = pytest.mark.django_db
 
 def test_every_act_has_a_case_here() -> None:
     pages = [page for page in admin.site._registry.values() if isinstance(page, OffersActs)]
+    # Later apps have tests of their own.
+    pages = [page for page in pages if page.opts.app_label == "matches"]
     acts = {(page.opts.model_name, act.name) for page in pages for act in page.acts}
     assert acts == {(case.model, case.act) for case in CASES}
 

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.apps import apps
 from django.test import Client
+from django.urls import resolve
 from django.utils import timezone
 from redis import Redis
 
@@ -64,6 +66,7 @@ EXPECTED = {
     "post /checkpoints/": SUBMITS,
     "get /checkpoints/{sha256}/": "404 404 404 404 404 404 401",
     "get /checkpoints/{sha256}/link/": "401 403 403 403 404 404 401",
+    "post /experience/": SUBMITS,
     "get /imports/": ALL,
     "post /imports/": REASON,
     "get /imports/{pk}/": ALL,
@@ -127,6 +130,16 @@ EXPECTED = {
     "post /tournaments/{pk}/resume/": OPERATES,
     "post /tournaments/{pk}/extend/": "401 403 403 400 403 400 401",
     "post /tournaments/{pk}/cancel/": OPERATES,
+    "get /runs/": ALL,
+    "post /runs/": REASON,
+    "get /runs/{name}/": ALL,
+    "post /runs/{name}/stop/": OPERATES,
+    "get /models/": ALL,
+    "get /models/{name}/": ALL,
+    "get /models/{name}/versions/": ALL,
+    "get /models/{name}/latest/": ALL,
+    "post /models/{name}/retire/": REASON,
+    "post /models/{name}/release/": REASON,
     "get /trajectories/": OWN,
     "get /trajectories/manifest/": OWN,
     "get /workers/": ALL,
@@ -140,7 +153,12 @@ EXPECTED = {
 def _routes() -> Iterator[tuple[str, str, tuple[str, str]]]:
     """Yield method, address and place in the table of every endpoint there is."""
     yield "get", "/", ("api-root", "list")
-    for prefix, view, basename in router.registry:
+    # Of a later app: what stands before our router.
+    view = _resolve("experience").cls
+    yield "post", "/experience/", (view.basename, view.action)
+    views = {noun: _resolve(noun) for noun in ("runs", "models")}
+    later = [(noun, view.cls, view.initkwargs["basename"]) for noun, view in views.items()]
+    for prefix, view, basename in [*router.registry, *later]:
         for route in router.get_routes(view):
             address = route.url.format(
                 prefix=prefix,
@@ -149,6 +167,10 @@ def _routes() -> Iterator[tuple[str, str, tuple[str, str]]]:
             )
             for method, name in router.get_method_map(view, route.mapping).items():
                 yield method, f"/{address.strip('^$')}", (basename, name)
+
+
+def _resolve(noun: str) -> Any:
+    return resolve(f"/api/v1/{noun}/").func
 
 
 def _plain(address: str) -> str:
@@ -195,6 +217,7 @@ def arranged(rows_of_module: None) -> dict[str, Any]:
         expires_at=timezone.now() + timedelta(days=1),
     )
     first, second = played.agents.order_by("pk")[:2]
+    _add_run(played.leaderboard.name)
     operated = operating.arranged(played)
     return {
         **operated,
@@ -219,6 +242,19 @@ def arranged(rows_of_module: None) -> dict[str, Any]:
         "sha256": SHA,
         "number": 0,
     }
+
+
+def _add_run(name: str) -> None:
+    """Add a training run with a version, of the app `experience`, which ours cannot import."""
+    models, now = apps.get_app_config("experience"), timezone.now()
+    terms = {"seed": 0, "max_steps": 1, "slice_s": 1, "margin": 1, "release_s": 1}
+    run = models.get_model("TrainingRun")._default_manager.create(
+        **{"name": name, "game": "cart_pole", "algorithm": "appo", "version": 0, **terms},
+        **{"release_steps": 1, "budget": 2, "created_at": now},
+    )
+    models.get_model("Release")._default_manager.create(
+        run=run, version=0, sha256=SHA, n_bytes=1, n_steps=0, created_at=now
+    )
 
 
 @pytest.fixture

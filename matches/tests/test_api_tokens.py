@@ -24,17 +24,11 @@ def _make(client: Client, **wanted: object) -> Any:
     return client.post(TOKENS, body, content_type="application/json")
 
 
-@pytest.fixture
-def _fast_hashing(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 def _with_password(name: str, password: str) -> Client:
     login = b64encode(f"{name}:{password}".encode()).decode()
     return Client(headers={"authorization": f"Basic {login}"})
 
 
-@pytest.mark.usefixtures("_fast_hashing")
 def test_a_password_gets_a_token_and_the_token_opens_the_rest() -> None:
     User.objects.create_superuser("ada", password="correct horse")
     response = _make(_with_password("ada", "correct horse"), scopes=["submit"], days=5)
@@ -49,14 +43,12 @@ def test_a_password_gets_a_token_and_the_token_opens_the_rest() -> None:
     assert opened.status_code == 400
 
 
-@pytest.mark.usefixtures("_fast_hashing")
 def test_a_password_opens_nothing_else() -> None:
     User.objects.create_superuser("ada", password="correct horse")
     client = _with_password("ada", "correct horse")
     assert client.post("/api/v1/agents/", {}, "application/json").status_code == 401
 
 
-@pytest.mark.usefixtures("_fast_hashing")
 def test_wrong_passwords_lock_a_user_out() -> None:
     User.objects.create_superuser("ada", password="correct horse")
     client = _with_password("ada", "wrong")
@@ -68,7 +60,6 @@ def test_wrong_passwords_lock_a_user_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\x00", "nobody"])
-@pytest.mark.usefixtures("_fast_hashing")
 def test_an_unknown_user_is_refused(name: str) -> None:
     assert _make(_with_password(name, "x")).status_code == 401
 

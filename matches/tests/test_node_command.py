@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from arena.acl import role_password
-from arena.credentials import head_key, node_secret, pass_key
+from arena.acl import Server, role_password
+from arena.credentials import head_key, node_secret, pass_key, trainer_key
 from matches.models import NodeKey
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +64,27 @@ def test_gpu_workers_have_addresses_of_their_own() -> None:
     printed = run("gpu")
     password = role_password("key", "fast", "gpu")
     assert printed["FAST_REDIS_URL"] == f"redis://evalsite-gpu:{password}@fast:6379/0"
+
+
+def test_a_trainer_elsewhere_has_addresses_and_a_key_of_its_own(settings: Settings) -> None:
+    settings.STREAM_REDIS_URL = "redis://evalsite-commands:r@stream:6379/0"
+    servers: tuple[Server, ...] = ("broker", "stream")
+    passwords = {server: role_password("key", server, "trainer") for server in servers}
+    assert run("trainer") == {
+        "REDIS_URL": f"redis://evalsite-trainer:{passwords['broker']}@broker:6379/0",
+        "STREAM_REDIS_URL": f"redis://evalsite-trainer:{passwords['stream']}@stream:6379/0",
+        "EVALSITE_SITE_URL": "http://site",
+        "EVALSITE_NODE_KEY": trainer_key("key"),
+    }
+    settings.EVALSITE_UNENFORCED = ["stream"]
+    assert run("trainer")["STREAM_REDIS_URL"] == settings.STREAM_REDIS_URL
+
+
+def test_where_no_experience_is_kept_no_trainer_is_told_of_it(settings: Settings) -> None:
+    settings.STREAM_REDIS_URL = ""
+    with pytest.raises(CommandError, match="up --experience") as caught:
+        run("trainer")
+    assert caught.value.returncode == 2
 
 
 def test_a_head_elsewhere_has_addresses_and_keys_of_its_own_and_not_the_secret_key(

@@ -104,7 +104,7 @@ def test_a_tournament_that_cannot_be_planned_is_cancelled_and_the_others_are_pla
 def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SLICE", 10)
+    _limit_calls(monkeypatch)
     large = [make.scheduled(300, board=f"large-{n}") for n in range(3)]
     ticks = itertools.count()
     rests: list[float] = []
@@ -136,7 +136,7 @@ def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are
 def test_a_draft_is_dropped_when_its_tournament_changes(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SLICE", 10)
+    _limit_calls(monkeypatch)
     tournament = make.scheduled(40)
     clock, rests = itertools.count(0, 9).__next__, list[float]()
     assert planning.plan_scheduled(now=make.NOW, clock=clock, rest=rests.append) == 10
@@ -265,3 +265,10 @@ def test_an_order_holds_no_more_than_the_tournament_allows(broker: Redis) -> Non
     make.alive(slots=8)
     make.planned(64, order_limit=5)
     assert {len(order.matches) for order in make.sent(broker)} == {5}
+
+
+def _limit_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a call end after five seconds by its clock, with rests of half a second."""
+    monkeypatch.setattr(planning, "SLICE", 10)
+    monkeypatch.setattr(planning, "PLAN_S", 5.0)
+    monkeypatch.setattr(planning, "MAX_REST_S", 0.5)

@@ -1,10 +1,12 @@
 """What is ready, what is not, and that nothing of what is told could be a secret."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NoReturn
 
 import pytest
 from django.db import OperationalError, connection
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from matches import dispatch
@@ -12,7 +14,7 @@ from matches.models import RecorderMark
 from matches.operations import readiness
 from matches.operations.readiness import Check
 from matches.operations.system import pushing
-from matches.store import fast_store
+from matches.store import fast_store, stream_server
 from matches.tests.factories import NOW, later
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +37,38 @@ def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
     assert all(check.is_ok for check in found.values()), found
     assert found["control"].detail == "ticked 2 s ago"
     assert found["recorder"].detail == "2.0 s behind"
+
+
+@pytest.fixture
+def stream(broker: Redis, valkey_url: str, settings: Settings) -> Iterator[Redis]:
+    """Give a stack whose experience lies on a real server."""
+    settings.STREAM_REDIS_URL = valkey_url
+    stream_server.get_client.cache_clear()
+    yield broker
+    broker.config_set("maxmemory", 0)
+    stream_server.get_client.cache_clear()
+
+
+def test_a_stream_tells_how_full_it_is_and_matches_go_on_without_it(stream: Redis) -> None:
+    assert (check := _found()["stream"]).is_ok
+    assert check.detail.endswith("MB of memory used")
+    used = stream.info("memory")["used_memory"]
+    stream.config_set("maxmemory", used)
+    check = _found()["stream"]
+    assert (check.is_ok, check.is_needed) == (False, False)
+    assert check.detail.startswith("is full: ")
+    assert "EVALSITE_STREAM_MB" in check.hint
+    stream.config_set("maxmemory", 4 * used)
+    assert (check := _found()["stream"]).is_ok
+    assert " of " in check.detail
+
+
+def test_a_stream_that_is_away_is_named_without_its_address(settings: Settings) -> None:
+    settings.STREAM_REDIS_URL = "redis://user:secret@127.0.0.1:1/0"
+    stream_server.get_client.cache_clear()
+    check = _found()["stream"]
+    stream_server.get_client.cache_clear()
+    assert (check.detail, check.is_needed) == ("does not answer (ConnectionError)", False)
 
 
 def test_what_never_came_is_told_apart_from_what_is_late(broker: Redis) -> None:

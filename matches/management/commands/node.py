@@ -16,6 +16,7 @@ from matches.store.clock import db_now
 ENVIRONMENTS = {
     "gpu": node_keys.build_gpu_environment,
     "head": node_keys.build_head_environment,
+    "trainer": node_keys.build_trainer_environment,
 }
 
 

@@ -118,16 +118,21 @@ CONTROL = "control, which plans matches and judges campaigns,"
 
 def _describe_trouble(state: SystemState) -> str:
     troubles = [f"the {part} does not answer" for part in state.sample.trouble]
-    troubles += [
-        f"the broker's file was damaged and is kept as broker/{name} in the data folder: what "
-        "waited in it is sent again"
-        for name in state.sample.set_aside
-    ]
+    troubles += [_describe_file(name) for name in state.sample.set_aside]
     if state.control_at is None:
         troubles.append(f"{CONTROL} has not looked yet: is it running?")
     elif (silent := state.sample.at - state.control_at) > SILENT_AFTER:
         troubles.append(f"{CONTROL} has not looked for {format_span(silent.total_seconds())}")
     return "; ".join(troubles)
+
+
+def _describe_file(name: str) -> str:
+    """Return what became of what was in a damaged file of a server, such as broker/set-aside-..."""
+    server = name.partition("/")[0]
+    lost = "what waited in it is sent again"
+    if server == "stream":
+        lost = "what the sink had not written is in it alone"
+    return f"the {server}'s file was damaged and is kept as {name} in the data folder: {lost}"
 
 
 def _list_facts(sample: Sample) -> list[Fact]:

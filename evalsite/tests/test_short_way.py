@@ -1,0 +1,57 @@
+"""The short way: the same views, measured and guarded, without the middleware of pages."""
+
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+
+from evalsite.metrics import registry
+from evalsite.short_way import ShortWay, divide_by_path
+
+ADDRESS = "/api/v1/experience/"
+
+
+async def _ask(application: Any, path: str) -> tuple[int, dict[bytes, bytes], bytes]:
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
+    }
+    communicator: Any = ApplicationCommunicator  # it has no types
+    line = communicator(application, scope)
+    await line.send_input({"type": "http.request", "body": b"{}"})
+    start = await line.receive_output(10)
+    body = await line.receive_output(10)
+    return start["status"], dict(start["headers"]), body["body"]
+
+
+async def test_it_leads_to_the_view_with_length_and_policy() -> None:
+    before = _count()
+    status, headers, body = await _ask(ShortWay(), ADDRESS)
+    assert status == 401
+    assert headers[b"Content-Type"] == b"application/problem+json"
+    assert headers[b"Content-Length"] == b"%d" % len(body)
+    assert b"Content-Security-Policy" in headers
+    assert _count() == before + 1
+
+
+def _count() -> float:
+    labels = {"method": "POST", "route": "api/v1/experience/", "status": "401"}
+    return registry.get_sample_value("evalsite_http_request_seconds_count", labels) or 0.0
+
+
+@pytest.mark.parametrize(("path", "answered"), [(ADDRESS, b"short"), ("/", b"long")])
+async def test_only_its_addresses_go_by_it(path: str, answered: bytes) -> None:
+    application = divide_by_path({ADDRESS: _say(b"short")}, otherwise=_say(b"long"))
+    assert (await _ask(application, path))[2] == answered
+
+
+def _say(word: bytes) -> Any:
+    async def say(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": word})
+
+    return say

@@ -1,0 +1,1 @@
+"""The second database app: what players of games upload, and what is trained from it."""

@@ -1,0 +1,43 @@
+"""What control does for training, once a second and after each slice."""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from experience.errors import StreamError
+from experience.runs import groups, ordering, releasing
+from matches.errors import BrokerError
+from matches.store.failures import Failures
+
+log = logging.getLogger(__name__)
+
+
+def do_duties(*, now: datetime) -> None:
+    """Do every duty once; one that fails keeps none of the others from being done."""
+    failures = Failures()
+    for duty in _DUTIES:
+        with failures.collect(duty.__name__):
+            duty(now=now)
+    failures.raise_all()
+
+
+def _order_slices(*, now: datetime) -> None:
+    try:
+        ordering.order_due_slices(now=now)
+    except BrokerError as error:
+        log.warning("no slice is ordered while the broker is away: %s", error)
+
+
+def _destroy_ended_groups(*, now: datetime) -> None:
+    del now
+    try:
+        groups.destroy_ended_groups()
+    except StreamError as error:
+        log.warning("groups of ended runs stay for now: %s", error)
+
+
+_DUTIES: Sequence[Callable[..., object]] = (
+    _order_slices,
+    _destroy_ended_groups,
+    releasing.advance_releases,
+)

@@ -1,0 +1,7 @@
+"""The tables of this app."""
+
+from experience.models.release import Release
+from experience.models.segment import ChunkIndex, Segment
+from experience.models.training_run import TrainingRun
+
+__all__ = ["ChunkIndex", "Release", "Segment", "TrainingRun"]

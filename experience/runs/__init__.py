@@ -1,0 +1,1 @@
+"""Training runs: started, ordered slice by slice, recorded, released."""

@@ -1,0 +1,51 @@
+"""The group by which a run reads the stream of its game: there while the run goes on."""
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from redis import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from experience.errors import StreamError
+from experience.models import TrainingRun
+from experience.stream import MISSING, TIMEOUTS, learn_group, stream_key
+
+log = logging.getLogger(__name__)
+
+
+def make_group(run: TrainingRun) -> None:
+    """Let the run read what comes from now on; a group that is there stays. Raises StreamError."""
+    with _connect() as client:
+        try:
+            group = learn_group(run.name)
+            client.xgroup_create(stream_key(run.game), group, id="$", mkstream=True)
+        except ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise StreamError(f"the stream makes no group: {error}") from error
+        except RedisError as error:
+            raise StreamError(f"the stream does not answer: {error}") from error
+
+
+def destroy_ended_groups() -> int:
+    """Destroy the groups of runs that have ended; return how many. Raises StreamError."""
+    ended = TrainingRun.objects.filter(has_group=True).exclude(state=TrainingRun.State.RUNNING)
+    rows = list(ended)
+    if not rows:
+        return 0
+    with _connect() as client:
+        for run in rows:
+            try:
+                client.xgroup_destroy(stream_key(run.game), learn_group(run.name))
+            except ResponseError as error:  # such as where there is no such stream any more
+                log.info("group of run %s is not there: %s", run, error)
+            except RedisError as error:
+                raise StreamError(f"the stream does not answer: {error}") from error
+            TrainingRun.objects.filter(pk=run.pk).update(has_group=False)
+    return len(rows)
+
+
+def _connect() -> Any:
+    if not settings.STREAM_REDIS_URL:
+        raise StreamError(MISSING, retry_after_s=60)
+    return Redis.from_url(settings.STREAM_REDIS_URL, **TIMEOUTS)

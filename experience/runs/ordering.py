@@ -1,0 +1,119 @@
+"""Orders of slices: control sends each once, and again where nothing comes of it in time."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+from django.conf import settings
+from django.db.models import F, Q
+
+from arena.credentials import trainer_key
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.messages import TRAIN_QUEUE
+from arena.train_messages import TrainOrder
+from experience.errors import StreamError
+from experience.models import TrainingRun
+from experience.runs import files, groups
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.store import signing
+
+log = logging.getLogger(__name__)
+
+LEASE: Final = timedelta(seconds=30)
+"""So long a slice may be silent: trainers report each version, and a state every ten seconds."""
+MOST_LOST: Final = 5
+"""Slices in a row without any report, after which it is the run that ends trainers."""
+
+
+def order_due_slices(*, now: datetime) -> int:
+    """Order the slices of runs that wait for one or have lost it; return how many."""
+    running = TrainingRun.objects.filter(state=TrainingRun.State.RUNNING)
+    due = list(running.filter(Q(order=None) | Q(leased_until__lt=now)).order_by("pk"))
+    if not due:
+        return 0
+    waiting = dispatch.list_waiting_orders(TRAIN_QUEUE)
+    return sum(_order_slice(run, waiting, now=now) for run in due)
+
+
+def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:
+    if run.order is not None and run.order.hex in waiting:
+        # No trainer has taken it: nothing is lost, and a second one would be trained for nothing.
+        _take(run, leased_until=now + LEASE)
+        return False
+    n_lost = 0 if run.order is None else run.n_lost + 1
+    if n_lost >= MOST_LOST:
+        _fail(run, f"{n_lost} slices in a row were lost: look into the logs of trainers", now=now)
+        return False
+    try:
+        if run.has_group:
+            groups.make_group(run)
+    except StreamError as error:
+        log.warning("no slice of run %s is ordered: %s", run, error)
+        return False
+    order = uuid4()
+    taken = _take(run, order=order, slice=F("slice") + 1, leased_until=now + LEASE, n_lost=n_lost)
+    if not taken:
+        return False
+    run.refresh_from_db()
+    return _publish(run, now=now)
+
+
+def _publish(run: TrainingRun, *, now: datetime) -> bool:
+    try:
+        dispatch.publish_slice(make_order(run, now=now))
+    except ArenaError as error:
+        _fail(run, f"its game cannot be played here: {error}", now=now)
+        return False
+    except BrokerError as error:
+        log.warning("a slice of run %s is taken back: %s", run, error)
+        _take(run, order=None, leased_until=None)
+        return False
+    return True
+
+
+def make_order(run: TrainingRun, *, now: datetime) -> TrainOrder:
+    """Return the order of the slice under way. Raises ArenaError where the game is not there."""
+    spec = games.get(run.game).spec
+    source = files.sign_source(run.name, run.state_sha256, now=now) if run.state_sha256 else ""
+    assert run.order is not None
+    return TrainOrder(
+        run=run.name,
+        order=run.order.hex,
+        slice=run.slice,
+        token=run.token,
+        game=run.game,
+        observation_shape=list(spec.observation_shape),
+        n_actions=spec.n_actions,
+        algorithm=run.algorithm,
+        parameters=dict(run.parameters),
+        seed=run.seed,
+        state=run.state_sha256,
+        source=source,
+        upload=signing.sign_link("PUT", files.uploads_path(run.name), now=now),
+        max_steps=run.max_steps,
+        slice_s=run.slice_s,
+        key=trainer_key(settings.SECRET_KEY),
+    )
+
+
+def _take(run: TrainingRun, **changes: object) -> bool:
+    """Change a run whose slice is still the one that was read: two ticks order a slice once."""
+    unchanged = TrainingRun.objects.filter(
+        pk=run.pk, state=TrainingRun.State.RUNNING, slice=run.slice, order=run.order
+    )
+    return bool(unchanged.update(**changes))
+
+
+def _fail(run: TrainingRun, problem: str, *, now: datetime) -> None:
+    log.error("training run %s has failed: %s", run, problem)
+    _take(
+        run,
+        state=TrainingRun.State.FAILED,
+        problem=problem[:500],
+        order=None,
+        leased_until=None,
+        ended_at=now,
+    )

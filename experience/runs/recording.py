@@ -1,0 +1,137 @@
+"""Reports of trainers: the first valid one counts, what else comes is told in the log."""
+
+import logging
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from arena.checkpoints import Seal, inspect_file
+from arena.credentials import trainer_key
+from arena.errors import CheckpointFileError, MessageError
+from arena.train_messages import Trained, read_trained
+from experience.models import Release, TrainingRun
+from experience.runs import files
+from experience.runs.ordering import LEASE
+from experience.runs.snapshots import expire_snapshots
+from matches.store import blobs
+from matches.store.signing import is_same_token
+
+log = logging.getLogger(__name__)
+
+
+class _Weights(NamedTuple):
+    seal: Seal
+    n_bytes: int
+
+
+def record_report(report: object, *, now: datetime) -> bool:
+    """Take a report; say whether it was taken. Safe to deliver twice."""
+    try:
+        read = read_trained(report)
+    except MessageError as error:
+        log.warning("report of a trainer refused: %s", error)
+        return False
+    run = TrainingRun.objects.filter(name=read.run).first()
+    if run is None or not _is_of_trainer(run, read):
+        log.warning("report of run %s from %s without its token refused", read.run, read.trainer)
+        return False
+    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(read.order)):
+        log.info("report of run %s is late: its slice is over or another's", run)
+        return False
+    try:
+        weights = _inspect_weights(run, read)
+        if read.state and not files.has_file(run.name, read.state):
+            raise CheckpointFileError(f"there is no state {read.state}")
+    except CheckpointFileError as error:
+        return _write(run, read, None, problem=f"what its trainer put is refused: {error}", now=now)
+    return _write(run, read, weights, problem=read.refusal, now=now)
+
+
+def _is_of_trainer(run: TrainingRun, report: Trained) -> bool:
+    is_trainer = is_same_token(trainer_key(settings.SECRET_KEY), report.key)
+    return is_trainer and is_same_token(run.token, report.token)
+
+
+def _inspect_weights(run: TrainingRun, report: Trained) -> _Weights | None:
+    if not report.weights:
+        return None
+    if Release.objects.filter(run=run, version=report.version).exists():
+        return None  # of a slice that was lost: its version is out, whoever has it keeps it
+    with files.copy_weights(run, report.weights) as path:
+        seal = inspect_file(path).seal
+        assert seal is not None
+        return _Weights(seal, path.stat().st_size)
+
+
+@transaction.atomic
+def _write(
+    run: TrainingRun, report: Trained, weights: _Weights | None, *, problem: str, now: datetime
+) -> bool:
+    own = TrainingRun.objects.filter(
+        pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order, slice=report.slice
+    )
+    # Its steps go back after a slice was lost, but within one an older report must not come last.
+    own = own.filter(Q(reported_slice__lt=report.slice) | Q(n_steps__lte=report.n_steps))
+    if not own.update(**_list_changes(run, report, problem, now=now)):
+        return False
+    if weights is not None:
+        _add_release(run, report, weights, now=now)
+    if report.state and report.state != run.state_sha256:
+        _forget_state(run)
+    return True
+
+
+def _list_changes(
+    run: TrainingRun, report: Trained, problem: str, *, now: datetime
+) -> dict[str, Any]:
+    states = TrainingRun.State
+    changes: dict[str, Any] = {
+        "n_steps": report.n_steps,
+        "version": max(run.version, report.version),
+        "trainer": report.trainer[:60],
+        "reported_at": now,
+        "leased_until": now + LEASE,
+        "n_lost": 0,
+        "reported_slice": report.slice,
+    }
+    if report.metrics:
+        changes["metrics"] = report.metrics
+    if report.state:
+        changes["state_sha256"] = report.state
+    if problem:
+        changes |= {"state": states.FAILED, "problem": problem[:500].replace("\0", " ")}
+        # A refusal has none.
+        del changes["n_steps"], changes["version"]
+    elif report.is_last and report.n_steps >= run.max_steps:
+        changes["state"] = states.DONE
+    if report.is_last or problem:
+        changes |= {"order": None, "leased_until": None}
+    if "state" in changes:
+        changes["ended_at"] = now
+    return changes
+
+
+def _add_release(run: TrainingRun, report: Trained, weights: _Weights, *, now: datetime) -> None:
+    Release.objects.create(
+        run=run,
+        version=report.version,
+        sha256=report.weights,
+        n_bytes=weights.n_bytes,
+        n_steps=report.n_steps,
+        metrics=report.metrics,
+        architecture=weights.seal.architecture,
+        parameters=weights.seal.parameters,
+        created_at=now,
+    )
+    expire_snapshots(run)
+
+
+def _forget_state(run: TrainingRun) -> None:
+    """Delete the state before, once the new one is named by its row."""
+    if run.state_sha256:
+        name = files.name_file(run.name, run.state_sha256)
+        transaction.on_commit(lambda: blobs.delete_file(name, storage=files.STORAGE))

@@ -1,0 +1,41 @@
+"""Snapshots: the versions that clients play. Only the latest are kept."""
+
+from functools import partial
+from typing import Final
+
+from django.db import transaction
+
+from experience.models import Release, TrainingRun
+from experience.runs import files
+from matches.store import blobs
+
+MOST_KEPT: Final = 20
+
+
+def expire_snapshots(run: TrainingRun) -> int:
+    """Delete the files of all but the latest snapshots of a run; return how many."""
+    snapshots = run.releases.filter(state=Release.State.SNAPSHOT).order_by("-version")
+    old = list(snapshots[MOST_KEPT:])
+    if not old:
+        return 0
+    pks = [release.pk for release in old]
+    Release.objects.filter(pk__in=pks).update(state=Release.State.EXPIRED)
+    names = {release.sha256 for release in old} - _list_kept_hashes(run)
+    for sha256 in names:
+        name = files.name_file(run.name, sha256)
+        transaction.on_commit(partial(blobs.delete_file, name, storage=files.STORAGE))
+    return len(old)
+
+
+def _list_kept_hashes(run: TrainingRun) -> set[str]:
+    kept = run.releases.exclude(state=Release.State.EXPIRED)
+    return set(kept.values_list("sha256", flat=True))
+
+
+def find_latest(run: TrainingRun, *, is_released: bool = False) -> Release | None:
+    """Return the latest version that may be loaded, or that was released; None: there is none."""
+    if is_released:
+        releases = run.releases.filter(state=Release.State.RELEASED)
+    else:
+        releases = run.releases.exclude(state__in=(Release.State.EXPIRED, Release.State.RETIRED))
+    return releases.order_by("-version").first()

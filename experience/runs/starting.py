@@ -1,0 +1,135 @@
+"""Runs begin and are stopped here."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from secrets import token_hex
+from typing import Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from arena.errors import ArenaError, ParameterError, UnknownNameError
+from arena.games import registry as games
+from arena.games.base import GameSpec
+from arena.parameters import read_parameters
+from arena.trainers import registry as trainers
+from arena.trainers.base import TrainerSpec
+from experience.models import TrainingRun
+from experience.stream import MISSING
+from matches.errors import BadInputError, ConflictError
+from matches.models import Checkpoint
+from matches.store import auditing
+from matches.store.auditing import Actor
+
+START, STOP = "training_run.start", "training_run.stop"
+NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """What is to be trained, and when a version of it is judged."""
+
+    name: str
+    game: str
+    algorithm: str = "appo"
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    seed: int = 0
+    max_steps: int = 200_000
+    slice_s: float = 60.0
+    margin: float = 1.0
+    release_s: float = 60.0
+    release_steps: int = 50_000
+    budget: int = 200
+
+
+def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
+    """Return a new run, whose first slice control will order.
+
+    Raises BadInputError naming the field, ConflictError where another run learns from the stream.
+    """
+    trainer, spec = _find_trainer(new.algorithm), _find_game(new.game)
+    parameters = _read_parameters(new, trainer)
+    _check_name(new.name)
+    if trainer.is_streamed:
+        _check_stream(new, spec)
+    try:
+        with transaction.atomic():
+            run = TrainingRun.objects.create(
+                **{name: value for name, value in vars(new).items() if name != "parameters"},
+                parameters=parameters,
+                token=token_hex(32),
+                has_group=trainer.is_streamed,
+                created_by=actor.name,
+                created_at=now,
+            )
+            auditing.add_audit_row(
+                START, actor=actor, targets=[run], reason="", touched={}, now=now
+            )
+    except IntegrityError as error:
+        raise ConflictError(
+            f"a run of that name, or one that learns from {new.game}, began at this moment"
+        ) from error
+    return run
+
+
+@transaction.atomic
+def stop_run(run: TrainingRun, *, actor: Actor, reason: str, now: datetime) -> bool:
+    """End a run that goes on; what it has published stays. Say whether it was this call."""
+    running = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING)
+    stopped = TrainingRun.State.STOPPED
+    if not running.update(state=stopped, order=None, leased_until=None, ended_at=now):
+        return False
+    touched = {"state": [TrainingRun.State.RUNNING.value, stopped.value]}
+    auditing.add_audit_row(
+        STOP, actor=actor, targets=[run], reason=reason, touched=touched, now=now
+    )
+    return True
+
+
+def _find_trainer(algorithm: str) -> TrainerSpec:
+    try:
+        return trainers.get(algorithm)
+    except UnknownNameError as error:
+        raise BadInputError("algorithm", str(error)) from error
+
+
+def _find_game(game: str) -> GameSpec:
+    try:
+        return games.get(game).spec
+    except ArenaError as error:
+        raise BadInputError("game", str(error)) from error
+
+
+def _read_parameters(new: NewRun, trainer: TrainerSpec) -> dict[str, object]:
+    try:
+        return dict(read_parameters(new.algorithm, trainer.parameters, new.parameters))
+    except ParameterError as error:
+        raise BadInputError("parameters", str(error)) from error
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise BadInputError("name", f"{name!r:.80}: 1 to 60 of the characters A-Z a-z 0-9 _ -")
+    if TrainingRun.objects.filter(name=name).exists():
+        raise BadInputError("name", f"there is a training run {name!r} already: choose another")
+    if Checkpoint.objects.filter(run=name).exists():
+        raise BadInputError("name", f"there are checkpoints of a run {name!r}: choose another")
+
+
+def _check_stream(new: NewRun, spec: GameSpec) -> None:
+    """Refuse a run that learns from uploads where none can come, or where another does."""
+    if not settings.STREAM_REDIS_URL:
+        raise BadInputError("algorithm", f"{new.algorithm} learns from uploads, but {MISSING}")
+    if spec.n_seats != 1:
+        one_seat = "uploads are of games of one seat"
+        raise BadInputError("game", f"{new.game} has {spec.n_seats} seats: {one_seat}")
+    learning = TrainingRun.objects.filter(
+        game=new.game, state=TrainingRun.State.RUNNING, has_group=True
+    ).first()
+    if learning is not None:
+        raise ConflictError(
+            f"run {learning.name!r} learns from the uploads of {new.game}: chunks name the version "
+            "of one policy, so stop that run first"
+        )

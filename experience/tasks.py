@@ -1,0 +1,27 @@
+"""Celery tasks: thin, named, safe to run twice."""
+
+from typing import Any
+
+from celery import shared_task
+
+from arena.messages import EXPERIENCE_RECORD_TASK
+from experience import duties
+from experience.runs.recording import record_report
+from matches import dispatch
+from matches.store.clock import db_now
+
+
+@shared_task(name=EXPERIENCE_RECORD_TASK)
+def record(report: dict[str, Any]) -> bool:
+    """Take a report of a trainer; a slice that is over is followed by the next one at once."""
+    now = db_now()
+    is_taken = record_report(report, now=now)
+    if is_taken and report["is_last"]:
+        duties.do_duties(now=now)
+    return is_taken
+
+
+@shared_task(name=dispatch.EXPERIENCE_TICK)
+def tick() -> None:
+    """Do all that control does for training, once a second."""
+    duties.do_duties(now=db_now())

@@ -1,0 +1,157 @@
+"""Reports of trainers: the first valid one counts; of what is put, what is named is kept."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import storages
+from redis import Redis
+
+from experience.models import Release, TrainingRun
+from experience.runs import files, snapshots
+from experience.runs.recording import record_report
+from experience.runs.starting import stop_run
+from experience.tests import made
+from experience.tests.made import ACTOR, begun, later, ordered, put, report, sealed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+States = TrainingRun.State
+
+
+@pytest.fixture
+def run(stream_server: Redis) -> TrainingRun:
+    """Return a run whose first slice is under way."""
+    return ordered(begun(max_steps=1_000))
+
+
+def _stored(run: TrainingRun) -> set[str]:
+    return set(storages[files.STORAGE].listdir(run.name)[1])
+
+
+def test_a_version_is_published_with_its_weights(run: TrainingRun, tmp_path: Path) -> None:
+    weights = put(run, sealed(tmp_path))
+    sent = report(run, version=2, n_steps=300, weights=weights, metrics={"return": 21.5})
+    assert record_report(sent, now=later(1))
+    run.refresh_from_db()
+    assert (run.version, run.n_steps, run.trainer) == (2, 300, "train-1")
+    release = Release.objects.get()
+    assert (release.version, release.sha256, release.state) == (2, weights, "snapshot")
+    assert (release.architecture, release.parameters) == ("mlp", {"hidden": "8"})
+    assert release.metrics == run.metrics == {"return": 21.5}
+
+
+def test_a_report_that_comes_twice_counts_once(run: TrainingRun, tmp_path: Path) -> None:
+    sent = report(run, weights=put(run, sealed(tmp_path)), is_last=True)
+    assert record_report(sent, now=later(1))
+    assert not record_report(sent, now=later(2))
+    assert Release.objects.count() == 1
+
+
+@pytest.mark.parametrize("field", ["token", "key"])
+def test_who_has_not_the_token_of_the_run_reports_nothing(run: TrainingRun, field: str) -> None:
+    assert not record_report(report(run) | {field: "guessed"}, now=later(1))
+
+
+@pytest.mark.parametrize("sent", [None, {}, {"run": 3}, {"run": "x" * 10**6}])
+def test_what_is_no_report_is_dropped(run: TrainingRun, sent: Any) -> None:
+    assert not record_report(sent, now=later(1))
+
+
+def test_a_report_on_a_slice_that_is_over_or_of_a_run_that_was_stopped_is_late(
+    run: TrainingRun,
+) -> None:
+    first = report(run)
+    assert record_report(report(run, is_last=True), now=later(1))
+    assert not record_report(first, now=later(2))
+    run = ordered(run, at_s=3)
+    sent = report(run)
+    stop_run(run, actor=ACTOR, reason="", now=later(4))
+    assert not record_report(sent, now=later(5))
+
+
+def test_an_earlier_report_does_not_come_after_a_later_one(run: TrainingRun) -> None:
+    assert record_report(report(run, n_steps=200), now=later(1))
+    assert not record_report(report(run, n_steps=100), now=later(2))
+
+
+def test_after_a_lost_slice_the_steps_go_back_and_a_version_that_is_out_stays(
+    run: TrainingRun, stream_server: Redis, tmp_path: Path
+) -> None:
+    first = put(run, sealed(tmp_path))
+    assert record_report(report(run, version=4, n_steps=400, weights=first), now=later(1))
+    stream_server.flushall()
+    run = ordered(run, at_s=100)
+    other = put(run, sealed(tmp_path, seed=1))
+    assert record_report(report(run, version=4, n_steps=350, weights=other), now=later(101))
+    run.refresh_from_db()
+    assert (run.n_steps, run.version) == (350, 4)
+    assert Release.objects.get().sha256 == first
+
+
+def test_a_run_that_has_learned_from_its_steps_is_done(run: TrainingRun) -> None:
+    assert record_report(report(run, n_steps=1_000), now=later(1))
+    run.refresh_from_db()
+    assert run.state == States.RUNNING
+    assert record_report(report(run, n_steps=1_000, is_last=True), now=later(2))
+    run.refresh_from_db()
+    assert (run.state, run.order, run.ended_at) == (States.DONE, None, later(2))
+
+
+def test_a_refusal_of_the_trainer_ends_the_run_and_says_why(run: TrainingRun) -> None:
+    assert record_report(report(run, n_steps=0, refusal="not finite\0", is_last=True), now=later(1))
+    run.refresh_from_db()
+    assert (run.state, run.problem, run.version) == (States.FAILED, "not finite ", -1)
+
+
+def test_weights_and_states_that_are_none_end_the_run(
+    run: TrainingRun, stream_server: Redis, tmp_path: Path
+) -> None:
+    faults = {
+        "weights": [put(run, b"pickled"), "0" * 64, put(run, sealed(tmp_path, game="acrobot"))],
+        "state": ["1" * 64],
+    }
+    problems = {
+        (field, sha256): _find_problem(run, field, sha256)
+        for field, hashes in faults.items()
+        for sha256 in hashes
+    }
+    assert all("what its trainer put is refused" in problem for problem in problems.values())
+    assert "sealed for acrobot, not for cart_pole" in problems["weights", faults["weights"][2]]
+    assert not Release.objects.exists()
+
+
+def _find_problem(run: TrainingRun, field: str, sha256: str) -> str:
+    """Return why a run fails of which the trainer names such a file; it goes on afterwards."""
+    assert record_report(report(run, **{field: sha256}), now=later(1))
+    problem = TrainingRun.objects.get(pk=run.pk).problem
+    own = TrainingRun.objects.filter(pk=run.pk)
+    own.update(state=States.RUNNING, order=run.order, problem="", ended_at=None)
+    return problem
+
+
+def test_only_the_last_state_and_the_latest_snapshots_are_kept(
+    run: TrainingRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MOST_KEPT", 2)
+    states = [put(run, b"first"), put(run, b"second")]
+    weights = [put(run, sealed(tmp_path, seed=seed)) for seed in range(4)]
+    for version, sha256 in enumerate(weights):
+        state = states[version // 2]
+        sent = report(run, version=version, n_steps=version, weights=sha256, state=state)
+        run.refresh_from_db()
+        assert record_report(sent, now=later(version))
+    assert _stored(run) == {states[1], *weights[2:]}
+    assert [release.state for release in Release.objects.order_by("version")] == [
+        *("expired", "expired", "snapshot", "snapshot")
+    ]
+
+
+def test_files_that_nothing_names_go_with_the_end_of_the_run(
+    run: TrainingRun, tmp_path: Path
+) -> None:
+    weights = put(run, sealed(tmp_path))
+    assert record_report(report(run, weights=weights), now=later(1))
+    put(run, b"of a slice that was lost")
+    assert files.delete_unnamed(run) == 1
+    assert _stored(run) == {weights}
+    assert files.delete_unnamed(made.ended(0)) == 0

@@ -1,0 +1,76 @@
+"""Runs begin where they can be trained, one per stream, and end when they are told to."""
+
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from experience.models import TrainingRun
+from experience.runs.starting import stop_run
+from experience.tests import made
+from experience.tests.made import ACTOR, NOW, begun
+from matches.errors import BadInputError, ConflictError
+from matches.models import AuditRow
+from matches.tests.weights import added
+
+pytestmark = pytest.mark.django_db
+States = TrainingRun.State
+
+
+def test_a_run_begins_with_what_its_algorithm_has_by_itself(stream_server: Redis) -> None:
+    run = begun()
+    assert (run.state, run.version, run.has_group) == (States.RUNNING, -1, True)
+    assert run.parameters
+    assert AuditRow.objects.get().action == "training_run.start"
+
+
+@pytest.mark.parametrize(
+    ("terms", "field", "words"),
+    [
+        ({"algorithm": "sarsa"}, "algorithm", "sarsa"),
+        ({"game": "checkers"}, "game", "checkers"),
+        ({"game": "connect_four"}, "game", "2 seats"),
+        ({"parameters": {"speed": 3}}, "parameters", "speed"),
+        ({"name": "a b"}, "name", "'a b': 1 to 60"),
+        ({"name": "x" * 61}, "name", "1 to 60"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_by_its_field(
+    stream_server: Redis, terms: dict[str, Any], field: str, words: str
+) -> None:
+    with pytest.raises(BadInputError, match=words) as caught:
+        begun(**terms)
+    assert caught.value.field == field
+    assert not TrainingRun.objects.exists()
+
+
+def test_a_name_that_is_taken_is_refused(stream_server: Redis, tmp_path: Any) -> None:
+    made.ended(0, "poles")
+    added(tmp_path, "walkers")
+    for name in ("poles", "walkers"):
+        with pytest.raises(BadInputError, match="choose another"):
+            begun(name)
+
+
+def test_without_a_stream_no_run_begins_that_learns_from_it(settings: Any) -> None:
+    settings.STREAM_REDIS_URL = ""
+    with pytest.raises(BadInputError, match="has no stream of experience"):
+        begun()
+
+
+def test_of_two_runs_that_would_learn_from_one_stream_one_begins(stream_server: Redis) -> None:
+    begun("first")
+    with pytest.raises(ConflictError, match="'first' learns from the uploads of cart_pole"):
+        begun("second")
+    begun("other", game="acrobot")
+
+
+def test_a_run_is_stopped_once(stream_server: Redis) -> None:
+    run = made.ordered(begun())
+    assert stop_run(run, actor=ACTOR, reason="enough", now=NOW)
+    assert not stop_run(run, actor=ACTOR, reason="enough", now=NOW)
+    run.refresh_from_db()
+    assert (run.state, run.order, run.leased_until, run.ended_at) == (
+        *(States.STOPPED, None, None, NOW),
+    )
+    assert AuditRow.objects.filter(action="training_run.stop").count() == 1

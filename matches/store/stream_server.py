@@ -1,0 +1,42 @@
+"""The stream of experience: whether it answers and has room. What lies in it: `experience`."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from redis import Redis
+
+MB = 2**20
+FULL_SHARE = 0.95
+"""A chunk may be larger than what is left of the memory."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How much of its memory the server uses, in bytes; most is 0 where nothing bounds it."""
+
+    used: int
+    most: int
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether uploads are refused, or soon will be."""
+        return 0 < FULL_SHARE * self.most <= self.used
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        of_most = f" of {self.most // MB:,}" if self.most else ""
+        return f"{self.used // MB:,}{of_most} MB of memory used"
+
+
+@functools.cache
+def get_client() -> "Redis":
+    """Return a client whose calls end soon; they raise RedisError while the server is away."""
+    return Redis.from_url(settings.STREAM_REDIS_URL, **settings.FAST_TIMEOUTS)
+
+
+def read_memory() -> Memory:
+    """Return how full the server is. Raises RedisError."""
+    facts: dict[str, Any] = get_client().info("memory")
+    return Memory(int(facts["used_memory"]), int(facts["maxmemory"]))
