@@ -17,6 +17,7 @@ from launcher.errors import SetupError
 WEB_PORT = 8000
 BROKER_PORT = 7379
 FAST_PORT = 7380
+STREAM_PORT = 7381
 HEAD_PORT = 8080
 HIGHEST_PORT = 65535
 IPV4 = 4
@@ -73,6 +74,11 @@ def without_password(url: str) -> str:
     return url.replace(f":{parts.password}@", ":***@")
 
 
+def find_place(url: str) -> str:
+    """Return host and port of an address, without its login and its database."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 @dataclass(frozen=True)
 class Ports:
     """Where the processes listen; each can be changed by the variable of the same name."""
@@ -82,6 +88,7 @@ class Ports:
     broker: int = BROKER_PORT
     fast: int = FAST_PORT
     head: int = HEAD_PORT
+    stream: int = STREAM_PORT
 
     @staticmethod
     def variable(name: str) -> str:
@@ -116,8 +123,7 @@ class Ports:
     def require_free(self, names: list[str], *, host: str, bind: str = LOOPBACK) -> None:
         """Raise SetupError that names every port that cannot be used, why, and what to change.
 
-        host: where web server and head listen; bind: where broker and fast store do, besides
-        loopback.
+        host: where web server and head listen; bind: where the other servers do, besides loopback.
         """
         problems = []
         for name in names:

@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,13 @@ from launcher.folders import write_private
 
 NEWEST = "9.1"
 MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
-# Nodes push into the broker, players into the fast store; one value could else take half a gigabyte
-# there and in whoever pops it.
+# Nodes push into the broker, players into the fast store, users into the stream; one value could
+# else take half a gigabyte there and in whoever pops it.
 BOUNDED = ("proto-max-bulk-len 64mb", "client-query-buffer-limit 128mb")
 KEPT = ("appendonly yes", "appendfsync everysec", *BOUNDED)
 NOT_KEPT = ("appendonly no", *BOUNDED)
+# Of experience: what was answered "accepted" is on disk, also when the machine loses its power.
+SYNCED = ("appendonly yes", "appendfsync always", *BOUNDED)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class ServerFacts:
 
     version: tuple[int, ...]
     eviction: str
+    has_file: bool = True
 
     @property
     def warning(self) -> str:
@@ -54,7 +57,8 @@ def find_server() -> Path:
     on_path = f"too old on PATH: {', '.join(paths)}" if paths else "none on PATH"
     raise SetupError(
         f"no Valkey server: {no_bundled}; {on_path}.\n"
-        "Install valkey or redis 7.0 or newer, or set REDIS_URL and FAST_REDIS_URL to running ones."
+        "Install valkey or redis 7.0 or newer, or set REDIS_URL and FAST_REDIS_URL to running ones "
+        "(and STREAM_REDIS_URL, for experience)."
     )
 
 
@@ -82,19 +86,20 @@ def server_command(
     folder: Path,
     *,
     port: int,
-    kept: bool,
+    options: Sequence[str],
     rules: Mapping[str, str] | None = None,
     hosts: Iterable[str] = (LOOPBACK,),
 ) -> list[str]:
-    """Return the command of a server of our own; `kept` makes what it holds survive a kill.
+    """Return the command of a server of our own.
 
+    options: KEPT, NOT_KEPT or SYNCED say what of it survives a kill; more may follow them.
     rules: of its users; without any, everybody may do everything. hosts: where it listens.
     """
     lines = [
         f"bind {' '.join(hosts)}",
         f"port {port}",
         f'dir "{folder}"',
-        *(KEPT if kept else NOT_KEPT),
+        *options,
     ]
     # A changed title would overwrite the environment by which `stop` knows its own processes.
     lines += ['save ""', "maxmemory-policy noeviction", "daemonize no", "set-proc-title no"]
@@ -104,9 +109,9 @@ def server_command(
         lines += user_lines(rules, version=version)
     folder.mkdir(parents=True, exist_ok=True)
     # In a file that only its owner reads: everybody can see the arguments of a command.
-    options = folder / "valkey.conf"
-    write_private(options, "\n".join([*lines, ""]))
-    return [str(program), str(options)]
+    file = folder / "valkey.conf"
+    write_private(file, "\n".join([*lines, ""]))
+    return [str(program), str(file)]
 
 
 def make_users(url: str, rules: Mapping[str, str]) -> str:
@@ -144,7 +149,8 @@ def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> Server
     version = str(answer["redis_version"])
     if read_version(version) < MINIMUM_VERSION:
         raise SetupError(f"the {shown} is version {version}; 7.0 or newer is needed")
-    return ServerFacts(read_version(version), str(answer.get("maxmemory_policy", "")))
+    eviction, has_file = str(answer.get("maxmemory_policy", "")), bool(answer.get("aof_enabled"))
+    return ServerFacts(read_version(version), eviction, has_file)
 
 
 def wait_until_up(url: str, *, limit_s: float) -> ServerFacts:

@@ -86,11 +86,24 @@ def build_parser() -> argparse.ArgumentParser:
         help="the evaluation head, for game servers: docs/gameservers.md",
     )
     up.add_argument(
+        "--experience",
+        action="store_true",
+        default=os.environ.get("EVALSITE_EXPERIENCE") == "1",
+        help="a stream and a sink for what users of games upload",
+    )
+    up.add_argument(
+        "--trainers",
+        type=whole_number(0),
+        default=os.environ.get("EVALSITE_TRAINERS", "0"),
+        metavar="N",
+        help="trainers, with all that --experience starts (0)",
+    )
+    up.add_argument(
         "--bind",
         type=check_bound,
         metavar="ADDRESS",
-        help="open web server, broker and fast store at this address of this machine, for nodes "
-        "that join with ./run node",
+        help="open web server, broker, fast store and stream at this address of this machine, for "
+        "nodes that join with ./run node",
     )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
@@ -113,6 +126,9 @@ def build_parser() -> argparse.ArgumentParser:
         "compose-env", help="write what docker-compose.yml and deploy/kubernetes read"
     )
     compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
+    compose_env.add_argument(
+        "--experience", action="store_true", help="also start stream, sink and trainer"
+    )
     compose_env.set_defaults(run=write_compose)
     _add_tools(commands)
     add_nodes_command(commands)
@@ -140,7 +156,7 @@ PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage migrate",
     "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
-    "large_fields|comparison|scores|showdown",
+    "large_fields|comparison|scores|showdown|loop|ingest",
     "chaos": "play while processes are killed, and compare",
 }
 
@@ -175,6 +191,8 @@ def start_here(options: argparse.Namespace) -> int:
         gpus=options.gpus,
         recorders=options.recorders,
         head=options.head,
+        experience=options.experience,
+        trainers=options.trainers,
         settings={**own_settings(os.environ), **own},
     )
     return foreground.run_stack(plan, example=not options.no_example, detach=options.detach)
@@ -217,7 +235,9 @@ def _show_running(var: Path) -> None:
 
 def write_compose(options: argparse.Namespace) -> int:
     """Write the secrets and users that docker-compose.yml reads."""
-    for path in compose.write_files(ROOT, n_nodes=options.nodes, now=time.time()):
+    for path in compose.write_files(
+        ROOT, n_nodes=options.nodes, experience=options.experience, now=time.time()
+    ):
         print(f"written: {path}")
     return 0
 

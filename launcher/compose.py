@@ -1,4 +1,4 @@
-"""What docker-compose.yml and deploy/kubernetes read: every secret, and the users of both servers.
+"""What docker-compose.yml and deploy/kubernetes read: every secret, and the users of all servers.
 
 Few secrets are random; the rest is derived from one of them, as on a machine of our own.
 """
@@ -7,12 +7,13 @@ import secrets
 from pathlib import Path
 
 from arena.acl import ADMIN, ROLES, SERVERS
-from arena.credentials import gpu_key, head_key, node_secret, pass_key
+from arena.credentials import gpu_key, head_key, node_secret, pass_key, trainer_key
+from arena.messages import TRAINED_QUEUE
 from arena.passes import make_pass
 from launcher.addresses import Ports
 from launcher.brokers import user_lines
 from launcher.folders import SECRETS, read_variables, write_private, write_variables
-from launcher.plan import Plan
+from launcher.plan import URL_VARIABLES, Plan
 
 MADE_ONCE = (*SECRETS, "EVALSITE_METRICS_TOKEN", "GRAFANA_PASSWORD", "POSTGRES_PASSWORD")
 USERS = Path("var") / "compose"
@@ -25,12 +26,14 @@ NODE_PARTS = {
     "FAST_URL": "EVALSITE_INFERENCE_URL",
     "KEY": "EVALSITE_NODE_KEY",
 }
-URLS = {"REDIS_URL": "redis://broker:6379/0", "FAST_REDIS_URL": "redis://fast:6379/0"}
+URLS = {URL_VARIABLES[name]: f"redis://{name}:6379/0" for name in SERVERS}
+PROFILE = "experience"
 
 
-def write_files(folder: Path, *, n_nodes: int, now: float) -> list[Path]:
-    """Write `.env` and the users of both servers beside docker-compose.yml; return the files.
+def write_files(folder: Path, *, n_nodes: int, experience: bool = False, now: float) -> list[Path]:
+    """Write `.env` and the users of all servers beside docker-compose.yml; return the files.
 
+    experience: whether stream, sink and trainer start with the rest, and the others know of them.
     now: seconds since 1970.
     """
     env = folder / ".env"
@@ -42,6 +45,7 @@ def write_files(folder: Path, *, n_nodes: int, now: float) -> list[Path]:
         var=Path("/var/lib/evalsite"),
         ports=Ports(),
         nodes=n_nodes,
+        experience=experience,
         settings={**URLS, "EVALSITE_SECRET_KEY": made["EVALSITE_SECRET_KEY"]},
         with_users=frozenset(SERVERS),
     )
@@ -89,8 +93,11 @@ def derived_variables(plan: Plan, made: dict[str, str], *, now: float) -> dict[s
             if role == ADMIN or ROLES[role].rights_at(server) is not None:
                 name = f"{server.upper()}_URL_{role.upper()}"
                 variables[name] = plan.role_url(server, role, made)
+    # Docker reads the first itself; without it the services of this profile do not start.
+    variables["COMPOSE_PROFILES"] = PROFILE if plan.has_experience else ""
+    variables["CONTROL_QUEUES"] = "control" + f",{TRAINED_QUEUE}" * plan.has_experience
     secret_key = made["EVALSITE_SECRET_KEY"]
-    variables["GPU_KEY"] = gpu_key(secret_key)
+    variables |= {"GPU_KEY": gpu_key(secret_key), "TRAINER_KEY": trainer_key(secret_key)}
     variables |= {"HEAD_KEY": head_key(secret_key), "PASS_KEY": pass_key(secret_key)}
     served_until = int(now) + PASS_S
     variables["SERVE_PASS"] = make_pass(pass_key(secret_key), ANY_SERVER, until=served_until)

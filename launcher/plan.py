@@ -8,8 +8,9 @@ from arena.acl import (
     ADMIN,
     ROLES,
     SERVERS,
+    NodeServer,
     Server,
-    node_rule,
+    node_rules,
     role_password,
     role_rules,
     role_user,
@@ -20,6 +21,7 @@ from arena.credentials import (
     node_secret,
     node_user,
     pass_key,
+    trainer_key,
     with_login,
     without_login,
 )
@@ -27,7 +29,7 @@ from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from arena.parameters import parse_number
 from launcher import programs
 from launcher.addresses import LOOPBACK, Ports, redis_url, site_address
-from launcher.brokers import server_command
+from launcher.brokers import KEPT, NOT_KEPT, SYNCED, server_command
 from launcher.errors import SetupError
 from launcher.programs import (
     GPU_VARIABLES,
@@ -35,14 +37,22 @@ from launcher.programs import (
     INFERENCE_VARIABLES,
     NODE_VARIABLES,
     ONE_THREAD,
+    TRAINER_VARIABLES,
     Program,
 )
 
-URL_VARIABLES: dict[Server, str] = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL"}
+URL_VARIABLES: dict[Server, str] = {
+    "broker": "REDIS_URL",
+    "fast": "FAST_REDIS_URL",
+    "stream": "STREAM_REDIS_URL",
+}
 ADMIN_VARIABLES: dict[Server, str] = {
     "broker": "EVALSITE_BROKER_ADMIN_URL",
     "fast": "EVALSITE_FAST_ADMIN_URL",
+    "stream": "EVALSITE_STREAM_ADMIN_URL",
 }
+STREAM_MB = 256
+MAX_STREAM_MB = 1_000_000
 FLOWER_USER = "evalsite"
 MAX_SHARDS = 64
 
@@ -54,7 +64,7 @@ class Plan:
     var: Path
     ports: Ports
     host: str = LOOPBACK
-    # Where our broker and fast store listen besides loopback, for nodes on other machines.
+    # Where our servers listen besides loopback, for nodes and trainers on other machines.
     bind: str = LOOPBACK
     nodes: int = 1
     slots: int = 1
@@ -63,6 +73,8 @@ class Plan:
     web: bool = True
     flower: bool = True
     head: bool = False
+    experience: bool = False
+    trainers: int = 0  # any of them needs experience
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
     settings: Mapping[str, str] = field(default_factory=dict)
     # Servers that are given and let us make our users.
@@ -74,9 +86,19 @@ class Plan:
         return [programs.node_name(number) for number in range(1, self.nodes + 1)]
 
     @property
+    def has_experience(self) -> bool:
+        """Return whether players may upload experience: it takes a stream and a sink."""
+        return self.experience or self.trainers > 0
+
+    @property
+    def servers(self) -> list[Server]:
+        """Return which servers the stack uses, its own and those that are given."""
+        return [name for name in SERVERS if name != "stream" or self.has_experience]
+
+    @property
     def own_servers(self) -> list[Server]:
-        """Return which of broker and fast run here; the others are given by their address."""
-        return [name for name in SERVERS if not self.settings.get(URL_VARIABLES[name])]
+        """Return which of its servers run here; the others are given by their address."""
+        return [name for name in self.servers if not self.settings.get(URL_VARIABLES[name])]
 
     @property
     def listening(self) -> list[str]:
@@ -86,7 +108,7 @@ class Plan:
 
     def has_users(self, server: Server) -> bool:
         """Return whether each program and node logs in to this server as a user of its own."""
-        return server in self.own_servers or server in self.with_users
+        return server in self.own_servers or server in self.with_users & {*self.servers}
 
     def admin_url(self, server: Server, secrets: Mapping[str, str]) -> str:
         """Return the address by which users are made and a server is looked at."""
@@ -95,16 +117,17 @@ class Plan:
         return self._plain_url(server)
 
     def role_url(self, server: Server, role: str, secrets: Mapping[str, str]) -> str:
-        """Return the address of the broker or the fast store for one program."""
+        """Return the address of a server for one program; empty where it has none."""
         url = self._plain_url(server)
         if not self.has_users(server):
             return url
         if role != ADMIN and ROLES[role].rights_at(server) is None:
-            return without_login(url)
+            # Django's settings need both of the others, without a right to use them.
+            return "" if server == "stream" else without_login(url)
         return with_login(url, role_user(role), role_password(self._key(secrets), server, role))
 
     def node_url(
-        self, server: Server, name: str, secrets: Mapping[str, str], *, generation: int
+        self, server: NodeServer, name: str, secrets: Mapping[str, str], *, generation: int
     ) -> str:
         """Return the address of a server for a play node, empty where it has none."""
         if not self.has_users(server):
@@ -117,17 +140,16 @@ class Plan:
         self, server: Server, secrets: Mapping[str, str], *, generations: Mapping[str, int]
     ) -> dict[str, str]:
         """Return the rules of all users of a server: programs, and the nodes of `generations`."""
-        key, n_shards = self._key(secrets), self._shards
-        nodes = (
-            node_rule(key, server, name, generation=generation, n_shards=n_shards)
-            for name, generation in generations.items()
-        )
-        return role_rules(key, server) | dict(nodes)
+        key = self._key(secrets)
+        nodes = node_rules(key, server, generations, n_shards=self._shards)
+        return role_rules(key, server) | nodes
 
     def _key(self, secrets: Mapping[str, str]) -> str:
         return self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
 
     def _plain_url(self, server: Server) -> str:
+        if server not in self.servers:
+            return ""
         own = redis_url(getattr(self.ports, server), self.bind)
         return self.settings.get(URL_VARIABLES[server]) or own
 
@@ -155,7 +177,7 @@ class Plan:
     def shared_variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """Return what settings.py and a second terminal must know of this stack."""
         urls = self._role_urls("commands", secrets)
-        plain = [name for name in SERVERS if not self.has_users(name)]
+        plain = [name for name in self.servers if not self.has_users(name)]
         shape = {
             "EVALSITE_UNENFORCED": ",".join(plain),
             "EVALSITE_HOST": self.host,
@@ -164,6 +186,8 @@ class Plan:
             "EVALSITE_GPUS": str(self.gpus),
             "EVALSITE_RECORDERS": str(self.recorders),
             "EVALSITE_HEAD": str(int(self.head)),
+            "EVALSITE_EXPERIENCE": str(int(self.has_experience)),
+            "EVALSITE_TRAINERS": str(self.trainers),
         }
         return {**self._tools, **self.settings, **self.ports.environment(), **urls, **shape}
 
@@ -174,22 +198,27 @@ class Plan:
 
         generations: those of the nodes' secrets, by their names.
         """
-        servers = []
-        for name in self.own_servers:
-            command = server_command(
-                self.var / name,
-                port=getattr(self.ports, name),
-                kept=name == "broker",
-                hosts=dict.fromkeys((LOOPBACK, self.bind)),
-                rules=self.user_rules(name, secrets, generations=generations),
-            )
-            # Only the broker has a file that may be damaged; the fast store keeps nothing.
-            if name == "broker":
-                log = str(self.var / "log" / f"{name}.log")
-                salvage = [programs.PYTHON, "-m", "launcher.salvage", str(self.var / name), log]
-                command = [*salvage, *command]
-            servers.append(Program(name, tuple(command)))
+        servers = [
+            self._make_server(name, self.user_rules(name, secrets, generations=generations))
+            for name in self.own_servers
+        ]
         return servers + self.task_programs(secrets, generations=generations)
+
+    def _make_server(self, name: Server, rules: Mapping[str, str]) -> Program:
+        options = {"broker": KEPT, "fast": NOT_KEPT, "stream": (*SYNCED, self._stream_memory)}
+        command = server_command(
+            self.var / name,
+            port=getattr(self.ports, name),
+            options=options[name],
+            hosts=dict.fromkeys((LOOPBACK, self.bind)),
+            rules=rules,
+        )
+        # The fast store keeps nothing, so it has no file that may be damaged.
+        if name != "fast":
+            log = str(self.var / "log" / f"{name}.log")
+            salvage = [programs.PYTHON, "-m", "launcher.salvage", str(self.var / name), log]
+            command = [*salvage, *command]
+        return Program(name, tuple(command))
 
     def task_programs(
         self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
@@ -204,14 +233,18 @@ class Plan:
                 for shard in range(self.recorders)
             ),
             programs.control(
-                task | self._role_urls("control", secrets) | self._admin_urls(secrets)
+                task | self._role_urls("control", secrets) | self._admin_urls(secrets),
+                takes_training=self.has_experience,
             ),
             programs.beat(task | self._role_urls("beat", secrets)),
         ]
         if self.web:
             own = server | self._role_urls("web", secrets)
             chosen.append(programs.web(self.host, self.ports.web, environment=own))
+        if self.has_experience:
+            chosen.append(programs.sink(task | self._role_urls("sink", secrets)))
         chosen += [self._make_gpu_worker(number, secrets) for number in range(1, self.gpus + 1)]
+        chosen += [self._make_trainer(number, secrets) for number in range(1, self.trainers + 1)]
         chosen += [
             self._make_node(number, name, secrets, generations.get(name, 1))
             for number, name in enumerate(self.node_names, 1)
@@ -227,7 +260,16 @@ class Plan:
         return chosen
 
     def _role_urls(self, role: str, secrets: Mapping[str, str]) -> dict[str, str]:
+        # Also what is empty: Django would else take the address of `commands` from stack.env.
         return {URL_VARIABLES[name]: self.role_url(name, role, secrets) for name in SERVERS}
+
+    def _own_urls(self, role: str, secrets: Mapping[str, str]) -> dict[str, str]:
+        """Return the addresses of the servers where a program without Django has a user."""
+        return {
+            URL_VARIABLES[name]: self.role_url(name, role, secrets)
+            for name in self.servers
+            if ROLES[role].rights_at(name) is not None
+        }
 
     def _admin_urls(self, secrets: Mapping[str, str]) -> dict[str, str]:
         return {
@@ -249,13 +291,19 @@ class Plan:
 
     def _make_gpu_worker(self, number: int, secrets: Mapping[str, str]) -> Program:
         own = self._pick_settings(*GPU_VARIABLES) | self._files | ONE_THREAD
-        own |= self._role_urls("gpu", secrets)
+        own |= self._own_urls("gpu", secrets)
         own["EVALSITE_NODE_KEY"] = gpu_key(self._key(secrets))
         return programs.gpu_worker(number, shards=self._shards, environment=own)
 
+    def _make_trainer(self, number: int, secrets: Mapping[str, str]) -> Program:
+        own = self._pick_settings(*TRAINER_VARIABLES) | self._files | ONE_THREAD
+        own |= self._own_urls("trainer", secrets)
+        own["EVALSITE_NODE_KEY"] = trainer_key(self._key(secrets))
+        return programs.trainer(number, environment=own)
+
     def _make_head(self, secrets: Mapping[str, str]) -> Program:
         own = self._pick_settings(*HEAD_VARIABLES) | self._files | ONE_THREAD
-        own |= self._role_urls("head", secrets)
+        own |= self._own_urls("head", secrets)
         own["EVALSITE_NODE_KEY"] = head_key(self._key(secrets))
         # Never the secret key itself: the head checks passes and can make nothing else.
         own["EVALSITE_PASS_KEY"] = pass_key(self._key(secrets))
@@ -269,9 +317,17 @@ class Plan:
 
     @property
     def _shards(self) -> int:
-        text = self.settings.get("EVALSITE_SHARDS", "1")
-        if (number := parse_number(text, lowest=1, highest=MAX_SHARDS)) is None:
-            raise SetupError(f"EVALSITE_SHARDS is {text!r}; a number from 1 to {MAX_SHARDS}")
+        return self._read_number("EVALSITE_SHARDS", 1, highest=MAX_SHARDS)
+
+    @property
+    def _stream_memory(self) -> str:
+        n_mb = self._read_number("EVALSITE_STREAM_MB", STREAM_MB, highest=MAX_STREAM_MB)
+        return f"maxmemory {n_mb}mb"
+
+    def _read_number(self, name: str, default: int, *, highest: int) -> int:
+        text = self.settings.get(name, str(default))
+        if (number := parse_number(text, lowest=1, highest=highest)) is None:
+            raise SetupError(f"{name} is {text!r}; a number from 1 to {highest}")
         return number
 
     @property

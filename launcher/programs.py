@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.games.showdown.installed import VARIABLE as SHOWDOWN
-from arena.messages import gpu_queue, play_queue, recorder_name, reports_queue
+from arena.messages import (
+    TRAIN_QUEUE,
+    TRAINED_QUEUE,
+    gpu_queue,
+    play_queue,
+    recorder_name,
+    reports_queue,
+)
 from arena.needs import list_installed
 from arena.programs import VARIABLE as PROGRAM_LIST
 
@@ -63,6 +70,7 @@ GPU_VARIABLES = (
     "EVALSITE_SLICE_MS",
     "EVALSITE_THREADS",
 )
+TRAINER_VARIABLES = ("EVALSITE_PLUGINS",)
 # Those of discovery have the names that users of SkyPilot know.
 HEAD_VARIABLES = (
     *INFERENCE_VARIABLES,
@@ -100,7 +108,7 @@ def celery(app: str, *arguments: str) -> tuple[str, ...]:
 
 
 def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command of a Celery worker with one queue."""
+    """Return the command of a Celery worker; several queues stand behind each other with commas."""
     flags = (*pool, "-Q", queue, "-n", f"{name}@%h", "-E", "-l", "WARNING", *QUIET_CELERY)
     return celery(app, "worker", *flags)
 
@@ -116,10 +124,11 @@ def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
     return Program("web", command, environment)
 
 
-def control(environment: Mapping[str, str]) -> Program:
-    """Return relay, sweeper, rater and tournaments."""
+def control(environment: Mapping[str, str], *, takes_training: bool = False) -> Program:
+    """Return relay, sweeper, rater and tournaments; with experience it hears trainers, too."""
     pool = ("-P", "threads", "-c", "2")
-    return Program("control", worker("evalsite", "control", "control", pool), environment)
+    queues = f"control,{TRAINED_QUEUE}" if takes_training else "control"
+    return Program("control", worker("evalsite", "control", queues, pool), environment)
 
 
 def beat(environment: Mapping[str, str]) -> Program:
@@ -164,6 +173,18 @@ def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> P
     if port.isdecimal() and int(port):
         own["EVALSITE_METRICS_PORT"] = str(int(port) + number - 1)  # each opens one of its own
     return Program(name, command, {**environment, **own}, stop_wait_s=10)
+
+
+def sink(environment: Mapping[str, str]) -> Program:
+    """Return what writes the chunks of the stream to segments."""
+    return Program("sink", (PYTHON, "manage.py", "sink"), environment)
+
+
+def trainer(number: int, *, environment: Mapping[str, str]) -> Program:
+    """Return a trainer; it gets its own secrets and no other's, no database, no Django."""
+    name = f"trainer-{number}"
+    command = worker("training", name, TRAIN_QUEUE, ("-P", "solo"))
+    return Program(name, command, {**environment, "EVALSITE_TRAINER": name}, stop_wait_s=10)
 
 
 def head(host: str, port: int, *, environment: Mapping[str, str]) -> Program:

@@ -1,8 +1,9 @@
-"""Becomes the broker: `python -m launcher.salvage FOLDER LOG SERVER OPTIONS`.
+"""Becomes the broker or the stream: `python -m launcher.salvage FOLDER LOG SERVER OPTIONS`.
 
-A broker whose append-only file was damaged, as by a power cut, refuses to start, and would do so
-for ever. What waits in its queues is only a hint, so the file is set aside and the broker begins
-with an empty one: what was in it is given up after its deadline and sent again.
+A server whose append-only file was damaged, as by a power cut, refuses to start, and would do so
+for ever. So the file is set aside and the server begins with an empty one. What waits in the
+broker's queues is only a hint: it is given up after its deadline and sent again. Of the stream
+somebody must look at the file, as chunks that the sink had not written are nowhere else.
 
 That the file is damaged is told by the server's own last words in its log. `valkey-check-aof` would
 not do: it calls the binary base file of every healthy server damaged, and a cut-off end, too, which
@@ -17,10 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 # Printed at each start: only what the server said after it is about its last start.
-BEGINS = "evalsite: the broker begins"
+BEGINS = "evalsite: the server begins"
 READ_BYTES = 16_384
 FILES = "appendonlydir"
 SET_ASIDE = "set-aside-"
+# By server: what became of what was in its file.
+LOST = {
+    "broker": "what waited in it is sent again",
+    "stream": "what the sink had not written is in it alone (valkey-check-aof --fix mends a copy)",
+}
 _DAMAGED = re.compile(
     "reading the append only file|AOF MANIFEST FILE ERROR|error in RDB|Unable to obtain the AOF"
 )
@@ -46,9 +52,10 @@ def set_aside(folder: Path, *, now: datetime) -> Path:
 def describe_set_aside(var: Path) -> list[str]:
     """Return a sentence for each damaged file that was set aside and is still there."""
     return [
-        f"the broker's file was damaged and is kept as {path}: what waited in it is sent again; "
-        "delete the folder when nobody wants to look into it"
-        for path in sorted((var / "broker").glob(f"{SET_ASIDE}*"))
+        f"the {name}'s file was damaged and is kept as {path}: {lost}; delete the folder when "
+        "nobody wants to look into it"
+        for name, lost in LOST.items()
+        for path in sorted((var / name).glob(f"{SET_ASIDE}*"))
     ]
 
 

@@ -20,7 +20,7 @@ from typing import Self, TypedDict, Unpack
 
 from arena.acl import SERVERS, Server
 from arena.messages import MAX_RECORDERS, recorder_name
-from launcher.addresses import LOOPBACK, Ports
+from launcher.addresses import LOOPBACK, Ports, find_place, without_password
 from launcher.awaiting import Patience, wait_while_alive
 from launcher.brokers import inspect, make_users
 from launcher.errors import SetupError
@@ -48,6 +48,7 @@ OWN_VARIABLES = (
     "DATABASE_URL",
     "REDIS_URL",
     "FAST_REDIS_URL",
+    "STREAM_REDIS_URL",
     *(name for name in HEAD_VARIABLES if not name.startswith("EVALSITE_")),
 )
 # Said anew for each stack, and what the client of another server goes by.
@@ -107,6 +108,8 @@ class Shape(TypedDict, total=False):
     web: bool
     flower: bool
     head: bool
+    experience: bool
+    trainers: int
     settings: Mapping[str, str]
 
 
@@ -160,12 +163,16 @@ def _look_at_given_servers(
 ) -> Plan:
     """Return the plan with the servers that are given and on which our users could be made."""
     made: set[Server] = set()
-    for name in SERVERS:
+    _refuse_shared_stream(plan, secrets)
+    for name in plan.servers:
         if name in plan.own_servers:
             continue
         url = plan.admin_url(name, secrets)
-        warning = inspect(url, name=URL_VARIABLES[name]).warning
+        facts = inspect(url, name=URL_VARIABLES[name])
+        warning = facts.warning
         say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
+        if name == "stream" and not facts.has_file:
+            say("warning: stream: it has no append-only file: what was accepted ends with it")
         refusal = make_users(url, plan.user_rules(name, secrets, generations={}))
         if refusal and plan.bind != LOOPBACK:
             # Who reaches it could do everything there.
@@ -175,6 +182,17 @@ def _look_at_given_servers(
         else:
             made.add(name)
     return replace(plan, with_users=frozenset(made))
+
+
+def _refuse_shared_stream(plan: Plan, secrets: Mapping[str, str]) -> None:
+    """Raise SetupError for a stream that is given and could fill the memory of the queues."""
+    url = plan.settings.get(URL_VARIABLES["stream"], "")
+    others = {find_place(plan.admin_url(name, secrets)) for name in ("broker", "fast")}
+    if plan.has_experience and url and find_place(url) in others:
+        raise SetupError(
+            f"STREAM_REDIS_URL {without_password(url)} is the server of the broker or of the fast "
+            "store: give it one of its own; another database of the same one is not enough"
+        )
 
 
 def require_alone(var: Path) -> None:

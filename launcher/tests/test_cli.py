@@ -17,6 +17,7 @@ def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (["up", "--nodes", "-1"], "'-1' is no whole number from 0 on"),
         (["up", "--recorders", "0"], "'0' is no whole number from 1 to 10"),
         (["up", "--recorders", "11"], "'11' is no whole number from 1 to 10"),
+        (["up", "--trainers", "-1"], "'-1' is no whole number from 0 on"),
         (["up", "--nodes", "many"], "'many' is no whole number from 0 on"),
         (["--concurrency", "0"], "'0' is no whole number from 1 on"),
         (["up", "--concurrency", "1.5"], "'1.5' is no whole number from 1 on"),
@@ -57,12 +58,34 @@ def test_a_wrong_environment_is_refused_before_anything_starts(
     assert named in capsys.readouterr().err
 
 
+def test_a_stream_on_the_server_of_the_queues_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://a:secret@127.0.0.1:1/0")
+    monkeypatch.setenv("STREAM_REDIS_URL", "redis://b:secret@127.0.0.1:1/1")
+    assert main(["up", "--experience"]) == 2
+    printed = capsys.readouterr().err
+    assert "STREAM_REDIS_URL redis://b:***@127.0.0.1:1/1 is the server of the broker" in printed
+
+
 def test_what_nodes_have_is_an_option_and_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert build_parser().parse_args(["up"]).capabilities is None
     monkeypatch.setenv("EVALSITE_CAPABILITIES", "cpu, mujoco")
     assert build_parser().parse_args(["up"]).capabilities == "cpu,mujoco"
     chosen = build_parser().parse_args(["up", "--capabilities", "cpu,big"])
     assert chosen.capabilities == "cpu,big"
+
+
+def test_experience_and_trainers_are_options_and_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = build_parser().parse_args(["up"])
+    assert (options.experience, options.trainers) == (False, 0)
+    monkeypatch.setenv("EVALSITE_EXPERIENCE", "1")
+    monkeypatch.setenv("EVALSITE_TRAINERS", "2")
+    options = build_parser().parse_args(["up"])
+    assert (options.experience, options.trainers) == (True, 2)
+    assert build_parser().parse_args(["up", "--trainers", "3"]).trainers == 3
 
 
 def test_status_and_stop_say_that_nothing_runs(

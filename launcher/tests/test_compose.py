@@ -2,6 +2,7 @@ import json
 import re
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from arena.credentials import is_node_name
 from arena.passes import check_pass
 from gameservers import reference
 from launcher.addresses import Ports
-from launcher.brokers import KEPT, NOT_KEPT, find_server, wait_until_up
+from launcher.brokers import KEPT, NOT_KEPT, SYNCED, find_server, wait_until_up
 from launcher.compose import ANY_SERVER, MADE_ONCE, write_files
 from launcher.folders import ROOT, SECRETS, read_variables
 from launcher.plan import Plan
@@ -32,11 +33,24 @@ PLAN = Plan(
     head=True,
     settings={"EVALSITE_CAPABILITIES": "cpu,torch"},
 )
+WITH_TRAINER = replace(PLAN, trainers=1)
 NOW = 1_790_000_000.0
 
 
-def words_of(service: str) -> list[str]:
-    return shlex.split(SERVICES[service]["command"])
+def words_of(service: str, **variables: str) -> list[str]:
+    """Return the words of a command, filled with these variables, else with its defaults."""
+    filled = re.sub(
+        r"\$\{(\w+):-(\w*)\}",
+        lambda each: variables.get(each[1], each[2]),
+        SERVICES[service]["command"],
+    )
+    return shlex.split(filled)
+
+
+def command_of(plan: Plan, program: str) -> list[str]:
+    programs = plan.task_programs(dict.fromkeys(SECRETS, "x"), generations={})
+    (command,) = (each.command for each in programs if each.name == program)
+    return ["python", *command[1:]]
 
 
 @pytest.mark.parametrize(
@@ -45,18 +59,48 @@ def words_of(service: str) -> list[str]:
     + [("node-1", "node-1"), ("node-2", "node-2"), ("gpu", "gpu-1")],
 )
 def test_a_container_runs_the_command_of_the_supervisor(service: str, program: str) -> None:
-    chosen = [
-        each
-        for each in PLAN.task_programs(dict.fromkeys(SECRETS, "x"), generations={})
-        if each.name == program
-    ]
-    command = [word.replace(f"{program}@", f"{service}@") for word in chosen[0].command]
-    assert words_of(service) == ["python", *command[1:]]
+    command = command_of(PLAN, program)
+    assert words_of(service) == [word.replace(f"{program}@", f"{service}@") for word in command]
 
 
-@pytest.mark.parametrize(("service", "options"), [("broker", KEPT), ("fast", NOT_KEPT)])
+@pytest.mark.parametrize(
+    ("service", "program"), [("control", "control"), ("sink", "sink"), ("trainer", "trainer-1")]
+)
+def test_with_experience_a_container_runs_that_of_the_supervisor_with_it(
+    service: str, program: str, tmp_path: Path
+) -> None:
+    write_files(tmp_path, n_nodes=1, experience=True, now=NOW)
+    command = command_of(WITH_TRAINER, program)
+    words = words_of(service, **read_variables(tmp_path / ".env"))
+    assert words == [word.replace(f"{program}@", f"{service}@") for word in command]
+
+
+@pytest.mark.parametrize("experience", [False, True])
+def test_nobody_knows_of_a_stream_that_does_not_start(experience: bool, tmp_path: Path) -> None:
+    write_files(tmp_path, n_nodes=1, experience=True, now=NOW)
+    write_files(tmp_path, n_nodes=1, experience=experience, now=NOW)
+    made = read_variables(tmp_path / ".env")
+    of_stream = {name: url for name, url in made.items() if name.startswith("STREAM_URL_")}
+    roles = {name for name, role in ROLES.items() if role.stream}
+    assert set(of_stream) == {f"STREAM_URL_{role.upper()}" for role in roles | {ADMIN}}
+    assert all(url.startswith("redis://evalsite-") == experience for url in of_stream.values())
+    assert made["COMPOSE_PROFILES"] == ("experience" if experience else "")
+    profiles = {name: service.get("profiles") for name, service in SERVICES.items()}
+    started = {name for name, profile in profiles.items() if profile == ["experience"]}
+    assert started == {"stream", "sink", "trainer"}
+
+
+def test_a_trainer_knows_neither_the_database_nor_the_secret_key() -> None:
+    own = SERVICES["trainer"]["environment"]
+    assert asked_of(own) == {"BROKER_URL_TRAINER", "STREAM_URL_TRAINER", "TRAINER_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("service", "options"),
+    [("broker", KEPT), ("fast", NOT_KEPT), ("stream", (*SYNCED, "maxmemory 256mb"))],
+)
 def test_a_server_runs_with_the_same_options(service: str, options: tuple[str, ...]) -> None:
-    command = SERVICES[service]["command"]
+    command = shlex.join(words_of(service)).replace("''", '""')
     for option in (*options, 'save ""', "maxmemory-policy noeviction", "aclfile "):
         assert f"--{option}" in command
 
@@ -138,12 +182,12 @@ def test_the_files_of_users_are_mounted_and_hold_no_password(tmp_path: Path) -> 
         assert f"--aclfile {target}" in SERVICES[server]["command"]
         users = (tmp_path / file).read_text()
         assert "user default off\n" in users
-        assert "user node-2 on #" in users
+        assert ("user node-2 on #" in users) == (server != "stream")
         assert not [password for password in passwords if password in users]
 
 
 def test_the_servers_take_the_files_of_users(tmp_path: Path) -> None:
-    write_files(tmp_path, n_nodes=2, now=NOW)
+    write_files(tmp_path, n_nodes=2, experience=True, now=NOW)
     made = read_variables(tmp_path / ".env")
     port = Ports.free().broker
     for server in SERVERS:
@@ -151,7 +195,9 @@ def test_the_servers_take_the_files_of_users(tmp_path: Path) -> None:
         command = [str(find_server()), "--port", str(port), "--aclfile", str(users)]
         with subprocess.Popen([*command, "--save", ""], stdout=subprocess.DEVNULL) as process:
             try:
-                url = made[f"NODE_2_{server.upper()}_URL"]
+                url = made[
+                    "STREAM_URL_SINK" if server == "stream" else f"NODE_2_{server.upper()}_URL"
+                ]
                 admin = made[f"{server.upper()}_URL_ADMIN"]
                 wait_until_up(re.sub(r"@\w+:\d+", f"@127.0.0.1:{port}", admin), limit_s=10)
                 with Redis.from_url(re.sub(r"@\w+:\d+", f"@127.0.0.1:{port}", url)) as node:

@@ -4,7 +4,7 @@ import pytest
 
 from arena import needs
 from arena.acl import ADMIN, ROLES, SERVERS, role_password
-from arena.credentials import node_secret
+from arena.credentials import node_secret, trainer_key
 from arena.games.showdown.installed import VARIABLE as SHOWDOWN
 from launcher.addresses import Ports
 from launcher.errors import SetupError
@@ -139,19 +139,21 @@ def test_a_server_that_is_given_is_not_started(tmp_path: Path) -> None:
     assert plan.admin_url("broker", SECRET_VALUES) == "redis://elsewhere/0"
 
 
-@pytest.mark.parametrize("role", ["web", "control", "recorder", "beat", "flower", "gpu-1"])
+@pytest.mark.parametrize(
+    "role", ["web", "control", "recorder", "beat", "flower", "gpu-1", "trainer-1"]
+)
 def test_each_program_gets_the_addresses_of_its_own_users_only(tmp_path: Path, role: str) -> None:
-    own = planned(Plan(var=tmp_path, ports=Ports(), gpus=1))[role].environment
+    own = planned(Plan(var=tmp_path, ports=Ports(), gpus=1, trainers=1))[role].environment
     user = role.removesuffix("-1")
     passwords = {
-        other: role_password(KEY, server, other)
+        (server, other): role_password(KEY, server, other)
         for server in SERVERS
         for other in (ADMIN, *ROLES)
         if other != user
     }
     held = "\n".join(own.values())
-    assert [other for other, password in passwords.items() if password in held] == (
-        [ADMIN] if user == "control" else []
+    assert [of for of, password in passwords.items() if password in held] == (
+        [(server, ADMIN) for server in SERVERS] if user == "control" else []
     )
     assert own["REDIS_URL"] == (
         f"redis://evalsite-{user}:{role_password(KEY, 'broker', user)}@127.0.0.1:7379/0"
@@ -169,6 +171,83 @@ def test_on_a_given_server_that_makes_users_each_program_has_its_own(tmp_path: P
     assert node["REDIS_URL"].startswith("rediss://node-1:")
     assert "EVALSITE_INFERENCE_URL" not in node
     assert plan.shared_variables(SECRET_VALUES)["EVALSITE_UNENFORCED"] == "fast"
+
+
+def test_without_the_flag_there_is_no_stream_and_nobody_hears_of_one(tmp_path: Path) -> None:
+    settings = {"STREAM_REDIS_URL": "redis://elsewhere/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), gpus=1, head=True, settings=settings)
+    assert "stream" not in plan.listening
+    programs = planned(plan)
+    assert not {"stream", "sink", "trainer-1"} & set(programs)
+    of_servers = [one.environment.get("STREAM_REDIS_URL", "") for one in programs.values()]
+    assert set(of_servers) == {""}
+    shared = plan.shared_variables(SECRET_VALUES)
+    assert (shared["STREAM_REDIS_URL"], shared["EVALSITE_UNENFORCED"]) == ("", "")
+    command = programs["control"].command
+    assert command[command.index("-Q") + 1] == "control"
+
+
+def test_experience_takes_a_stream_that_is_on_disk_before_it_answers_and_a_sink(
+    tmp_path: Path,
+) -> None:
+    settings = {"EVALSITE_STREAM_MB": "64"}
+    plan = Plan(var=tmp_path, ports=Ports(), experience=True, settings=settings)
+    assert plan.own_servers == ["broker", "fast", "stream"]
+    programs = planned(plan)
+    assert list(programs)[:3] == ["broker", "fast", "stream"]
+    lines = (tmp_path / "stream" / "valkey.conf").read_text().splitlines()
+    assert {"appendfsync always", "maxmemory 64mb", "maxmemory-policy noeviction"} <= set(lines)
+    assert programs["sink"].command[1:] == ("manage.py", "sink")
+    assert "trainer-1" not in programs
+    command = programs["control"].command
+    assert command[command.index("-Q") + 1] == "control,trained"
+
+
+@pytest.mark.parametrize("role", ["web", "control", "sink", "trainer"])
+def test_at_the_stream_each_program_is_its_own_user_and_the_others_hear_of_none(
+    tmp_path: Path, role: str
+) -> None:
+    programs = planned(Plan(var=tmp_path, ports=Ports(), gpus=1, head=True, trainers=1))
+    own = programs["trainer-1" if role == "trainer" else role].environment
+    password = role_password(KEY, "stream", role)
+    assert own["STREAM_REDIS_URL"] == f"redis://evalsite-{role}:{password}@127.0.0.1:7381/0"
+    for name in ("recorder", "beat", "flower", "gpu-1", "head", "node-1"):
+        assert programs[name].environment.get("STREAM_REDIS_URL", "") == ""
+
+
+def test_a_trainer_knows_its_servers_its_key_and_nothing_else(tmp_path: Path) -> None:
+    settings = {"DATABASE_URL": "postgres://secret", "EVALSITE_PLUGINS": "/own"}
+    plan = Plan(var=tmp_path, ports=Ports(), trainers=2, settings=settings)
+    trainer = planned(plan)["trainer-2"]
+    assert dict(trainer.environment) == {
+        "EVALSITE_CACHE": str(plan.var / "cache"),
+        "EVALSITE_PLUGINS": "/own",
+        "EVALSITE_NODE_KEY": trainer_key(KEY),
+        "EVALSITE_SITE_URL": "http://127.0.0.1:8000",
+        "EVALSITE_TRAINER": "trainer-2",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "REDIS_URL": plan.role_url("broker", "trainer", SECRET_VALUES),
+        "STREAM_REDIS_URL": plan.role_url("stream", "trainer", SECRET_VALUES),
+    }
+    words = " ".join(trainer.command)
+    assert "-A training worker -P solo -Q train -n trainer-2@%h" in words
+
+
+def test_a_stream_of_somebody_else_is_not_started(tmp_path: Path) -> None:
+    settings = {"STREAM_REDIS_URL": "redis://me:p@elsewhere/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), trainers=1, settings=settings)
+    programs = planned(plan)
+    assert "stream" not in programs
+    assert programs["sink"].environment["STREAM_REDIS_URL"] == "redis://me:p@elsewhere/0"
+    assert plan.shared_variables(SECRET_VALUES)["EVALSITE_UNENFORCED"] == "stream"
+
+
+@pytest.mark.parametrize("value", ["0", "much", "-1"])
+def test_a_wrong_memory_of_the_stream_is_named(tmp_path: Path, value: str) -> None:
+    settings = {"EVALSITE_STREAM_MB": value}
+    with pytest.raises(SetupError, match=f"EVALSITE_STREAM_MB is '{value}'; a number from 1"):
+        planned(Plan(var=tmp_path, ports=Ports(), experience=True, settings=settings))
 
 
 def test_a_stack_without_pages_opens_no_port_for_them(tmp_path: Path) -> None:

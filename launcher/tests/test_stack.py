@@ -1,17 +1,20 @@
 """The stack with real processes; one is shared by the tests that leave it whole."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from redis import Redis
 
 from arena.acl import ADMIN, ROLES, SERVERS, role_password
 from arena.credentials import Purpose, node_secret
@@ -44,6 +47,35 @@ def test_every_program_runs_and_the_web_answers(stack: Stack) -> None:
     }
     with urllib.request.urlopen(f"{stack.plan.addresses()['Board']}healthz", timeout=5) as reply:
         assert reply.read() == b'{"status": "ok"}'
+
+
+def list_ready(stack: Stack) -> set[str]:
+    """Return which parts the web server finds well."""
+    try:
+        reply = urllib.request.urlopen(f"{stack.plan.addresses()['Board']}readyz", timeout=5)
+    except urllib.error.HTTPError as error:  # others are not ready yet
+        reply = error
+    with reply:
+        return {name for name, check in json.load(reply)["checks"].items() if check["is_ok"]}
+
+
+def test_with_experience_a_stream_and_a_sink_run_and_stop_ends_them(tmp_path: Path) -> None:
+    pytest.importorskip("experience")  # whose command the sink is
+    with start_stack(tmp_path, nodes=0, web=True, experience=True) as running:
+        before = running.pids()
+        assert {"stream", "sink", "control", "web"} <= set(before)
+        wait_for(lambda: "stream" in list_ready(running), limit_s=15)
+        with Redis.from_url(running.admin_url("stream"), decode_responses=True) as admin:
+            options = admin.config_get("appendfsync") | admin.config_get("maxmemory")
+            assert options == {"appendfsync": "always", "maxmemory": str(256 * 2**20)}
+            assert admin.acl_log() == [], "a program lacks a right that it needs"
+        os.kill(before["stream"], signal.SIGKILL)
+        wait_for(
+            lambda: running.pids().get("stream", before["stream"]) != before["stream"], limit_s=15
+        )
+        wait_for(lambda: "stream" in list_ready(running), limit_s=15)
+        assert running.pids()["sink"] == before["sink"], "the sink outlives its server"
+    assert find_leftovers(tmp_path) == []
 
 
 def test_a_play_node_holds_no_secret(stack: Stack) -> None:
