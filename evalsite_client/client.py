@@ -20,6 +20,7 @@ from evalsite_client.api.matches import Matches
 from evalsite_client.api.nodes import Nodes
 from evalsite_client.api.outcomes import Outcomes
 from evalsite_client.api.passes import Passes
+from evalsite_client.api.runs import Runs
 from evalsite_client.api.schedules import Schedules
 from evalsite_client.api.seasons import Seasons
 from evalsite_client.api.system import Systems
@@ -28,7 +29,8 @@ from evalsite_client.api.watches import Watches
 from evalsite_client.api.workers import Workers
 from evalsite_client.errors import InputError
 from evalsite_client.imports import Imports, Leaderboards
-from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Trajectories
+from evalsite_client.models import Models
+from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Experience, Trajectories
 from evalsite_client.retries import Clock, Retries
 from evalsite_client.transport import Login, Transport
 from evalsite_client.waiting import Tournaments
@@ -79,16 +81,16 @@ class Client:
         self.audit = Audits(transport)
         self.campaigns = Campaigns(transport)
         self.checkpoints = Checkpoints(transport)
-        self.evaluations = Evaluations(transport)
+        self.evaluations, self.experience = Evaluations(transport), Experience(transport)
         self.games = Games(transport)
         self.gates = Gates(transport)
         self.generations = Generations(transport)
         self.imports = Imports(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
-        self.nodes = Nodes(transport)
+        self.models, self.nodes = Models(transport), Nodes(transport)
         self.outcomes = Outcomes(transport)
-        self.schedules = Schedules(transport)
+        self.runs, self.schedules = Runs(transport), Schedules(transport)
         self.seasons = Seasons(transport)
         self.system = Systems(transport)
         self.passes = Passes(transport)

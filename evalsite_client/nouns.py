@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from evalsite_client.api import agents, campaigns, checkpoints, trajectories
+from evalsite_client.api import agents, campaigns, checkpoints, experience, trajectories
 from evalsite_client.api.agents import Agent
 from evalsite_client.api.campaigns import CampaignDetail
 from evalsite_client.api.checkpoints import Checkpoint
+from evalsite_client.api.experience import Accepted
 from evalsite_client.api.shared import Placement
 from evalsite_client.api.trajectories import Piece
 from evalsite_client.decoding import decode
@@ -129,6 +130,15 @@ class Checkpoints(checkpoints.Checkpoints):
                 waits = f"; it waits for {cause}" if cause else ""
                 raise WaitTimeoutError(f"{checkpoint:.12} is still being checked{waits}")
         return checkpoint_now
+
+
+class Experience(experience.Experience):
+    """What players of a game saw and did."""
+
+    def upload_chunk(self, content: bytes) -> Accepted:
+        """Upload a chunk as MessagePack. Its id is the key: sent again, it is stored once."""
+        body = self._transport.post_bytes("experience", content, kind="application/msgpack")
+        return decode(Accepted, body)
 
 
 class Trajectories(trajectories.Trajectories):

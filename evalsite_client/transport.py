@@ -83,6 +83,20 @@ class Transport:
         asked = f"?{urlencode(given)}" if given else ""
         return _read_json(self._send(self._make_call("GET", path, asked)))
 
+    def get_changed(
+        self, path: str, query: Mapping[str, Any], *, etag: str
+    ) -> tuple[Any, str] | None:
+        """Return the JSON at a path and its ETag; None while it is that of `etag`.
+
+        Raises ClientError.
+        """
+        call = self._make_call("GET", path, f"?{urlencode(query)}" if query else "")
+        headers = {"If-None-Match": etag} if etag else {}
+        response = self._send(replace(call, headers=headers))
+        if response.status_code == HTTPStatus.NOT_MODIFIED:
+            return None
+        return _read_json(response), response.headers.get("ETag", "")
+
     @contextmanager
     def open_file(self, path: str, query: Mapping[str, Any]) -> Iterator[Response]:
         """Give the answer to a GET that is a file, whose body is read as it comes."""
@@ -103,6 +117,12 @@ class Transport:
         call = replace(self._make_call("POST", path), body=_encode_body(body), headers=headers)
         return _read_json(self._send(replace(call, timeout_s=max(call.timeout_s, timeout_s))))
 
+    def post_bytes(self, path: str, content: bytes, *, kind: str) -> Any:
+        """Return the JSON that a POST of bytes of a media type answers."""
+        call = self._make_call("POST", path)
+        headers = {"Content-Type": kind}
+        return _read_json(self._send(replace(call, body=content, headers=headers)))
+
     def upload(self, path: str, form: Form, *, key: str | None = None) -> Any:
         """Return the JSON that a POST of a form with a file answers."""
         headers = {**_make_key_header(key), "Content-Type": form.content_type}
@@ -116,9 +136,13 @@ class Transport:
 
     @contextmanager
     def open_stream(self, href: str) -> Iterator[Response]:
-        """Give the answer to a signed link of the server, whose body is read as it comes."""
+        """Give the answer to a signed link, whose body is read as it comes.
+
+        href: a path of the server, or a whole address.
+        """
         # The link is the login: a token must not go to a storage that it may lead to.
-        address = f"{self.base_url}{href}"
+        is_whole = href.startswith(("http://", "https://"))
+        address = href if is_whole else f"{self.base_url}{href}"
         call = Call("GET", address, timeout_s=self.timeout_s, is_streamed=True)
         with self._send(call) as response:
             yield response

@@ -234,6 +234,9 @@ class Outcome:
     recorded_at: datetime
 
 
+TrainingRunState = Literal["running", "done", "stopped", "failed"]
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the files."""

@@ -31,6 +31,7 @@ from evalsite_client.cli import (
     watch,
     winrates,
     workers,
+    xp_client,
 )
 from evalsite_client.cli.access import find_access
 from evalsite_client.cli.converting import convert_files
@@ -96,6 +97,7 @@ ADDING: Final = (
         seasons.add_commands,
         results.add_commands,
         workers.add_commands,
+        xp_client.add_commands,
     ),
     *(trajectories.add_commands, tokens.add_commands, plugins.add_commands, games.add_commands),
 )

@@ -42,7 +42,8 @@ class Schema:
 
     def _operation(self, address: str, method: str, known: Any) -> Operation:
         status = next(code for code in known["responses"] if code.startswith("2"))
-        (sent,) = known.get("requestBody", {}).get("content", {"": {"schema": {}}}).values()
+        # What else may be sent is the same in another form.
+        sent, *_ = known.get("requestBody", {}).get("content", {"": {"schema": {}}}).values()
         content = known["responses"][status].get("content", {})
         return Operation(
             name=known["operationId"],

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections.abc import Iterable
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -266,11 +267,20 @@ def test_the_innermost_cause_is_named() -> None:
     assert find_cause(outer) == "TimeoutError"
 
 
-def test_nothing_but_requests_is_imported() -> None:
-    own = Path(evalsite_client.__file__).parent
-    files = [path for path in own.rglob("*.py") if "tests" not in path.relative_to(own).parts]
+def _list_foreign(files: Iterable[Path]) -> set[str]:
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
-    foreign = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
-    assert foreign == {"evalsite_client", "requests", "urllib3"}  # urllib3 comes with requests
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+
+
+def test_nothing_but_requests_is_imported_and_numpy_by_who_plays() -> None:
+    own = Path(evalsite_client.__file__).parent
+    files = [path for path in own.rglob("*.py") if "tests" not in path.relative_to(own).parts]
+    playing = {path for path in files if path.is_relative_to(own / "experience")}
+    # urllib3 comes with requests.
+    assert _list_foreign(set(files) - playing) == {"evalsite_client", "requests", "urllib3"}
+    assert _list_foreign(playing) == {"evalsite_client", "numpy"}
+    importers = set(files) - playing
+    named = {path.name for path in importers if "evalsite_client.experience" in path.read_text()}
+    assert named == {"xp_client.py"}  # by its name, when the command is run
