@@ -7,8 +7,8 @@ from importlib import import_module
 
 INTERRUPTED = 130
 NAMES = (
-    "chaos", "comparison", "head", "imports", "inference", "large_fields", "live", "matches",
-    "pages", "ratings", "scores", "servers", "showdown", "verdicts",
+    "chaos", "comparison", "head", "imports", "inference", "ingest", "large_fields", "live", "loop",
+    "matches", "pages", "ratings", "scores", "servers", "showdown", "verdicts",
 )  # fmt: skip
 
 

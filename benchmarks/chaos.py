@@ -1,7 +1,7 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--gpu | --chess | --spot | --servers | --showdown | --generate | --all]
-            [--on DATABASE] [--matches N] [--every S] [--seed N] [--json FILE]
+./run chaos [--gpu | --chess | --spot | --servers | --showdown | --generate | --experience | --all]
+            [--on DATABASE] [--matches N] [--transitions N] [--every S] [--seed N] [--json FILE]
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
 and their only server is killed; with --chess matches last some seconds, and what is decided is
@@ -9,12 +9,13 @@ counted: most of it should be decided once; with --spot eight nodes are spot mac
 seed, told by SIGTERM and killed two seconds later; with --servers game servers play, and they and
 the head are killed, by outcomes; with --showdown play nodes and the simulators of their players are
 killed in turn, with --generate the same while trajectories are kept, whose files must be the same
-bytes; with --all every program is killed and stopped at random, but by a seed, on SQLite and on
-PostgreSQL.
+bytes; with --experience sink, trainer, stream and web server are killed in turn while players
+upload, and each accepted step should be in the segments once; with --all every program is killed
+and stopped at random, but by a seed, on SQLite and on PostgreSQL.
 """
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from benchmarks.report import (
     whole_number,
     write_report,
 )
-from benchmarks.storm import oracle, run, simulators, spot
+from benchmarks.storm import oracle, run, simulators, spot, uploading
 from benchmarks.storm.generated import measure_generated
 from benchmarks.storm.run import Game, Played, Weather, play
 from benchmarks.storm.served import play_served
@@ -165,8 +166,14 @@ def format_figures(figures: Mapping[str, Mapping[str, Any]]) -> str:
     return format_table(["", *figures], rows)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure and print; exit 1 when anything was lost, counted twice or differs."""
+def _storm_uploads(options: Namespace) -> int:
+    options.every = options.every or uploading.KILL_EVERY_S
+    figures = uploading.measure_uploads(options)
+    write_report(format_figures({"experience": figures}), figures, options.json)
+    return 0 if uploading.is_sound(figures) else 1
+
+
+def _make_parser() -> ArgumentParser:
     parser = make_parser("chaos", "Kill processes during a tournament; lose nothing.")
     add, which = parser.add_argument, parser.add_mutually_exclusive_group()
     which.add_argument("--gpu", action="store_true", help="kill the server of networks")
@@ -175,6 +182,7 @@ def main(arguments: Sequence[str]) -> int:
     which.add_argument("--servers", action="store_true", help="kill game servers and the head")
     which.add_argument("--showdown", action="store_true", help="kill nodes and simulators")
     which.add_argument("--generate", action="store_true", help="the same, and compare bytes")
+    which.add_argument("--experience", action="store_true", help="kill what takes uploads")
     which.add_argument("--all", action="store_true", help="kill and stop every program")
     add("--on", choices=DATABASES, help="sqlite; with --all both")
     add(
@@ -186,10 +194,20 @@ def main(arguments: Sequence[str]) -> int:
         "--every",
         type=number_of_seconds(0.1),
         metavar="S",
-        help="2; 3: --chess, 4: --all, 5: --gpu, --showdown and --generate, 8: --spot",
+        help="2; 3: --chess and --experience, 4: --all, 5: --gpu, --showdown and --generate, "
+        "8: --spot",
     )
+    add("--transitions", type=whole_number(1_000), default=500_000, help="of --experience")
     add("--seed", type=whole_number(0), default=0, help="of the storm of --spot or --all (0)")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print; exit 1 when anything was lost, counted twice or differs."""
+    parser = _make_parser()
     options = parser.parse_args(arguments)
+    if options.experience:
+        return _storm_uploads(options)
     # Networks play 700 matches a second: fewer would be over before a few kills.
     if options.servers and (options.every or options.on == "postgres"):
         parser.error("--servers kills by outcomes and plays on sqlite: leave --every and --on out")

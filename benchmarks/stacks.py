@@ -13,7 +13,7 @@ import django
 import psutil
 
 from launcher.addresses import Ports, redis_url
-from launcher.brokers import server_command, wait_until_up
+from launcher.brokers import KEPT, NOT_KEPT, server_command, wait_until_up
 from launcher.folders import ROOT
 from launcher.programs import PYTHON
 from launcher.stack import Shape, Stack, start_stack
@@ -150,8 +150,11 @@ def run_servers(folder: Path) -> Iterator[Servers]:
     """Run both on free ports, as a stack has them; end them after the block."""
     ports, pids = Ports.free(), []
     with ExitStack() as stack:
-        for name, port in (("broker", ports.broker), ("fast", ports.fast)):
-            command = server_command(folder / name, port=port, kept=name == "broker")
+        for name, port, options in (
+            ("broker", ports.broker, KEPT),
+            ("fast", ports.fast, NOT_KEPT),
+        ):
+            command = server_command(folder / name, port=port, options=options)
             pids.append(stack.enter_context(run_program(command)).pid)
             wait_until_up(redis_url(port), limit_s=10)
         yield Servers(redis_url(ports.broker), redis_url(ports.fast), tuple(pids))

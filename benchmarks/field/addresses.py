@@ -161,6 +161,7 @@ NOT_ASKED: Mapping[str, str] = {
     "logout": "an act, not a page: it takes a POST only",
     "checkpoint-file": "a file, not a page: its link is signed",
     "trajectory-piece": "a file, not a page: its link is signed",
+    "run-file": "a file, not a page: its link is signed",
 }
 
 ADMIN_PAGES: Mapping[str, Sequence[str]] = {
@@ -228,6 +229,8 @@ IN_PATH: Mapping[str, str] = {
     "/api/v1/leaderboards/{name}": "board",
     "/api/v1/leaderboards/{name}/ratings/{agent}": "busiest",
     "/api/v1/matches/{id}": "match",
+    "/api/v1/models/{name}": "trained",
+    "/api/v1/runs/{name}": "trained",
     "/api/v1/schedules/{id}": "schedule",
     "/api/v1/seasons/{id}": "season",
     "/api/v1/tournaments/{id}": "tournament",
@@ -280,6 +283,10 @@ QUERIES: Mapping[str, Sequence[str]] = {
         *("tournament={running}&state=queued", "tournament={running}&state=running"),
         *("tournament={tournament}&state=cancelled",),
     ),
+    "/api/v1/models/": ("", "game=cart_pole"),
+    "/api/v1/models/{name}/latest/": ("", "released=true"),
+    "/api/v1/models/{name}/versions/": ("",),
+    "/api/v1/runs/": ("", "game=cart_pole", "state=running", "game=cart_pole&state=done"),
     "/api/v1/outcomes/": ("tournament={tournament}", "tournament={running}"),
     "/api/v1/schedules/": ("", "is_enabled=false", "leaderboard__name={board}"),
     "/api/v1/seasons/{id}/rows/": ("",),

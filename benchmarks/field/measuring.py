@@ -23,6 +23,7 @@ from django.test import Client
 
 from benchmarks.field import addresses, people
 from benchmarks.field.boards import MAIN
+from benchmarks.field.runs import TRAINED
 from evalsite.asgi import application
 from matches.access import tokens
 from matches.models import (
@@ -46,7 +47,7 @@ from matches.ratings.standings import TOP
 LARGEST_PAGE, SMALL_PAGE = 500, 50
 # Nothing runs here but the web application: it must say so.
 NOT_READY = {"/readyz": 503}
-OURS = ("matches", "live", "pages", "evalsite")
+OURS = ("experience", "matches", "live", "pages", "evalsite")
 REFUSED = 400
 ANSWER_LIMIT_S = 300.0
 Headers = list[tuple[bytes, bytes]]
@@ -234,6 +235,7 @@ def find_subjects() -> dict[str, object]:
         "checkpoint_id": checkpoint.pk,
         "latest": Checkpoint.objects.latest("pk").sha256,
         "run": checkpoint.run,
+        "trained": TRAINED,
         "token": TokenAccess.objects.latest("pk").pk,
         "operator": User.objects.get(username=people.ADMIN).pk,
         "last_page": -(-n_agents // TOP),
