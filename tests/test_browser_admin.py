@@ -12,6 +12,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from experience.models import Release, TrainingRun
+from experience.tests.made import ended, published
 from matches.admin import picker
 from matches.campaigns import scheduling
 from matches.ledger import quarantine
@@ -24,6 +26,7 @@ from matches.tests import boards, factories
 from matches.tests.weights import weights
 from tests import axe
 from tests.browser import (
+    TWO_LOOKS,
     chromium,
     free_port,
     keep_picture,
@@ -40,6 +43,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 NAME, PASSWORD = "operator", "a long pass phrase"
 REFUSED = "SEVERE"
+EVERY_LOOK = tuple(product((1440, 360), ("light", "dark")))
 IN_THE_DARK = ("campaign", "checkpoint")
 FORMS = ("tournament", "campaign", "schedule", "agent", "leaderboard", "checkpoint")
 # Words of tables that are written on two lines; long names may be.
@@ -170,9 +174,12 @@ def test_a_checkpoint_is_uploaded_and_a_bad_one_refused(site: Site, tmp_path: Pa
     _no_complaints(site)
 
 
-def test_every_page_fits_its_width_in_both_schemes(site: Site) -> None:
+@pytest.mark.parametrize("looks", [TWO_LOOKS, pytest.param(EVERY_LOOK, marks=pytest.mark.long)])
+def test_every_page_fits_its_width_in_both_schemes(
+    site: Site, looks: tuple[tuple[int, str], ...]
+) -> None:
     _log_in(site)
-    for width, scheme in product((1440, 360), ("light", "dark")):
+    for width, scheme in looks:
         look(site.chrome, width=width, height=2000 if width > 1000 else 2600, scheme=scheme)
         for name, path in _pages().items():
             site.chrome.get(site.address + path)
@@ -231,6 +238,9 @@ def _pages() -> dict[str, str]:
         "checkpoint-add": "/admin/matches/checkpoint/add/",
         "token-add": "/admin/matches/tokenaccess/add/",
         "audit": "/admin/matches/auditrow/",
+        "run": f"/admin/experience/trainingrun/{TrainingRun.objects.get().pk}/change/",
+        "releases": "/admin/experience/release/",
+        "release": f"/admin/experience/release/{Release.objects.get().pk}/change/",
         "worker": f"/admin/matches/worker/{Worker.objects.earliest('pk').pk}/change/",
     }
 
@@ -257,6 +267,8 @@ def _fill() -> None:
         **{"n_bytes": 1, "state": "refused", "reason": "not finite: head.weight", "step": 4000},
         created_at=now,
     )
+    reason = "P(worse than poles@1000 by more than 20) is 0.990 after 48 matches"
+    published(ended(1), 1, Release.State.HELD, reason=reason, sha256="ab" * 32)
     pushing.push_sample(now=now)
 
 

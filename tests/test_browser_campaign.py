@@ -22,6 +22,7 @@ from matches.store.clock import db_now
 from matches.tests import boards, factories
 from tests import test_browser_gallery as every_page
 from tests.browser import (
+    TWO_LOOKS,
     chromium,
     free_port,
     keep_picture,
@@ -111,7 +112,7 @@ def test_an_operator_stops_a_campaign_from_its_page(site: Site) -> None:
 def test_every_page_about_campaigns_is_sound_in_every_size_and_light(site: Site) -> None:
     pages = _pages()
     problems = every_page._problems(site, {name: pages.pop(name) for name in FULLY_LOOKED_AT})
-    problems += every_page._problems(site, pages, looks=every_page.TWO_LOOKS)
+    problems += every_page._problems(site, pages, looks=TWO_LOOKS)
     assert not problems, "\n".join(problems)
 
 

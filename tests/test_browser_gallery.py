@@ -11,6 +11,7 @@ from selenium import webdriver
 
 from tests import axe, gallery
 from tests.browser import (
+    TWO_LOOKS,
     chromium,
     complaints,
     free_port,
@@ -27,8 +28,6 @@ from tests.browser import (
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 EVERY_LOOK = tuple(product((360, 1440), ("light", "dark")))
-TWO_LOOKS = ((360, "dark"), (1440, "light"))
-"""Each size and each light once."""
 FULLY_LOOKED_AT = ("board", "match-replayed")
 OTHERS: dict[str, set[str]] = {
     "login": set(),

@@ -13,7 +13,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from arena.acl import SERVERS, Server
+from arena.acl import NodeServer
 from arena.credentials import node_secret, node_user, with_login
 from launcher.folders import read_variables
 from launcher.stack import Stack
@@ -21,6 +21,9 @@ from tests.test_end_to_end import _evaluate
 
 pytestmark = pytest.mark.slow
 ATTACKER, VICTIM = "node-2", "node-1"
+
+
+NODE_SERVERS: tuple[NodeServer, ...] = ("broker", "fast")
 
 
 class Planted:
@@ -33,7 +36,7 @@ class Planted:
         return (Path.touch, (self.path,))
 
 
-def logged_in(cluster: Stack, server: Server) -> "Redis":
+def logged_in(cluster: Stack, server: NodeServer) -> "Redis":
     """Return a client with nothing but what is in the attacker's environment."""
     key = read_variables(cluster.plan.var / "secrets.env")["EVALSITE_SECRET_KEY"]
     password = node_secret(key, server, ATTACKER, 1)
@@ -103,7 +106,7 @@ def under_attack(cluster: Stack, planted: bytes) -> Iterator[list[int]]:
     is_over, rounds, faults = threading.Event(), list[int](), list[BaseException]()
 
     def attack() -> None:
-        clients = {server: logged_in(cluster, server) for server in SERVERS}
+        clients = {server: logged_in(cluster, server) for server in NODE_SERVERS}
         try:
             while not is_over.is_set():
                 rounds.append(sum(nothing_goes(client, planted) for client in clients.values()))
@@ -141,5 +144,5 @@ def test_a_hostile_node_neither_reads_forges_nor_stops_anything(
 
 def _refused_users(cluster: Stack) -> set[str]:
     """Return whom the servers have refused anything."""
-    admins = [Redis.from_url(cluster.admin_url(server)) for server in SERVERS]
+    admins = [Redis.from_url(cluster.admin_url(server)) for server in NODE_SERVERS]
     return {str(entry["username"]) for admin in admins for entry in admin.acl_log()}

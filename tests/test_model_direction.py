@@ -8,7 +8,7 @@ from django.db.models import ForeignKey, ManyToManyField, Model
 
 # Each of our apps that has models may point at itself and at those before it, at Django's, at the
 # tokens of the API and at the timetable of beat.
-ORDER = ("matches", "training", "gameservers")
+ORDER = ("matches", "experience", "training", "gameservers")
 DJANGO = {"auth", "contenttypes", "django_celery_beat", "knox"}
 MODELS = [model for model in apps.get_models() if model._meta.app_label in ORDER]
 
