@@ -19,7 +19,7 @@ from matches.ratings.rank_ranges import build_ladder
 from matches.ratings.results_files import list_forms
 from matches.ratings.standings import TOP, Row
 from matches.store import selectors
-from matches.store.catalog import game_problem, game_title, is_scored_game
+from matches.store.catalog import game_problem, game_title, is_scored_game, suite_of
 from matches.store.clock import db_now
 from pages import (
     board_list,
@@ -112,6 +112,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
     return {
         "board": board,
         "game": game_title(board.game),
+        "suite": suite_of(board.game),
         "problem": game_problem(board.game),
         "rows": rows,
         "row_texts": rowtexts.render_rows(

@@ -90,7 +90,7 @@ def make_lead_table(
         chosen=chosen,
         rows=rows,
         axis=_fit_axis(rows),
-        episodes=_choose_episodes(leads.own.values()),
+        episodes=_choose_episodes(leads.own.values(), spec.score_margin),
         n_read=len(leads.own),
         is_cut=leads.is_cut,
         are_more=are_more,
@@ -175,8 +175,11 @@ def _tell_apart(lead: Lead) -> str:
     return "yes, ahead" if (lead.mean or 0.0) > 0 else "yes, behind"
 
 
-def _choose_episodes(played: Iterable[Played]) -> list[tuple[str, Played]]:
-    """Return the best and the worst of the episodes that ended with a score, once if it is one."""
+def _choose_episodes(played: Iterable[Played], margin: float) -> list[tuple[str, Played]]:
+    """Return the best and the worst of the episodes that ended with a score, once if it is one.
+
+    margin: how far two scores may lie apart that count as equal; texts show a tenth of it.
+    """
     scored = sorted((one.score, one) for one in played if one.score is not None)
     ends = dict.fromkeys([scored[-1], scored[0]] if scored else [])
-    return [(format_score(score, None), one) for score, one in ends]
+    return [(format_score(score, margin), one) for score, one in ends]

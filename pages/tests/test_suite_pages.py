@@ -261,8 +261,8 @@ def test_scores_lead_to_the_comparison_and_episodes_to_their_drawing(
     best, worst = ranked.last(), ranked.first()
     assert best is not None
     assert worst is not None
-    assert f'href="/matches/{best.pk}/">the best, {best.score:.6g}</a>' in page
-    assert f'href="/matches/{worst.pk}/">the worst, {worst.score:.6g}</a>' in page
+    assert f'href="/matches/{best.pk}/">the best, {best.score:.3f}</a>' in page
+    assert f'href="/matches/{worst.pk}/">the worst, {worst.score:.3f}</a>' in page
 
 
 def test_a_task_that_nobody_or_one_alone_has_played_says_what_to_do(
@@ -369,6 +369,14 @@ def test_games_lead_to_their_suite(client: Client) -> None:
     assert link in _get(client, "/games/")
     assert link in _get(client, f"/games/{STATIC}/")
     assert "/suites/" not in _get(client, "/games/connect_four/")
+
+
+def test_a_leaderboard_of_a_task_leads_to_its_suite(client: Client) -> None:
+    Leaderboard.objects.create(name="calm", game=STATIC)
+    assert f'href="{PAGE}?leaderboard=calm"' in _get(client, "/leaderboards/calm/")
+    _get(client, f"{PAGE}?leaderboard=calm")
+    Leaderboard.objects.create(name="four", game="connect_four")
+    assert "/suites/" not in _get(client, "/leaderboards/four/")
 
 
 def test_the_table_is_a_file_too(client: Client, broker: Redis) -> None:
