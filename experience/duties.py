@@ -1,9 +1,11 @@
-"""What control does for training, once a second and after each slice."""
+"""What control does for training and datasets, once a second and after each slice."""
 
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from time import monotonic
 
+from experience.datasets import building
 from experience.errors import StreamError
 from experience.runs import groups, ordering, releasing
 from matches.errors import BrokerError
@@ -36,8 +38,13 @@ def _destroy_ended_groups(*, now: datetime) -> None:
         log.warning("groups of ended runs stay for now: %s", error)
 
 
+def _build_datasets(*, now: datetime) -> None:
+    building.build_datasets(now=now, clock_s=monotonic)
+
+
 _DUTIES: Sequence[Callable[..., object]] = (
     _order_slices,
     _destroy_ended_groups,
     releasing.advance_releases,
+    _build_datasets,
 )

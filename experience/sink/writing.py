@@ -5,16 +5,12 @@ and a row refuses its chunks to every other one. Only who has made the row ackno
 """
 
 import logging
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
-from typing import Final
 from uuid import UUID
 
-from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.db import IntegrityError, transaction
 
@@ -24,9 +20,9 @@ from arena.experience.wire import read_chunk
 from arena.games import registry
 from arena.trajectories import TrajectorySpec
 from experience.models import ChunkIndex, Segment
+from experience.segment_files import STORAGE, store_file
 from experience.sink.gathering import Entry, sort_entries
 
-STORAGE: Final = "experience"
 log = logging.getLogger(__name__)
 
 Read = tuple[Entry, SentChunk]
@@ -100,25 +96,6 @@ def make_segment(game: str, chunks: Sequence[Read], *, now: datetime) -> tuple[S
         created_at=now,
     )
     return segment, content
-
-
-def store_file(name: str, content: bytes) -> str:
-    """Put a file into the storage; return its name there. Raises OSError."""
-    shelf = storages[STORAGE]
-    if shelf.exists(name):
-        if shelf.size(name) == len(content):
-            return name
-        # Cut off while it was written: its name has the hash of its content.
-        shelf.delete(name)
-    kept = shelf.save(name, ContentFile(content))
-    try:
-        path = Path(shelf.path(kept))
-    except NotImplementedError:
-        return kept  # elsewhere, such as in S3, what is saved is kept
-    # The entries are deleted next: until then they are the only copy that a power cut leaves.
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    return kept
 
 
 def index_segment(segment: Segment, chunks: Sequence[Read]) -> None:
