@@ -238,6 +238,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "DatasetStateEnum": "experience.models.Dataset.State",
         "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
         "SeasonModeEnum": "matches.models.choices.SeasonMode",
