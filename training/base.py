@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import nn
 
 from arena.experience.chunks import Chunk
 from arena.parameters import Value
+from training.records import Records
 
 Metrics = Mapping[str, float]
 """What came of learning from some chunks, by name; `n_used` steps were learned from."""
@@ -52,6 +53,42 @@ class Learner(Protocol):
 
     def load(self, state: bytes) -> None:
         """Take a state that `save` returned. Raises StateError."""
+        ...
+
+
+class OfflineLearner(Learner, Protocol):
+    """One that also learns from records of any player."""
+
+    def learn_records(self, records: Records) -> Metrics:
+        """Pass once over these steps, in an order of its own."""
+        ...
+
+
+class Source(Protocol):
+    """Where a slice reads what it learns from: uploads as they come, or a dataset."""
+
+    at_once: int
+    """Entries that are learned from at once."""
+    most: int
+    """Entries that may wait for that."""
+    publish_s: float
+    """Between two versions that are published; 0: each one is."""
+    n_unreadable: int
+
+    def resume(self, place: str) -> None:
+        """Begin behind what is in the state that ends at this place."""
+        ...
+
+    def read(self, most: int) -> Sequence[Any]:
+        """Return the next entries, each with its place."""
+        ...
+
+    def teach(self, learner: Learner, entries: Sequence[Any]) -> Metrics:
+        """Let a learner learn from entries."""
+        ...
+
+    def acknowledge(self, place: str) -> None:
+        """Forget what is in a state that control has."""
         ...
 
 

@@ -4,10 +4,10 @@ It stores its state every ten seconds, so that a slice that is killed loses no m
 begins at that state and reads again the chunks that came after it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -15,14 +15,11 @@ from arena.checkpoints import Seal
 from arena.train_messages import Trained, TrainOrder
 from inference.model import save_sealed
 from training import registry
-from training.base import Learner, Metrics, Task
+from training.base import Learner, Metrics, Source, Task
 from training.errors import TrainingError
 from training.files import RunFiles
 from training.policies import ARCHITECTURE
-from training.streams import COUNT, ChunkReader, Entry
 
-CHUNKS_AT_ONCE = 8
-"""What a policy learns from at once: of fewer, its gradient is noise."""
 REPORT_S: Final = 10.0
 """Between two states; the lease of a slice that does not report ends after thirty seconds."""
 
@@ -43,43 +40,50 @@ class Slice:
             self._learner.load(files.fetch(order.state, order.source))
         self._state, self._stored_place = order.state, self._learner.place
         self._metrics: Metrics = {}
+        self._published, self._published_s = self._learner.version, 0.0
 
-    def run(self, reader: ChunkReader, *, clock_s: Callable[[], float]) -> None:
+    def run(self, source: Source, *, clock_s: Callable[[], float]) -> None:
         """Learn until the time is over or enough is learned; report versions, then the state."""
-        reported_s = clock_s()
+        reported_s = self._published_s = clock_s()
         until = reported_s + self._order.slice_s
         # A sign of life; at the start of a run also what its first players load.
         self._send(weights="" if self._order.state else self._put_weights())
-        reader.resume(self._learner.place)
-        waiting: list[Entry] = []
+        source.resume(self._learner.place)
+        waiting: list[Any] = []
         while (now := clock_s()) < until and self._learner.n_steps < self._order.max_steps:
             if now - reported_s >= REPORT_S:
-                self._report_state(reader)
+                self._report_state(source)
                 reported_s = now
-            if len(waiting) < CHUNKS_AT_ONCE:
-                waiting += reader.read(COUNT - len(waiting))
-            if len(waiting) >= CHUNKS_AT_ONCE:
-                self._learn(waiting[:CHUNKS_AT_ONCE])
-                del waiting[:CHUNKS_AT_ONCE]
-        self._report_state(reader, is_last=True)
+            if len(waiting) < source.at_once:
+                waiting += source.read(source.most - len(waiting))
+            if len(waiting) >= source.at_once:
+                self._learn(source, waiting[: source.at_once], now=now)
+                del waiting[: source.at_once]
+        if self._learner.version > self._published:
+            self._publish(now=now)
+        self._report_state(source, is_last=True)
 
-    def _report_state(self, reader: ChunkReader, *, is_last: bool = False) -> None:
+    def _report_state(self, source: Source, *, is_last: bool = False) -> None:
         if self._learner.place != self._stored_place or not self._state:
             self._state = self._files.put(self._learner.save())
             self._stored_place = self._learner.place
-        n_unreadable = float(reader.n_unreadable)
+        n_unreadable = float(source.n_unreadable)
         unreadable = {"n_unreadable": n_unreadable} if n_unreadable else {}
         metrics = {**self._metrics, **unreadable}
         self._send(is_last=is_last, state=self._state, metrics=metrics)
         # Not before: who goes on without this report must find these chunks again.
-        reader.acknowledge(self._stored_place)
+        source.acknowledge(self._stored_place)
 
-    def _learn(self, entries: list[Entry]) -> None:
-        version = self._learner.version
-        self._metrics = self._learner.learn([entry.chunk for entry in entries])
+    def _learn(self, source: Source, entries: Sequence[Any], *, now: float) -> None:
+        self._metrics = source.teach(self._learner, entries)
         self._learner.place = entries[-1].place
-        if self._learner.version > version:
-            self._send(weights=self._put_weights(), metrics=self._metrics)
+        is_due = now - self._published_s >= source.publish_s
+        if is_due and self._learner.version > self._published:
+            self._publish(now=now)
+
+    def _publish(self, *, now: float) -> None:
+        self._send(weights=self._put_weights(), metrics=self._metrics)
+        self._published, self._published_s = self._learner.version, now
 
     def _put_weights(self) -> str:
         return self._files.put(seal_weights(self._learner, self._order))

@@ -13,6 +13,8 @@ from arena.errors import ArenaError, MessageError
 from arena.games import registry as games
 from arena.messages import MAX_DETAIL, TRAIN_TASK
 from arena.train_messages import Trained, TrainOrder, read_train_order
+from training.base import Task as Learned
+from training.datasets import DatasetReader
 from training.errors import TrainingError, UnavailableError
 from training.files import RunFiles
 from training.publisher import publish_report
@@ -46,12 +48,18 @@ def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
 
 def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:
     torch.set_num_threads(1)
+    files = RunFiles(settings.site_url, order.upload)
     one = Slice(
         order,
         trainer=settings.name,
-        files=RunFiles(settings.site_url, order.upload),
+        files=files,
         report=lambda trained: publish_report(app, trained),
     )
+    if order.files:
+        task = Learned(order.game, tuple(order.observation_shape), order.n_actions)
+        reader = DatasetReader(files, order.files, task, order.seed)
+        one.run(reader, clock_s=time.monotonic)
+        return
     with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
         spec = games.get(order.game).spec
         one.run(ChunkReader(client, order.run, spec), clock_s=time.monotonic)

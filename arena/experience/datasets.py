@@ -4,8 +4,9 @@ Rows of one episode and seat stand together, in order; an episode is numbered wi
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,8 @@ class DatasetError(ArenaError):
     """A file is no shard of a dataset, or what it would be made of does not fit."""
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rows:
     """T steps of a shard.
 
     episodes, int64 [T]. steps: int32 [T], within the episode; seats: int16 [T]. observations,

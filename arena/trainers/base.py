@@ -10,9 +10,11 @@ from arena.parameters import Parameter
 class TrainerSpec:
     """A way to train; its code is the file of the same name in `training/catalog`.
 
-    is_streamed: it learns from uploads as they come, and not from files.
+    is_streamed: it learns from uploads as they come. is_offline: it learns from a dataset, whoever
+    played; what is both does what the run says.
     """
 
     title: str
     parameters: Sequence[Parameter]
     is_streamed: bool
+    is_offline: bool = False

@@ -12,7 +12,8 @@ from arena.credentials import trainer_key
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.messages import TRAIN_QUEUE
-from arena.train_messages import TrainOrder
+from arena.train_messages import DataFile, TrainOrder
+from experience.datasets.manifests import sign_shard
 from experience.errors import StreamError
 from experience.models import TrainingRun
 from experience.runs import files, groups
@@ -96,7 +97,16 @@ def make_order(run: TrainingRun, *, now: datetime) -> TrainOrder:
         max_steps=run.max_steps,
         slice_s=run.slice_s,
         key=trainer_key(settings.SECRET_KEY),
+        files=list_files(run, now=now),
     )
+
+
+def list_files(run: TrainingRun, *, now: datetime) -> list[DataFile]:
+    """Return the shards of a run's dataset, each with a signed link."""
+    if run.dataset is None:
+        return []
+    shards = run.dataset.shards.select_related("dataset")
+    return [DataFile(shard.sha256, sign_shard(shard, now=now)) for shard in shards]
 
 
 def _take(run: TrainingRun, **changes: object) -> bool:

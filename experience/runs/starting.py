@@ -14,9 +14,10 @@ from arena.errors import ArenaError, ParameterError, UnknownNameError
 from arena.games import registry as games
 from arena.games.base import GameSpec
 from arena.parameters import read_parameters
+from arena.train_messages import MAX_FILES
 from arena.trainers import registry as trainers
 from arena.trainers.base import TrainerSpec
-from experience.models import TrainingRun
+from experience.models import Dataset, TrainingRun
 from experience.stream import MISSING
 from matches.errors import BadInputError, ConflictError
 from matches.models import Checkpoint
@@ -34,6 +35,7 @@ class NewRun:
     name: str
     game: str
     algorithm: str = "appo"
+    dataset: Dataset | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     seed: int = 0
     max_steps: int = 200_000
@@ -52,15 +54,18 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
     trainer, spec = _find_trainer(new.algorithm), _find_game(new.game)
     parameters = _read_parameters(new, trainer)
     _check_name(new.name)
-    if trainer.is_streamed:
+    is_streamed = trainer.is_streamed and new.dataset is None
+    if is_streamed:
         _check_stream(new, spec)
+    else:
+        _check_dataset(new, trainer)
     try:
         with transaction.atomic():
             run = TrainingRun.objects.create(
                 **{name: value for name, value in vars(new).items() if name != "parameters"},
                 parameters=parameters,
                 token=token_hex(32),
-                has_group=trainer.is_streamed,
+                has_group=is_streamed,
                 created_by=actor.name,
                 created_at=now,
             )
@@ -116,6 +121,24 @@ def _check_name(name: str) -> None:
         raise BadInputError("name", f"there is a training run {name!r} already: choose another")
     if Checkpoint.objects.filter(run=name).exists():
         raise BadInputError("name", f"there are checkpoints of a run {name!r}: choose another")
+
+
+def _check_dataset(new: NewRun, trainer: TrainerSpec) -> None:
+    """Refuse a run that learns from a dataset where its trainer cannot, or not from this one."""
+    if new.dataset is None:
+        if trainer.is_offline:
+            raise BadInputError("dataset", f"{new.algorithm} learns from a dataset: name one")
+        return
+    if not trainer.is_offline:
+        able = ", ".join(name for name in trainers.names() if trainers.get(name).is_offline)
+        raise BadInputError("dataset", f"{new.algorithm} does not learn from one: use {able}")
+    if new.dataset.game != new.game:
+        raise BadInputError("dataset", f"{new.dataset} is of {new.dataset.game}, not {new.game}")
+    if new.dataset.state != Dataset.State.READY:
+        raise BadInputError("dataset", f"{new.dataset} is {new.dataset.state}: not ready yet")
+    if (n_shards := new.dataset.shards.count()) > MAX_FILES:
+        most = f"has {n_shards} shards, more than {MAX_FILES}: build it with a larger shard_steps"
+        raise BadInputError("dataset", f"{new.dataset} {most}")
 
 
 def _check_stream(new: NewRun, spec: GameSpec) -> None:

@@ -19,8 +19,8 @@ from arena.train_messages import Trained, TrainOrder
 from training import registry
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE, Slice, seal_weights
-from training.streams import COUNT, ChunkReader
+from training.slices import Slice, seal_weights
+from training.streams import CHUNKS_AT_ONCE, COUNT, ChunkReader
 from training.tests.cart_pole import STEPS, TASK, Player
 
 KEY, GROUP = "xp:{cart_pole}", "learn:7"
