@@ -8,6 +8,7 @@ from time import monotonic
 from experience.datasets import building
 from experience.errors import StreamError
 from experience.runs import groups, ordering, releasing
+from experience.upkeep.running import Upkeep
 from matches.errors import BrokerError
 from matches.store.failures import Failures
 
@@ -42,9 +43,20 @@ def _build_datasets(*, now: datetime) -> None:
     building.build_datasets(now=now, clock_s=monotonic)
 
 
+_upkeep = Upkeep()
+
+
+def _keep_up(*, now: datetime) -> None:
+    try:
+        _upkeep.keep_up(groups.connect, now=now)
+    except OSError as error:  # a full disk, a storage that is away: in a minute again
+        log.error("segments are not joined or deleted now: %s", error)
+
+
 _DUTIES: Sequence[Callable[..., object]] = (
     _order_slices,
     _destroy_ended_groups,
     releasing.advance_releases,
     _build_datasets,
+    _keep_up,
 )

@@ -117,7 +117,7 @@ def convert_uploads(rows: pa.Table, form: TrajectorySpec, *, first_episode: int)
 
     A player is the key of the user who sent them.
     """
-    columns = {field.name: rows.column(field.name) for field in rows.schema}
+    columns: dict[str, Any] = {field.name: rows.column(field.name) for field in rows.schema}
     ends = columns["terminated"].to_numpy() | columns["truncated"].to_numpy()
     # An episode begins behind the end of the one before.
     numbers = first_episode + np.cumsum(ends) - ends
@@ -144,14 +144,14 @@ def convert_match(
     chosen = [np.flatnonzero(seats == seat) for seat in sorted(players)]
     order = np.concatenate(chosen)
     following = np.concatenate([np.append(places[1:], places[-1:]) for places in chosen])
-    taken = rows.take(pa.array(order))
-    columns = {field.name: taken.column(field.name) for field in taken.schema}
+    taken = rows.take(order)
+    columns: dict[str, Any] = {field.name: taken.column(field.name) for field in taken.schema}
     n = len(order)
     columns |= {
         "episode": pa.array(np.full(n, number), pa.int64()),
         "player": pa.array([players[seat] for seat in seats[order].tolist()], pa.string()),
         "policy_version": pa.array(np.full(n, -1), pa.int32()),
-        "next_observation": rows.column("observation").take(pa.array(following)),
+        "next_observation": rows.column("observation").take(following),
     }
     return _make_table(columns, form)
 

@@ -24,8 +24,18 @@ from matches.store.clock import db_now
 
 MOST_NAMES = 200
 MOST_SHARD_STEPS = 1_000_000
-VERSIONS = {"allow_null": True, "default": None, "min_value": -1, "max_value": 2**31 - 1}
-RETURNS = {"allow_null": True, "default": None, "min_value": -1e12, "max_value": 1e12}
+VERSIONS: dict[str, Any] = {
+    "allow_null": True,
+    "default": None,
+    "min_value": -1,
+    "max_value": 2**31 - 1,
+}
+RETURNS: dict[str, Any] = {
+    "allow_null": True,
+    "default": None,
+    "min_value": -1e12,
+    "max_value": 1e12,
+}
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
@@ -106,7 +116,7 @@ class DatasetManifestSerializer(serializers.Serializer[Any]):
     format = serializers.CharField()
     name = serializers.CharField()
     game = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # the metaclass takes it out
     query = serializers.DictField()
     n_episodes = serializers.IntegerField()
     n_steps = serializers.IntegerField()

@@ -19,15 +19,14 @@ from arena.errors import ArenaError
 from arena.experience.datasets import write_shard
 from arena.games import registry as games
 from arena.trajectories import TrajectorySpec
+from experience import segment_files
 from experience.datasets import uploads
 from experience.datasets.plans import ShardPlan
 from experience.models import Dataset, DatasetShard, DatasetSource
-from experience.segment_files import store_file
 from matches.errors import MatchError
 
 BUDGET_S: Final = 0.5
 """Of one tick of control: so long shards are begun."""
-FOLDER: Final = "datasets"
 log = logging.getLogger(__name__)
 _States = Dataset.State
 
@@ -56,7 +55,7 @@ def read_form(dataset: Dataset) -> TrajectorySpec:
 
 def name_shard(dataset: str, digest: str) -> str:
     """Return the name of a shard in the storage."""
-    return f"{FOLDER}/{dataset}/{digest}.parquet"
+    return f"{segment_files.DATASETS}/{dataset}/{digest}.parquet"
 
 
 def _advance(dataset: Dataset, *, now: datetime) -> bool:
@@ -99,10 +98,13 @@ def _write(shard: DatasetShard, form: TrajectorySpec) -> None:
     write_shard(file, _read_tables(shard, form), form)
     content = file.getvalue()
     digest = sha256(content).hexdigest()
-    store_file(name_shard(shard.dataset.name, digest), content)
-    DatasetShard.objects.filter(pk=shard.pk, sha256="").update(
-        sha256=digest, n_bytes=len(content), plan=[]
-    )
+    name = name_shard(shard.dataset.name, digest)
+    segment_files.store_file(name, content)
+    with transaction.atomic():
+        segment_files.claim_file(name)
+        DatasetShard.objects.filter(pk=shard.pk, sha256="").update(
+            sha256=digest, n_bytes=len(content), plan=[]
+        )
 
 
 def _read_tables(shard: DatasetShard, form: TrajectorySpec) -> list[pa.Table]:

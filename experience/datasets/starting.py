@@ -3,6 +3,7 @@
 import re
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
@@ -72,7 +73,8 @@ def delete_dataset(dataset: Dataset, *, actor: Actor, now: datetime) -> None:
     auditing.add_audit_row(DELETE, actor=actor, targets=[dataset], reason="", touched={}, now=now)
     dataset.delete()
     # Behind the rows: a row never names a file that is gone.
-    transaction.on_commit(lambda: [storages[STORAGE].delete(name) for name in names])
+    for name in names:
+        transaction.on_commit(partial(storages[STORAGE].delete, name))
 
 
 def _find_form(game: str) -> TrajectorySpec:

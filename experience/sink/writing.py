@@ -19,8 +19,9 @@ from arena.experience.segments import SentChunk, write_segment
 from arena.experience.wire import read_chunk
 from arena.games import registry
 from arena.trajectories import TrajectorySpec
+from experience import segment_files
 from experience.models import ChunkIndex, Segment
-from experience.segment_files import STORAGE, store_file
+from experience.segment_files import STORAGE
 from experience.sink.gathering import Entry, sort_entries
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ def write_entries(game: str, entries: Sequence[Entry], *, now: datetime) -> Segm
     fresh = drop_indexed(game, read_entries(game, sort_entries(entries)))
     while fresh:
         segment, content = make_segment(game, [*fresh.values()], now=now)
-        segment.path = store_file(segment.path, content)
+        segment.path = segment_files.store_file(segment.path, content)
         try:
             index_segment(segment, [*fresh.values()])
         except IntegrityError:
@@ -99,8 +100,12 @@ def make_segment(game: str, chunks: Sequence[Read], *, now: datetime) -> tuple[S
 
 
 def index_segment(segment: Segment, chunks: Sequence[Read]) -> None:
-    """Make a file one that is read. Raises IntegrityError where another has one of its chunks."""
+    """Make a file one that is read. Raises IntegrityError where another has one of its chunks.
+
+    Raises OSError where the file is not there any more.
+    """
     with transaction.atomic():
+        segment_files.claim_file(segment.path)
         segment.save(force_insert=True)
         ChunkIndex.objects.bulk_create(
             ChunkIndex(segment=segment, game=segment.game, chunk_id=UUID(sent.chunk.chunk_id))

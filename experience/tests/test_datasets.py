@@ -17,7 +17,7 @@ from arena.experience.chunks import Chunk
 from arena.experience.datasets import Rows, read_shard
 from arena.experience.tests.made import chunk_of
 from arena.experience.wire import write_chunk
-from experience.datasets import building
+from experience import segment_files
 from experience.datasets.building import build_datasets, name_shard
 from experience.datasets.manifests import build_manifest
 from experience.datasets.queries import NewDataset
@@ -47,9 +47,9 @@ def stored(*chunks: Chunk, users: Sequence[int] = (), at: datetime = NOW) -> Seg
 def cut(chunk: Chunk, at: int, *, seed: int) -> tuple[Chunk, Chunk]:
     """Return a chunk as two; the later one has the number `seed` as its id."""
     arrays = {name: value for name, value in vars(chunk).items() if isinstance(value, np.ndarray)}
-    early = replace(chunk, **{name: array[:at] for name, array in arrays.items()})
-    late = {name: array[at:] for name, array in arrays.items()}
-    return early, replace(chunk, chunk_id=f"{seed:032x}", **late)
+    early: Any = {name: array[:at] for name, array in arrays.items()}
+    late: Any = {name: array[at:] for name, array in arrays.items()}
+    return replace(chunk, **early), replace(chunk, chunk_id=f"{seed:032x}", **late)
 
 
 def begun(**query: Any) -> Dataset:
@@ -67,7 +67,8 @@ def rows_of(dataset: Dataset) -> list[Rows]:
 
 
 def _open(dataset: Dataset, digest: str) -> bytes:
-    return storages["experience"].open(name_shard(dataset.name, digest)).read()
+    content: bytes = storages["experience"].open(name_shard(dataset.name, digest)).read()
+    return content
 
 
 def test_a_dataset_has_each_step_of_the_whole_episodes_once() -> None:
@@ -152,16 +153,16 @@ def test_a_shard_that_was_cut_off_is_written_anew_to_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stored(chunk_of((5, 20), seed=1))
-    store = building.store_file
+    store = segment_files.store_file
 
     def store_half(name: str, content: bytes) -> str:
         store(name, content[: len(content) // 2])
         raise OSError(28, "No space left")
 
-    monkeypatch.setattr(building, "store_file", store_half)
+    monkeypatch.setattr(segment_files, "store_file", store_half)
     dataset = built(begun())
     assert dataset.state == "building"
-    monkeypatch.setattr(building, "store_file", store)
+    monkeypatch.setattr(segment_files, "store_file", store)
     assert rows_of(built(dataset))[0].actions.shape == (25,)
 
 
