@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from experience.errors import StreamError
-from experience.runs import groups, ordering, releasing
+from experience.runs import groups, ordering, releasing, rounds
 from matches.errors import BrokerError
 from matches.store.failures import Failures
 
@@ -37,6 +37,8 @@ def _destroy_ended_groups(*, now: datetime) -> None:
 
 
 _DUTIES: Sequence[Callable[..., object]] = (
+    # Before the slices: what has been played is ordered at once.
+    rounds.advance_rounds,
     _order_slices,
     _destroy_ended_groups,
     releasing.advance_releases,

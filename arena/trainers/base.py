@@ -10,9 +10,11 @@ from arena.parameters import Parameter
 class TrainerSpec:
     """A way to train; its code is the file of the same name in `training/catalog`.
 
-    is_streamed: it learns from uploads as they come, and not from files.
+    is_streamed: it learns from uploads as they come, and not from files. plays_matches: control has
+    its newest version play matches before each slice, and that is what it learns from.
     """
 
     title: str
     parameters: Sequence[Parameter]
     is_streamed: bool
+    plays_matches: bool = False

@@ -13,12 +13,15 @@ from django.db import IntegrityError, transaction
 from arena.errors import ArenaError, ParameterError, UnknownNameError
 from arena.games import registry as games
 from arena.games.base import GameSpec
+from arena.pairing.base import COUPLE
 from arena.parameters import read_parameters
 from arena.trainers import registry as trainers
 from arena.trainers.base import TrainerSpec
+from arena.trainers.ppo import AGAINST
 from experience.models import TrainingRun
 from experience.stream import MISSING
 from matches.errors import BadInputError, ConflictError
+from matches.ledger.naming import find_agent
 from matches.models import Checkpoint
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -54,6 +57,8 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
     _check_name(new.name)
     if trainer.is_streamed:
         _check_stream(new, spec)
+    if trainer.plays_matches:
+        _check_matches(new, spec, against=parameters.get(AGAINST))
     try:
         with transaction.atomic():
             run = TrainingRun.objects.create(
@@ -116,6 +121,21 @@ def _check_name(name: str) -> None:
         raise BadInputError("name", f"there is a training run {name!r} already: choose another")
     if Checkpoint.objects.filter(run=name).exists():
         raise BadInputError("name", f"there are checkpoints of a run {name!r}: choose another")
+
+
+def _check_matches(new: NewRun, spec: GameSpec, *, against: object) -> None:
+    """Refuse a run whose versions could not play, or learn from what comes of it."""
+    if spec.n_seats != COUPLE or not spec.is_zero_sum or not spec.is_replayable:
+        kind = "replayable games of two seats in which one wins what the other loses"
+        raise BadInputError("game", f"{new.algorithm} learns from {kind}; {new.game} is none")
+    if against is None:
+        return
+    try:
+        agent = find_agent(str(against), game=new.game)
+    except (ArenaError, BadInputError) as error:
+        raise BadInputError("parameters", f"{AGAINST}: {error}") from error
+    if agent.is_retired:
+        raise BadInputError("parameters", f"{AGAINST}: {agent.name!r} is retired")
 
 
 def _check_stream(new: NewRun, spec: GameSpec) -> None:

@@ -10,7 +10,7 @@ from arena.parameters import Value, read_parameters
 from arena.trainers.catalog.bc import TRAINER as SPEC
 from training.base import Metrics, Task
 from training.batches import join_chunks
-from training.policies import TrainedPolicy
+from training.policies import TrainedPolicy, separate_values
 
 
 class Clone(TrainedPolicy):
@@ -18,7 +18,7 @@ class Clone(TrainedPolicy):
 
     def __init__(self, task: Task, hidden: str, *, rate: float, minibatch: int, seed: int) -> None:
         """Draw the weights from the seed. Raises ParameterError."""
-        super().__init__(task, hidden, algorithm="bc", rate=rate, seed=seed)
+        super().__init__(task, separate_values(hidden), algorithm="bc", rate=rate, seed=seed)
         self._minibatch = minibatch
 
     @property
