@@ -52,6 +52,8 @@ class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Text
     # What is learned from, in this order; empty where uploads are.
     files: Annotated[list[DataFile], msgspec.Meta(max_length=MAX_FILES)] = []
+    # Of matches: whose decisions are learned from, which is the version of the state.
+    checkpoint: NoHash = ""
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

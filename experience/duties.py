@@ -7,7 +7,7 @@ from time import monotonic
 
 from experience.datasets import building
 from experience.errors import StreamError
-from experience.runs import groups, ordering, releasing
+from experience.runs import groups, ordering, releasing, rounds
 from experience.upkeep.running import Upkeep
 from matches.errors import BrokerError
 from matches.store.failures import Failures
@@ -54,6 +54,8 @@ def _keep_up(*, now: datetime) -> None:
 
 
 _DUTIES: Sequence[Callable[..., object]] = (
+    # Before the slices: what has been played is ordered at once.
+    rounds.advance_rounds,
     _order_slices,
     _destroy_ended_groups,
     releasing.advance_releases,

@@ -15,10 +15,9 @@ from arena.checkpoints import Seal
 from arena.train_messages import Trained, TrainOrder
 from inference.model import save_sealed
 from training import registry
-from training.base import Learner, Metrics, Source, Task
+from training.base import Learner, Metrics, Source, Task, TrainedNetwork
 from training.errors import TrainingError
 from training.files import RunFiles
-from training.policies import ARCHITECTURE
 
 REPORT_S: Final = 10.0
 """Between two states; the lease of a slice that does not report ends after thirty seconds."""
@@ -27,17 +26,62 @@ Report = Callable[[Trained], None]
 """Sends a report to control; it returns once the broker has it."""
 
 
-class Slice:
-    """A slice that is being trained."""
+class Reporter:
+    """Puts the files of a slice and sends its reports."""
 
     def __init__(self, order: TrainOrder, *, trainer: str, files: RunFiles, report: Report) -> None:
+        """Send nothing yet."""
+        self.files = files
+        self._order, self._trainer, self._report = order, trainer, report
+
+    def put_weights(self, network: TrainedNetwork) -> str:
+        """Return the hash under which the weights of a version are stored."""
+        return self.files.put(seal_weights(network, self._order))
+
+    def send(
+        self,
+        network: TrainedNetwork,
+        *,
+        weights: str = "",
+        state: str = "",
+        metrics: Metrics | None = None,
+        is_last: bool = False,
+    ) -> None:
+        """Report how far a network is."""
+        order = self._order
+        report = Trained(
+            trainer=self._trainer,
+            run=order.run,
+            order=order.order,
+            slice=order.slice,
+            token=order.token,
+            key=order.key,
+            version=network.version,
+            n_steps=network.n_steps,
+            weights=weights,
+            state=state,
+            metrics=dict(metrics or {}),
+            is_last=is_last,
+        )
+        self._report(report)
+
+
+def begin_learner(order: TrainOrder, files: RunFiles) -> Learner:
+    """Return the learner of an order as its state left it. Raises TrainingError, ParameterError."""
+    task = Task(order.game, tuple(order.observation_shape), order.n_actions)
+    learner = registry.get(order.algorithm).begin(task, order.parameters, seed=order.seed)
+    if order.state:
+        learner.load(files.fetch(order.state, order.source))
+    return learner
+
+
+class Slice:
+    """A slice that is being trained from a stream or a dataset."""
+
+    def __init__(self, order: TrainOrder, reporter: Reporter) -> None:
         """Fetch the state that it begins with. Raises TrainingError, ParameterError."""
-        self._order, self._trainer, self._files, self._report = order, trainer, files, report
-        task = Task(order.game, tuple(order.observation_shape), order.n_actions)
-        begin = registry.get(order.algorithm).begin
-        self._learner: Learner = begin(task, order.parameters, seed=order.seed)
-        if order.state:
-            self._learner.load(files.fetch(order.state, order.source))
+        self._order, self._reporter = order, reporter
+        self._learner = begin_learner(order, reporter.files)
         self._state, self._stored_place = order.state, self._learner.place
         self._metrics: Metrics = {}
         self._published, self._published_s = self._learner.version, 0.0
@@ -47,7 +91,8 @@ class Slice:
         reported_s = self._published_s = clock_s()
         until = reported_s + self._order.slice_s
         # A sign of life; at the start of a run also what its first players load.
-        self._send(weights="" if self._order.state else self._put_weights())
+        weights = "" if self._order.state else self._reporter.put_weights(self._learner)
+        self._reporter.send(self._learner, weights=weights)
         source.resume(self._learner.place)
         waiting: list[Any] = []
         while (now := clock_s()) < until and self._learner.n_steps < self._order.max_steps:
@@ -65,12 +110,12 @@ class Slice:
 
     def _report_state(self, source: Source, *, is_last: bool = False) -> None:
         if self._learner.place != self._stored_place or not self._state:
-            self._state = self._files.put(self._learner.save())
+            self._state = self._reporter.files.put(self._learner.save())
             self._stored_place = self._learner.place
         n_unreadable = float(source.n_unreadable)
         unreadable = {"n_unreadable": n_unreadable} if n_unreadable else {}
         metrics = {**self._metrics, **unreadable}
-        self._send(is_last=is_last, state=self._state, metrics=metrics)
+        self._reporter.send(self._learner, is_last=is_last, state=self._state, metrics=metrics)
         # Not before: who goes on without this report must find these chunks again.
         source.acknowledge(self._stored_place)
 
@@ -82,52 +127,25 @@ class Slice:
             self._publish(now=now)
 
     def _publish(self, *, now: float) -> None:
-        self._send(weights=self._put_weights(), metrics=self._metrics)
+        weights = self._reporter.put_weights(self._learner)
+        self._reporter.send(self._learner, weights=weights, metrics=self._metrics)
         self._published, self._published_s = self._learner.version, now
 
-    def _put_weights(self) -> str:
-        return self._files.put(seal_weights(self._learner, self._order))
 
-    def _send(
-        self,
-        *,
-        weights: str = "",
-        state: str = "",
-        metrics: Metrics | None = None,
-        is_last: bool = False,
-    ) -> None:
-        order = self._order
-        report = Trained(
-            trainer=self._trainer,
-            run=order.run,
-            order=order.order,
-            slice=order.slice,
-            token=order.token,
-            key=order.key,
-            version=self._learner.version,
-            n_steps=self._learner.n_steps,
-            weights=weights,
-            state=state,
-            metrics=dict(metrics or {}),
-            is_last=is_last,
-        )
-        self._report(report)
-
-
-def seal_weights(learner: Learner, order: TrainOrder) -> bytes:
+def seal_weights(network: TrainedNetwork, order: TrainOrder) -> bytes:
     """Return the weights as a sealed checkpoint. Raises TrainingError where one is not finite."""
-    for name, weights in learner.module.named_parameters():
+    for name, weights in network.module.named_parameters():
         if not torch.isfinite(weights).all():
-            why = f"weights {name} of version {learner.version} are not finite"
+            why = f"weights {name} of version {network.version} are not finite"
             raise TrainingError(f"{why}, so they are not published: lower the learning rate")
     seal = Seal(
-        ARCHITECTURE,
-        dict(learner.architecture_parameters),
+        network.architecture,
+        dict(network.architecture_parameters),
         order.game,
         tuple(order.observation_shape),
         order.n_actions,
     )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "weights.safetensors"
-        save_sealed(learner.module, path, seal)
+        save_sealed(network.module, path, seal)
         return path.read_bytes()

@@ -2,6 +2,7 @@
 
 from experience.models.dataset import Dataset, DatasetShard, DatasetSource
 from experience.models.release import Release
+from experience.models.round import Round
 from experience.models.segment import ChunkIndex, Segment
 from experience.models.training_run import TrainingRun
 
@@ -11,6 +12,7 @@ __all__ = [
     "DatasetShard",
     "DatasetSource",
     "Release",
+    "Round",
     "Segment",
     "TrainingRun",
 ]

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 from arena.checkpoints import Seal, write_sealed
 from arena.credentials import trainer_key
+from arena.games import registry as games
 from arena.train_messages import Trained, to_wire
 from experience.models import Dataset, DatasetShard, Release, Segment, TrainingRun
 from experience.runs import files, ordering
@@ -37,7 +38,9 @@ def sealed(folder: Path, *, seed: int = 0, game: str = "cart_pole") -> bytes:
     values = np.random.default_rng(seed).standard_normal((8, 4), dtype=np.float32)
     plain, file = folder / f"{seed}.plain", folder / f"{seed}.safetensors"
     save_file({"body.weight": values}, plain)
-    write_sealed(plain, file, Seal("mlp", {"hidden": "8"}, game, (4,), 2))
+    spec = games.get(game).spec
+    seal = Seal("mlp", {"hidden": "8"}, game, spec.observation_shape, spec.n_actions)
+    write_sealed(plain, file, seal)
     return file.read_bytes()
 
 

@@ -9,7 +9,7 @@ from arena.experience.chunks import Chunk
 from arena.parameters import Value, read_parameters
 from arena.trainers.catalog.bc import TRAINER as SPEC
 from training.base import Metrics, Task
-from training.policies import TrainedPolicy
+from training.policies import TrainedPolicy, separate_values
 from training.records import ILLEGAL, Records, read_chunks
 
 
@@ -18,7 +18,7 @@ class Clone(TrainedPolicy):
 
     def __init__(self, task: Task, hidden: str, *, rate: float, minibatch: int, seed: int) -> None:
         """Draw the weights from the seed. Raises ParameterError."""
-        super().__init__(task, hidden, algorithm="bc", rate=rate, seed=seed)
+        super().__init__(task, separate_values(hidden), algorithm="bc", rate=rate, seed=seed)
         self._minibatch = minibatch
 
     @property

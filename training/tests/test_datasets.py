@@ -21,7 +21,7 @@ from training import datasets, registry
 from training.datasets import DatasetReader
 from training.errors import TrainingError
 from training.records import read_rows
-from training.slices import Slice
+from training.slices import Reporter, Slice
 from training.tests.cart_pole import TASK
 from training.tests.test_slices import Files, make_order
 
@@ -113,7 +113,7 @@ def train(
         algorithm="bc", parameters={"minibatch": 4}, files=data, state=state,
         max_steps=200, slice_s=float(looks),
     )  # fmt: skip
-    one = Slice(order, trainer="trainer-1", files=files, report=report)
+    one = Slice(order, Reporter(order, trainer="trainer-1", files=files, report=report))
     ticks = count()
     reader = DatasetReader(files, data, TASK, order.seed)
     one.run(reader, clock_s=lambda: float(next(ticks)))

@@ -19,7 +19,7 @@ from arena.train_messages import Trained, TrainOrder
 from training import registry
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import Slice, seal_weights
+from training.slices import Reporter, Slice, seal_weights
 from training.streams import CHUNKS_AT_ONCE, COUNT, ChunkReader
 from training.tests.cart_pole import STEPS, TASK, Player
 
@@ -80,7 +80,8 @@ class Run:
             order=order, parameters={"epochs": 1, "max_lag": 1_000}, state=state,
             max_steps=max_steps, slice_s=float(n_looks),
         )  # fmt: skip
-        one = Slice(terms, trainer="trainer-1", files=self.files, report=report)
+        reporter = Reporter(terms, trainer="trainer-1", files=self.files, report=report)
+        one = Slice(terms, reporter)
         ticks = count()
         one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: float(next(ticks)))
         return reports
@@ -260,7 +261,7 @@ def test_a_stream_that_has_no_group_or_no_server_is_nobodys_fault(run: Run) -> N
 def test_a_parameter_or_a_state_that_does_not_fit_is_refused(run: Run) -> None:
     terms = make_order(parameters={"epoch": 1})
     with pytest.raises(ParameterError, match="epoch"):
-        Slice(terms, trainer="t", files=run.files, report=run.reports.append)
+        Slice(terms, Reporter(terms, trainer="t", files=run.files, report=run.reports.append))
     digest = run.files.put(b"no state")
     with pytest.raises(StateError):
         run.train(digest)

@@ -25,7 +25,7 @@ from arena.train_messages import DataFile, Trained, TrainOrder, read_trained, to
 from training import registry
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE
+from training.streams import CHUNKS_AT_ONCE
 from training.tests.cart_pole import TASK, Player
 
 ROOT = Path(__file__).parents[2]

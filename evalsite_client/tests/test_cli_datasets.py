@@ -1,12 +1,11 @@
 """`evalsite datasets` against the running app: built, waited for, downloaded, deleted."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,28 +13,13 @@ from django.db import connection
 from django.test import Client
 
 from arena.experience.tests.made import chunk_of
-from evalsite_client.cli.main import main
+from evalsite_client.tests.commands import Evalsite
 from experience.datasets.building import build_datasets
 from experience.models import Dataset
 from experience.tests.test_datasets import NOW, stored
 from matches.tests import callers
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def evalsite(live_server: Any, monkeypatch: Any, capsys: Any) -> Run:
-    """Return what runs a command as an operator: exit status, stdout, stderr."""
-    monkeypatch.setenv("EVALSITE_URL", live_server.url)
-    monkeypatch.setenv("EVALSITE_TOKEN", callers.token("ada", callers.OPERATOR))
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        shown = capsys.readouterr()
-        return status, shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture
@@ -56,7 +40,7 @@ def control() -> Iterator[None]:
 
 
 def test_a_dataset_is_built_downloaded_again_and_deleted(
-    evalsite: Run, control: None, tmp_path: Path
+    evalsite: Evalsite, control: None, tmp_path: Path
 ) -> None:
     stored(*(chunk_of((5, 20), seed=seed) for seed in range(1, 5)))
     build = ("datasets", "build", "poles", "--game", "cart_pole", "--shard-steps", 30)
@@ -83,7 +67,7 @@ def test_a_dataset_is_built_downloaded_again_and_deleted(
     )  # fmt: skip
 
 
-def test_what_cannot_be_is_said(evalsite: Run) -> None:
+def test_what_cannot_be_is_said(evalsite: Evalsite) -> None:
     assert evalsite("datasets", "build", "poles")[2].startswith("evalsite: --game: is missing")
     status, _, complaint = evalsite("datasets", "build", "poles", "--game", "cart_pole")
     assert (status, "no uploads of cart_pole" in complaint) == (2, True)
