@@ -2,6 +2,8 @@
 
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,9 @@ from evalsite_client.errors import InputError
 
 HEAD: Final = ("name", "game", "source", "state", "episodes", "steps", "bytes", "created")
 MEGABYTE: Final = 1_000_000
+EXPORTER: Final = "evalsite_client.minari_export"
+INSTALL: Final = "pip install 'CLONE[minari]'"
+EXAMPLE: Final = "evalsite datasets minari data/good cart_pole/good-v0 --out data/minari"
 FAILED: Final = 1
 
 
@@ -44,6 +49,14 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     fetched = add_command(actions, "download", download_dataset)
     fetched.add_argument("name")
     fetched.add_argument("folder", type=Path)
+    exported = add_command(
+        actions, "minari", export_to_minari, examples=f"  {INSTALL}\n  {EXAMPLE}"
+    )
+    exported.add_argument("folder", type=Path, help="of a dataset that was downloaded")
+    exported.add_argument("id", metavar="ID", help="of Minari's dataset, such as cart_pole/good-v0")
+    exported.add_argument(
+        "--out", type=Path, metavar="ROOT", help="else where Minari keeps its own"
+    )
 
 
 def _add_filters(parser: ArgumentParser, *, default: Any = None, limit: Any = SHOWN) -> None:
@@ -119,6 +132,18 @@ def download_dataset(client: Client, options: Namespace) -> Answer:
     n_bytes = sum(path.stat().st_size for path in paths)
     text = f"{len(paths)} shards, {n_bytes / MEGABYTE:,.1f} MB in {options.folder}"
     return Answer({"files": [str(path) for path in paths]}, text)
+
+
+def export_to_minari(client: Client, options: Namespace) -> Answer:
+    """Write a downloaded dataset as one of Minari's."""
+    del client
+    if find_spec("minari") is None:
+        raise InputError("minari", f"is not installed here: {INSTALL}")
+    root = options.out or Path.home() / ".minari" / "datasets"
+    # By its name: every other command has to run without Minari.
+    n_episodes = import_module(EXPORTER).export_folder(options.folder, options.id, root)
+    text = f"{n_episodes} episodes in {root / options.id}; minari.load_dataset({options.id!r})"
+    return Answer({"id": options.id, "episodes": n_episodes, "root": str(root)}, text)
 
 
 def delete_dataset(client: Client, options: Namespace) -> Answer:
