@@ -37,7 +37,9 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "datasets",
         show_datasets,
         examples="  evalsite datasets build good --game cart_pole --min-return 400 --since 7d "
-        "--wait\n  evalsite datasets download good data/good",
+        "--wait\n  evalsite datasets build best --game connect_four --source trajectories "
+        "--leaderboard connect-four --top 3 --opponent random --since 7d\n"
+        "  evalsite datasets download good data/good",
     )
     _add_filters(listed)
     actions = listed.add_subparsers(metavar="ACTION")
@@ -79,6 +81,24 @@ def _add_build(built: ArgumentParser) -> None:
         built.add_argument(f"--{name}", type=int, metavar="N", help="of the policy; -1: none")
     for name in ("min-return", "max-return"):
         built.add_argument(f"--{name}", type=float, metavar="R", help="of an episode")
+    built.add_argument(
+        "--source", choices=("experience", "trajectories"), default="experience",
+        help="uploads, or decisions in matches that kept trajectories",
+    )  # fmt: skip
+    for name, text in (
+        ("agent", "whose decisions"), ("opponent", "against whom"),
+    ):  # fmt: skip
+        built.add_argument(
+            f"--{name}", dest=f"{name}s", action="append", default=[], help=f"{text}; several times"
+        )
+    built.add_argument("--leaderboard", default="", help="matches of this board only")
+    built.add_argument("--top", type=read_whole(1), metavar="N", help="those of its best agents")
+    built.add_argument(
+        "--tournament", dest="tournaments", type=read_whole(1), action="append", default=[]
+    )
+    built.add_argument(
+        "--result", dest="results", choices=("win", "draw", "loss"), action="append", default=[]
+    )
     built.add_argument("--most-steps", type=read_whole(1), default=5_000_000, metavar="N")
     built.add_argument("--shard-steps", type=read_whole(1), default=50_000, metavar="N")
     built.add_argument("--wait", action="store_true", help="until it is ready")
@@ -113,7 +133,8 @@ def build_dataset(client: Client, options: Namespace) -> Answer:
         raise InputError("--game", "is missing: of which game are the episodes?")
     names = (
         *("name", "game", "since", "until", "users", "min_version", "max_version"),
-        *("min_return", "max_return", "most_steps", "shard_steps"),
+        *("min_return", "max_return", "source", "leaderboard", "tournaments", "agents", "top"),
+        *("opponents", "results", "most_steps", "shard_steps"),
     )
     dataset = client.datasets.build(**{name: getattr(options, name) for name in names})
     if options.wait:
