@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import minari
+import minari  # type: ignore[import-not-found]  # an extra
 import numpy as np
 import pyarrow.parquet as pq
 from gymnasium.spaces import Box, Discrete
-from minari.data_collector import EpisodeBuffer
+from minari.data_collector import EpisodeBuffer  # type: ignore[import-not-found]
 
 from evalsite_client.errors import InputError
 from evalsite_client.uploads import compute_sha256

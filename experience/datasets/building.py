@@ -112,9 +112,9 @@ def _write(shard: DatasetShard, form: TrajectorySpec) -> None:
 
 
 def _read_tables(shard: DatasetShard, form: TrajectorySpec) -> list[pa.Table]:
-    is_uploaded = shard.dataset.source == Dataset.Source.EXPERIENCE
-    source = uploads if is_uploaded else trajectories
-    return source.read_tables(shard.plan, form, first_episode=shard.first_episode)
+    if shard.dataset.source == Dataset.Source.EXPERIENCE:
+        return uploads.read_tables(shard.plan, form, first_episode=shard.first_episode)
+    return trajectories.read_tables(shard.plan, form, first_episode=shard.first_episode)
 
 
 @transaction.atomic

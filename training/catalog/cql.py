@@ -88,7 +88,8 @@ class ConservativeQ(TrainedPolicy):
         chosen = self.module(following, none)[0].masked_fill(~records.next_masks, ILLEGAL)
         judged = target(following, none)[0].gather(-1, chosen.argmax(-1, keepdim=True)).squeeze(-1)
         rewards = self._settings.reward_scale * records.rewards
-        return rewards + self._settings.discount * ~records.terminated * judged
+        targets: Tensor = rewards + self._settings.discount * ~records.terminated * judged
+        return targets
 
 
 class ConservativeQTrainer:
