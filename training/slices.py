@@ -1,7 +1,7 @@
 """A slice of a run: from the state that the one before has left to one that the next goes on from.
 
-It stores its state every ten seconds, so that a slice that is killed loses no more: the next one
-begins at that state and reads again the chunks that came after it.
+It stores its state every two seconds, or less often where it is large, so that a slice that is
+killed loses no more: the next one begins at that state and reads again the chunks that came after.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,10 @@ from training.streams import COUNT, ChunkReader, Entry
 
 CHUNKS_AT_ONCE = 8
 """What a policy learns from at once: of fewer, its gradient is noise."""
-REPORT_S: Final = 10.0
-"""Between two states; the lease of a slice that does not report ends after thirty seconds."""
+STATE_S, MOST_STATE_S = 2.0, 30.0
+"""Seconds between two states: at least and at most."""
+BYTES_PER_S: Final = 4 << 20
+"""Of states that a trainer may store."""
 
 Report = Callable[[Trained], None]
 """Sends a report to control; it returns once the broker has it."""
@@ -43,6 +45,7 @@ class Slice:
             self._learner.load(files.fetch(order.state, order.source))
         self._state, self._stored_place = order.state, self._learner.place
         self._metrics: Metrics = {}
+        self._pause_s = STATE_S
 
     def run(self, reader: ChunkReader, *, clock_s: Callable[[], float]) -> None:
         """Learn until the time is over or enough is learned; report versions, then the state."""
@@ -53,7 +56,7 @@ class Slice:
         reader.resume(self._learner.place)
         waiting: list[Entry] = []
         while (now := clock_s()) < until and self._learner.n_steps < self._order.max_steps:
-            if now - reported_s >= REPORT_S:
+            if now - reported_s >= self._pause_s:
                 self._report_state(reader)
                 reported_s = now
             if len(waiting) < CHUNKS_AT_ONCE:
@@ -65,7 +68,9 @@ class Slice:
 
     def _report_state(self, reader: ChunkReader, *, is_last: bool = False) -> None:
         if self._learner.place != self._stored_place or not self._state:
-            self._state = self._files.put(self._learner.save())
+            state = self._learner.save()
+            self._pause_s = min(max(STATE_S, len(state) / BYTES_PER_S), MOST_STATE_S)
+            self._state = self._files.put(state)
             self._stored_place = self._learner.place
         n_unreadable = float(reader.n_unreadable)
         unreadable = {"n_unreadable": n_unreadable} if n_unreadable else {}

@@ -16,15 +16,17 @@ from arena.experience.wire import write_chunk
 from arena.games import registry as games
 from arena.messages import OrderId
 from arena.train_messages import Trained, TrainOrder
-from training import registry
+from training import registry, slices
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE, Slice, seal_weights
+from training.slices import CHUNKS_AT_ONCE, STATE_S, Slice, seal_weights
 from training.streams import COUNT, ChunkReader
 from training.tests.cart_pole import STEPS, TASK, Player
 
 KEY, GROUP = "xp:{cart_pole}", "learn:7"
 SPEC = games.get("cart_pole").spec
+LOOK_S = STATE_S / 10
+"""From one look of a slice at its clock to the next one."""
 
 
 class Files(RunFiles):
@@ -78,11 +80,11 @@ class Run:
 
         terms = make_order(
             order=order, parameters={"epochs": 1, "max_lag": 1_000}, state=state,
-            max_steps=max_steps, slice_s=float(n_looks),
+            max_steps=max_steps, slice_s=n_looks * LOOK_S,
         )  # fmt: skip
         one = Slice(terms, trainer="trainer-1", files=self.files, report=report)
         ticks = count()
-        one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: float(next(ticks)))
+        one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: LOOK_S * next(ticks))
         return reports
 
     def count_pending(self) -> int:
@@ -151,7 +153,7 @@ def test_a_trainer_that_dies_after_its_report_has_its_chunks_acknowledged_by_the
     assert (after.n_steps, run.count_pending()) == (2 * CHUNKS_AT_ONCE * STEPS, 0)
 
 
-def test_every_ten_seconds_the_state_is_reported_and_only_then_acknowledged(run: Run) -> None:
+def test_every_two_seconds_the_state_is_reported_and_only_then_acknowledged(run: Run) -> None:
     run.add_chunks(12 * CHUNKS_AT_ONCE)
     pending: list[int] = []
     with pytest.raises(KeyboardInterrupt):
@@ -167,9 +169,17 @@ def test_every_ten_seconds_the_state_is_reported_and_only_then_acknowledged(run:
     assert last.version == 10
 
 
-def test_a_slice_without_chunks_shows_every_ten_seconds_that_it_lives(run: Run) -> None:
+def test_a_slice_without_chunks_reports_all_the_same(run: Run) -> None:
     _, second, last = run.train(n_looks=15)
     assert (second.is_last, second.state, second.n_steps) == (False, last.state, 0)
+
+
+def test_a_large_state_is_stored_less_often(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.add_chunks(CHUNKS_AT_ONCE)
+    n_often = len(run.train(n_looks=100))
+    monkeypatch.setattr(slices, "BYTES_PER_S", 1)
+    n_seldom = len(run.train(n_looks=100))
+    assert n_often > n_seldom == 3
 
 
 def test_no_more_than_sixty_four_chunks_are_held(run: Run) -> None:
