@@ -49,21 +49,24 @@ class Slice:
 
     def run(self, reader: ChunkReader, *, clock_s: Callable[[], float]) -> None:
         """Learn until the time is over or enough is learned; report versions, then the state."""
-        reported_s = clock_s()
-        until = reported_s + self._order.slice_s
+        begun_s = clock_s()
+        until, due_s = begun_s + self._order.slice_s, begun_s + STATE_S
         # A sign of life; at the start of a run also what its first players load.
         self._send(weights="" if self._order.state else self._put_weights())
         reader.resume(self._learner.place)
-        waiting: list[Entry] = []
+        waiting, has_learned = list[Entry](), False
         while (now := clock_s()) < until and self._learner.n_steps < self._order.max_steps:
-            if now - reported_s >= self._pause_s:
+            if now >= due_s:
                 self._report_state(reader)
-                reported_s = now
+                due_s = now + self._pause_s
             if len(waiting) < CHUNKS_AT_ONCE:
                 waiting += reader.read(COUNT - len(waiting))
             if len(waiting) >= CHUNKS_AT_ONCE:
                 self._learn(waiting[:CHUNKS_AT_ONCE])
                 del waiting[:CHUNKS_AT_ONCE]
+                if not has_learned:
+                    # However soon it is killed, something is kept.
+                    has_learned, due_s = True, now
         self._report_state(reader, is_last=True)
 
     def _report_state(self, reader: ChunkReader, *, is_last: bool = False) -> None:

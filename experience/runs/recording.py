@@ -61,7 +61,8 @@ def extend_lease(sign: object, *, now: datetime) -> bool:
     if run is None:
         return False
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
-    return bool(own.update(leased_until=now + LEASE, trainer=read.trainer[:60]))
+    heard = {"trainer": read.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
+    return bool(own.update(**heard))
 
 
 def _find_run(said: Trained | Alive) -> TrainingRun | None:
