@@ -10,11 +10,21 @@ from typing import Annotated, Any
 import msgspec
 
 from arena.errors import MessageError
-from arena.messages import BigId, Count, Detail, Few, Link, OrderId, Seconds, Text
+from arena.messages import BigId, Count, Detail, Few, Hash, Link, OrderId, Seconds, Text
 from arena.parameters import Value
 
 NoHash = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
 Metrics = Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]], Few]
+
+
+MAX_FILES = 4_096
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of trajectories to learn from; `source`: where it is fetched, by a signed link."""
+
+    sha256: Hash
+    source: Link
 
 
 class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +50,10 @@ class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slice_s: Seconds
     # Of trainers: nobody else can order a slice.
     key: Text
+    # What is learned from, in this order; empty where uploads are.
+    files: Annotated[list[DataFile], msgspec.Meta(max_length=MAX_FILES)] = []
+    # Of matches: whose decisions are learned from, which is the version of the state.
+    checkpoint: NoHash = ""
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

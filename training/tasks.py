@@ -13,12 +13,16 @@ from arena.errors import ArenaError, MessageError
 from arena.games import registry as games
 from arena.messages import MAX_DETAIL, TRAIN_TASK
 from arena.train_messages import Alive, Trained, TrainOrder, read_train_order
+from arena.trainers import registry as trainers
+from training.base import Task as Learned
+from training.datasets import DatasetReader
 from training.errors import TrainingError, UnavailableError
 from training.files import RunFiles
+from training.match_slices import train_on_matches
 from training.publisher import publish_report
 from training.settings import Settings, read_settings
 from training.signs import SIGN_S, giving_signs
-from training.slices import Slice
+from training.slices import Reporter, Slice
 from training.streams import ChunkReader
 
 log = logging.getLogger(__name__)
@@ -56,12 +60,21 @@ def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
 
 def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:
     torch.set_num_threads(1)
-    one = Slice(
+    files = RunFiles(settings.site_url, order.upload)
+    reporter = Reporter(
         order,
         trainer=settings.name,
-        files=RunFiles(settings.site_url, order.upload),
+        files=files,
         report=lambda trained: publish_report(app, trained),
     )
+    if trainers.get(order.algorithm).plays_matches:
+        train_on_matches(order, reporter)
+        return
+    one = Slice(order, reporter)
+    if order.files:
+        task = Learned(order.game, tuple(order.observation_shape), order.n_actions)
+        one.run(DatasetReader(files, order.files, task, order.seed), clock_s=time.monotonic)
+        return
     with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
         spec = games.get(order.game).spec
         one.run(ChunkReader(client, order.run, spec), clock_s=time.monotonic)

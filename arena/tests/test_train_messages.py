@@ -9,6 +9,7 @@ import pytest
 from arena.errors import MessageError
 from arena.train_messages import (
     Alive,
+    DataFile,
     Trained,
     TrainOrder,
     describe,
@@ -22,7 +23,7 @@ ORDER = TrainOrder(
     run="7", order="0" * 32, slice=2, token="secret", game="cart_pole", observation_shape=[4],
     n_actions=2, algorithm="appo", parameters={"epochs": 4}, seed=3, state="a" * 64,
     source="/files/training/7/a", upload="/files/training/7", max_steps=60_000, slice_s=60.0,
-    key="secret",
+    key="secret", files=[DataFile("c" * 64, "/files/trajectories/c")],
 )  # fmt: skip
 REPORT = Trained(
     trainer="trainer-1", run="7", order="0" * 32, slice=2, token="secret", key="secret",
@@ -57,6 +58,9 @@ def test_what_does_not_fit_is_named(changed: dict[str, Any]) -> None:
         read_train_order({})
     with pytest.raises(MessageError, match="broken sign of life of a trainer: "):
         read_alive({**to_wire(ALIVE), "slice": -1})
+    wire = to_wire(ORDER)
+    with pytest.raises(MessageError, match=r"broken train order: .*files\[0\]\.sha256"):
+        read_train_order({**wire, "files": [{"sha256": "c" * 63, "source": "/files/c"}]})
 
 
 def test_monitors_see_no_token() -> None:

@@ -19,8 +19,8 @@ from arena.train_messages import Trained, TrainOrder
 from training import registry, slices
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE, STATE_S, Slice, seal_weights
-from training.streams import COUNT, ChunkReader
+from training.slices import STATE_S, Reporter, Slice, seal_weights
+from training.streams import CHUNKS_AT_ONCE, COUNT, ChunkReader
 from training.tests.cart_pole import STEPS, TASK, Player
 
 KEY, GROUP = "xp:{cart_pole}", "learn:7"
@@ -82,7 +82,8 @@ class Run:
             order=order, parameters={"epochs": 1, "max_lag": 1_000}, state=state,
             max_steps=max_steps, slice_s=n_looks * LOOK_S,
         )  # fmt: skip
-        one = Slice(terms, trainer="trainer-1", files=self.files, report=report)
+        reporter = Reporter(terms, trainer="trainer-1", files=self.files, report=report)
+        one = Slice(terms, reporter)
         ticks = count()
         one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: LOOK_S * next(ticks))
         return reports
@@ -251,7 +252,9 @@ def test_more_than_a_page_is_resumed_in_order(run: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
         run.train(dies_at=2 + COUNT // CHUNKS_AT_ONCE, n_looks=12)
     assert run.count_pending() > COUNT
-    assert run.train(run.last_state(), n_looks=14)[-1].n_steps == (COUNT + 2 * CHUNKS_AT_ONCE) * STEPS
+    assert (
+        run.train(run.last_state(), n_looks=14)[-1].n_steps == (COUNT + 2 * CHUNKS_AT_ONCE) * STEPS
+    )
 
 
 def test_a_run_ends_once_it_has_learned_enough(run: Run) -> None:
@@ -276,7 +279,7 @@ def test_a_stream_that_has_no_group_or_no_server_is_nobodys_fault(run: Run) -> N
 def test_a_parameter_or_a_state_that_does_not_fit_is_refused(run: Run) -> None:
     terms = make_order(parameters={"epoch": 1})
     with pytest.raises(ParameterError, match="epoch"):
-        Slice(terms, trainer="t", files=run.files, report=run.reports.append)
+        Slice(terms, Reporter(terms, trainer="t", files=run.files, report=run.reports.append))
     digest = run.files.put(b"no state")
     with pytest.raises(StateError):
         run.train(digest)

@@ -21,11 +21,19 @@ from redis import Redis
 
 from arena.experience.wire import write_chunk
 from arena.messages import EXPERIENCE_ALIVE_TASK, TRAIN_QUEUE, TRAIN_TASK, TRAINED_QUEUE
-from arena.train_messages import Alive, Trained, TrainOrder, read_alive, read_trained, to_wire
+from arena.train_messages import (
+    Alive,
+    DataFile,
+    Trained,
+    TrainOrder,
+    read_alive,
+    read_trained,
+    to_wire,
+)
 from training import registry
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE
+from training.streams import CHUNKS_AT_ONCE
 from training.tests.cart_pole import TASK, Player
 
 ROOT = Path(__file__).parents[2]
@@ -143,6 +151,11 @@ def test_a_file_is_another_one_or_refused_or_not_to_be_had(site: str) -> None:
     assert files.fetch(digest, f"/files/training/7/{digest}") == b"a state"
     with pytest.raises(StateError, match="another file's"):
         files.fetch(digest, "/files/training/7/other")
+    link = f"/files/training/7/{digest}"
+    right, wrong = DataFile(digest, link), DataFile("0" * 64, link)
+    assert list(files.fetch_data([right, right])) == [b"a state", b"a state"]
+    with pytest.raises(StateError, match="another file's"):
+        list(files.fetch_data([right, wrong]))
     Site.status = 403
     with pytest.raises(TrainingError, match="answers 403 why"):
         files.put(b"more")
