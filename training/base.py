@@ -1,6 +1,6 @@
 """What every trainer offers, and what a learner is made from."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,10 +72,8 @@ class OfflineLearner(Learner, Protocol):
 class MatchLearner(TrainedNetwork, Protocol):
     """One that learns from the matches of its newest version."""
 
-    def learn_matches(
-        self, pieces: Iterable[bytes], *, checkpoint: str, breathe: Callable[[], None]
-    ) -> Metrics:
-        """Learn from what the checkpoint, this version, has decided; call `breathe` meanwhile.
+    def learn_matches(self, pieces: Iterable[bytes], *, checkpoint: str) -> Metrics:
+        """Learn from what the checkpoint, this version, has decided.
 
         pieces: files of trajectories. Raises TrainingError, TrajectoryError.
         """

@@ -4,38 +4,27 @@ Weights, state and the end are one report: a slice that is killed before it has 
 is ordered again with the same matches, and after it the next version has to play first.
 """
 
-from collections.abc import Callable
 from typing import cast
 
 from arena.train_messages import TrainOrder
 from training.base import MatchLearner, Metrics
 from training.errors import TrainingError
-from training.slices import REPORT_S, Reporter, begin_learner
+from training.slices import Reporter, begin_learner
 
 
-def train_on_matches(
-    order: TrainOrder, reporter: Reporter, *, clock_s: Callable[[], float]
-) -> None:
+def train_on_matches(order: TrainOrder, reporter: Reporter) -> None:
     """Learn from the matches of an order; of a run that begins, publish what is to play first.
 
     Raises TrainingError, TrajectoryError, ParameterError.
     """
     learner = cast(MatchLearner, begin_learner(order, reporter.files))
-    reported_s = clock_s()
     reporter.send(learner)
-
-    def show_life() -> None:
-        nonlocal reported_s
-        if (now := clock_s()) - reported_s >= REPORT_S:
-            reporter.send(learner)
-            reported_s = now
-
     metrics: Metrics = {}
     if order.state:
         if not order.files:
             raise TrainingError(f"slice {order.slice} has no matches to learn from")
         pieces = reporter.files.fetch_data(order.files)
-        metrics = learner.learn_matches(pieces, checkpoint=order.checkpoint, breathe=show_life)
+        metrics = learner.learn_matches(pieces, checkpoint=order.checkpoint)
     reporter.send(
         learner,
         weights=reporter.put_weights(learner),

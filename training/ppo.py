@@ -1,6 +1,6 @@
 """PPO on the matches of the newest version: illegal actions masked as they were when it played."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,10 +49,8 @@ class Ppo(TrainedPolicy):
         """How often matches have changed the policy."""
         return self.n_updates
 
-    def learn_matches(
-        self, pieces: Iterable[bytes], *, checkpoint: str, breathe: Callable[[], None]
-    ) -> Metrics:
-        """Learn from what the checkpoint, this version, has decided; `breathe` between two passes.
+    def learn_matches(self, pieces: Iterable[bytes], *, checkpoint: str) -> Metrics:
+        """Learn from what the checkpoint, this version, has decided.
 
         Raises TrainingError where it has decided nothing.
         """
@@ -65,7 +63,6 @@ class Ppo(TrainedPolicy):
         losses: list[Losses] = []
         n_skipped = self.n_skipped
         for _ in range(self._settings.epochs):
-            breathe()
             losses += self._learn_once(decisions, targets, advantages)
         self.n_updates += 1
         self.n_steps += len(decisions)

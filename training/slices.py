@@ -1,7 +1,7 @@
 """A slice of a run: from the state that the one before has left to one that the next goes on from.
 
-It stores its state every ten seconds, so that a slice that is killed loses no more: the next one
-begins at that state and reads again the chunks that came after it.
+It stores its state every two seconds, or less often where it is large, so that a slice that is
+killed loses no more: the next one begins at that state and reads again the chunks that came after.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,10 @@ from training.base import Learner, Metrics, Source, Task, TrainedNetwork
 from training.errors import TrainingError
 from training.files import RunFiles
 
-REPORT_S: Final = 10.0
-"""Between two states; the lease of a slice that does not report ends after thirty seconds."""
+STATE_S, MOST_STATE_S = 2.0, 30.0
+"""Seconds between two states: at least and at most."""
+BYTES_PER_S: Final = 4 << 20
+"""Of states that a trainer may store."""
 
 Report = Callable[[Trained], None]
 """Sends a report to control; it returns once the broker has it."""
@@ -85,32 +87,38 @@ class Slice:
         self._state, self._stored_place = order.state, self._learner.place
         self._metrics: Metrics = {}
         self._published, self._published_s = self._learner.version, 0.0
+        self._pause_s = STATE_S
 
     def run(self, source: Source, *, clock_s: Callable[[], float]) -> None:
         """Learn until the time is over or enough is learned; report versions, then the state."""
-        reported_s = self._published_s = clock_s()
-        until = reported_s + self._order.slice_s
+        self._published_s = clock_s()
+        until, due_s = self._published_s + self._order.slice_s, self._published_s + STATE_S
         # A sign of life; at the start of a run also what its first players load.
         weights = "" if self._order.state else self._reporter.put_weights(self._learner)
         self._reporter.send(self._learner, weights=weights)
         source.resume(self._learner.place)
-        waiting: list[Any] = []
+        waiting, has_learned = list[Any](), False
         while (now := clock_s()) < until and self._learner.n_steps < self._order.max_steps:
-            if now - reported_s >= REPORT_S:
+            if now >= due_s:
                 self._report_state(source)
-                reported_s = now
+                due_s = now + self._pause_s
             if len(waiting) < source.at_once:
                 waiting += source.read(source.most - len(waiting))
             if len(waiting) >= source.at_once:
                 self._learn(source, waiting[: source.at_once], now=now)
                 del waiting[: source.at_once]
+                if not has_learned:
+                    # However soon it is killed, something is kept.
+                    has_learned, due_s = True, now
         if self._learner.version > self._published:
             self._publish(now=now)
         self._report_state(source, is_last=True)
 
     def _report_state(self, source: Source, *, is_last: bool = False) -> None:
         if self._learner.place != self._stored_place or not self._state:
-            self._state = self._reporter.files.put(self._learner.save())
+            state = self._learner.save()
+            self._pause_s = min(max(STATE_S, len(state) / BYTES_PER_S), MOST_STATE_S)
+            self._state = self._reporter.files.put(state)
             self._stored_place = self._learner.place
         n_unreadable = float(source.n_unreadable)
         unreadable = {"n_unreadable": n_unreadable} if n_unreadable else {}

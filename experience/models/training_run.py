@@ -60,7 +60,7 @@ class TrainingRun(models.Model):
     is_closed = models.BooleanField(default=False, help_text="Ended, and its last version judged.")
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField()
-    reported_at = models.DateTimeField(null=True)
+    reported_at = models.DateTimeField(null=True, help_text="When its trainer was heard last.")
     ended_at = models.DateTimeField(null=True)
 
     class Meta:

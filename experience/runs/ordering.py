@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from arena.credentials import trainer_key
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.messages import TRAIN_QUEUE
+from arena.messages import TRAIN_QUEUE, TRAINED_QUEUE
 from arena.train_messages import DataFile, TrainOrder
 from experience.datasets.manifests import sign_shard
 from experience.errors import StreamError
@@ -24,8 +24,8 @@ from matches.store import signing
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(seconds=30)
-"""So long a slice may be silent: trainers report each version, and a state every ten seconds."""
+LEASE: Final = timedelta(seconds=10)
+"""So long a slice may be silent: trainers give a sign of life every two seconds."""
 MOST_LOST: Final = 5
 """Slices in a row without any report, after which it is the run that ends trainers."""
 
@@ -37,6 +37,9 @@ def order_due_slices(*, now: datetime) -> int:
     due = [run for run in waiting_runs if rounds.is_slice_due(run, now=now)]
     if not due:
         return 0
+    if dispatch.read_queue_length(TRAINED_QUEUE):
+        # What a trainer has said waits for control itself, which was away or is slow.
+        due = [run for run in due if run.order is None]
     waiting = dispatch.list_waiting_orders(TRAIN_QUEUE)
     return sum(_order_slice(run, waiting, now=now) for run in due)
 

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from arena.checkpoints import Seal, write_sealed
 from arena.credentials import trainer_key
 from arena.games import registry as games
-from arena.train_messages import Trained, to_wire
+from arena.train_messages import Alive, Trained, to_wire
 from experience.models import Dataset, DatasetShard, Release, Segment, TrainingRun
 from experience.runs import files, ordering
 from experience.runs.starting import NewRun, start_run
@@ -67,6 +67,14 @@ def report(run: TrainingRun, **fields: Any) -> dict[str, Any]:
         **{"version": 0, "n_steps": 100, "weights": "", "state": "", "metrics": {}},
     }
     return to_wire(Trained(**{**terms, **fields}))
+
+
+def alive(run: TrainingRun, **fields: Any) -> dict[str, Any]:
+    """Return the sign of life of a trainer that has the slice under way."""
+    assert run.order is not None
+    key = trainer_key(settings.SECRET_KEY)
+    sign = Alive("train-2", run.name, run.order.hex, run.slice, run.token, key)
+    return {**to_wire(sign), **fields}
 
 
 def published(run: TrainingRun, version: int, state: str, **columns: Any) -> Release:
