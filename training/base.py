@@ -10,7 +10,10 @@ from arena.experience.chunks import Chunk
 from arena.parameters import Value
 
 Metrics = Mapping[str, float]
-"""What came of learning from some chunks, by name; `n_used` steps were learned from."""
+"""What came of learning from some chunks, by name; `n_used` steps were learned from.
+
+`return`: the mean return of the `n_episodes` episodes that ended in them, see episodes.py.
+"""
 
 
 @dataclass(frozen=True)

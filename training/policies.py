@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from arena.parameters import Value
 from inference.architectures import registry as architectures
 from training.base import Task
+from training.episodes import Episodes
 from training.states import Counts, read_state, write_state
 
 ARCHITECTURE: Final = "mlp"
@@ -41,6 +42,7 @@ class TrainedPolicy:
         """Draw the weights from the seed. Raises ParameterError."""
         self.task, self.n_updates, self.n_steps = task, 0, 0
         self.place, self.n_skipped = START, 0
+        self.episodes = Episodes()
         self._algorithm = algorithm
         self.architecture_parameters: Mapping[str, Value] = {
             "hidden": hidden, "value_hidden": hidden, "bounded_value": False
@@ -79,7 +81,9 @@ class TrainedPolicy:
 
     def save(self) -> bytes:
         """Return the whole state."""
-        counts = Counts(self._algorithm, self.n_updates, self.n_steps, self.place)
+        counts = Counts(
+            self._algorithm, self.n_updates, self.n_steps, self.place, self.episodes.under_way
+        )
         return write_state(self.module, self._optimiser, self._generator, counts)
 
     def load(self, state: bytes) -> None:
@@ -88,6 +92,7 @@ class TrainedPolicy:
             state, self.module, self._optimiser, self._generator, algorithm=self._algorithm
         )
         self.n_updates, self.n_steps, self.place = counts.n_updates, counts.n_steps, counts.place
+        self.episodes = Episodes(counts.under_way)
 
     def _take_share(self, minibatch: Tensor) -> Share:
         if not self._is_shared:
