@@ -240,6 +240,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
+        "PurposeEnum": "matches.access.passes.PURPOSES",
         "SeasonModeEnum": "matches.models.choices.SeasonMode",
         "TournamentStateEnum": "matches.models.Tournament.State",
         "TrainingRunStateEnum": "experience.models.TrainingRun.State",

@@ -286,6 +286,10 @@ QUERIES: Mapping[str, Sequence[str]] = {
     "/api/v1/models/": ("", "game=cart_pole"),
     "/api/v1/models/{name}/latest/": ("", "released=true"),
     "/api/v1/models/{name}/versions/": ("",),
+    "/api/v1/recommendations/": (
+        "game=connect_four&agent={busiest}&leaderboard={board}&purpose=opponent",
+        "game=connect_four&rating=30&purpose=teacher&limit=20",
+    ),
     "/api/v1/runs/": ("", "game=cart_pole", "state=running", "game=cart_pole&state=done"),
     "/api/v1/outcomes/": ("tournament={tournament}", "tournament={running}"),
     "/api/v1/schedules/": ("", "is_enabled=false", "leaderboard__name={board}"),
