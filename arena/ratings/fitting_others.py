@@ -80,6 +80,15 @@ def choose(meetings: Mapping[int, Meeting], purpose: str) -> list[int]:
     return sorted(fitting, key=lambda number: (order(meetings[number]), number))
 
 
+def seek(own: Strength, purpose: str, rules: Rules | None) -> float:
+    """Return about what strength fits best: where to look among very many others."""
+    if purpose == OPPONENT:
+        return own.value
+    if rules is None:
+        return own.value - _NORMAL.inv_cdf(1 - CERTAIN) * own.sd
+    return own.value - _NORMAL.inv_cdf(BEST_SHARE) * sqrt(rules.n_performances) * BETA
+
+
 def _find_chance(lead: float, sd: float) -> float:
     """Return P(what is known as lead with this doubt is above 0)."""
     if sd > 0:

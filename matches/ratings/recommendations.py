@@ -1,7 +1,8 @@
 """Who is recommended to an agent, or to somebody of a given strength, and why.
 
-Of one leaderboard, since ratings of two do not compare. Its nearest agents are looked at: a bounded
-number by an index, however many there are; in a game of one seat its mean scores are read.
+Of one leaderboard, since ratings of two do not compare. The agents next to what would fit best are
+looked at: a bounded number by an index, however many there are; in a game of one seat, all mean
+scores of the leaderboard are sorted.
 """
 
 from collections.abc import Sequence
@@ -26,13 +27,14 @@ from arena.ratings.fitting_others import (
     Strength,
     choose,
     compare,
+    seek,
 )
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
 from matches.store.formats import format_percent, format_score, format_signed
 
-N_NEAREST: Final = 200
-"""So many agents above and below are looked at."""
+N_NEAREST: Final = 100
+"""So many agents above and below what fits best are looked at."""
 MOST: Final = 20
 HIGHEST: Final = 1e9
 MU, SCORE = "rating", "mean_score"
@@ -87,7 +89,7 @@ def recommend(wish: Wish) -> Recommendations:
 
 
 def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendations:
-    """Return who fits an agent on one leaderboard: a query for those above, one for those below.
+    """Return who fits an agent on one leaderboard: two queries.
 
     Raises BadInputError where nothing is known of it there.
     """
@@ -103,7 +105,10 @@ def _recommend_to(own: Strength, board: Leaderboard, wish: Wish, spec: GameSpec)
     rules = None
     if not spec.is_scored:
         rules = Rules(2 * spec.team_size, board.draw_probability)
-    near = {rating.agent_id: rating for rating in _read_nearest(board, own, wish, spec)}
+    near = {
+        rating.agent_id: rating
+        for rating in _read_nearest(board, seek(own, wish.purpose, rules), wish, spec)
+    }
     strengths = {pk: _measure(rating, spec) for pk, rating in near.items()}
     known = {pk: strength for pk, strength in strengths.items() if strength is not None}
     meetings = {pk: compare(own, strength, rules) for pk, strength in known.items()}
@@ -205,15 +210,15 @@ def _find_board(wish: Wish) -> Leaderboard:
     return first
 
 
-def _read_nearest(board: Leaderboard, own: Strength, wish: Wish, spec: GameSpec) -> list[Rating]:
+def _read_nearest(board: Leaderboard, middle: float, wish: Wish, spec: GameSpec) -> list[Rating]:
     """Return the ratings next to a strength, of those that may play: two queries."""
     may_play = Q(agent__is_retired=False, agent__quarantined_at=None, n_matches__gt=0)
-    others = Rating.objects.filter(may_play, leaderboard=board).select_related("agent__checkpoint")
+    others = Rating.objects.filter(may_play, leaderboard=board).select_related("agent")
     others = others.exclude(agent=wish.agent) if wish.agent else others
     others = others.exclude(agent__checkpoint__state=Checkpoint.State.REFUSED)
     field = "mean_score" if spec.is_scored else "mu"
-    above: Any = others.filter(**{f"{field}__gte": own.value}).order_by(field, "agent_id")
-    below: QuerySet[Rating] = others.filter(**{f"{field}__lt": own.value})
+    above: Any = others.filter(**{f"{field}__gte": middle}).order_by(field, "agent_id")
+    below: QuerySet[Rating] = others.filter(**{f"{field}__lt": middle})
     return [*above[:N_NEAREST], *below.order_by(f"-{field}", "agent_id")[:N_NEAREST]]
 
 

@@ -22,7 +22,7 @@ def _rated(board: Leaderboard, name: str, mu: float, sd: float = 1.0, **columns:
 
 @pytest.fixture
 def board() -> Leaderboard:
-    """Return a board of four agents about 4 apart."""
+    """Return a board of five agents."""
     board = Leaderboard.objects.create(name="four", game="connect_four", n_counted=90)
     for name, mu in (("low", 20.0), ("own", 25.0), ("near", 26.0), ("beta", 29.5), ("top", 45.0)):
         _rated(board, name, mu)
@@ -92,6 +92,15 @@ def test_agents_of_a_large_board_are_not_all_read(
     with django_assert_num_queries(2):
         found = recommend_near(rating, "opponent", limit=5)
     assert [one.rating.agent.name for one in found.chosen] == ["near", "low"]
+
+
+def test_a_teacher_is_looked_for_where_teachers_are(
+    board: Leaderboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recommendations, "N_NEAREST", 1)
+    for place in range(3):
+        _rated(board, f"equal {place}", 25.1)
+    assert _names(game="connect_four", agent=_own(board), purpose="teacher") == ["beta"]
 
 
 def test_that_nobody_fits_is_said(board: Leaderboard) -> None:

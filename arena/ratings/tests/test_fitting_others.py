@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from arena.ratings.base import BETA, RatingError
 from arena.ratings.fitting_others import (
     BEST_SHARE,
+    CERTAIN,
     OPPONENT,
     TEACHER,
     Rules,
     Strength,
     choose,
     compare,
+    seek,
 )
 
 STRENGTHS = st.builds(Strength, st.floats(-50, 100), st.floats(0, 9))
@@ -106,6 +108,15 @@ def test_more_players_a_side_make_a_lead_count_less() -> None:
     assert shares[1] is not None
     assert shares[0] < shares[1] < 0.5
     assert compare(own, Strength(25 + 5 * sqrt(2), 0), Rules(4)).share == pytest.approx(shares[0])
+
+
+def test_whom_to_look_for_is_about_where_the_best_lies() -> None:
+    own = Strength(25, 2)
+    assert seek(own, OPPONENT, RULES) == seek(own, OPPONENT, None) == 25
+    teacher = compare(own, Strength(seek(own, TEACHER, RULES), 0), RULES)
+    assert teacher.share == pytest.approx(BEST_SHARE, abs=0.01)
+    surely_higher = compare(own, Strength(seek(own, TEACHER, None), 0), None)
+    assert surely_higher.p_stronger == pytest.approx(CERTAIN)
 
 
 @pytest.mark.parametrize("wrong", [Strength(nan, 1), Strength(1, inf), Strength(1, -1)])
