@@ -68,9 +68,11 @@ def compare(own: Strength, other: Strength, rules: Rules | None) -> Meeting:
         raise RatingError(f"strengths must be finite and their doubts 0 or more: {own}, {other}")
     lead, sd = other.value - own.value, hypot(own.sd, other.sd)
     low, high = lead - Z95 * sd, lead + Z95 * sd
-    shares = [_expect_share(-one, rules) for one in (lead, high, low)] if rules else [None] * 3
+    share = share_low = share_high = None
+    if rules:
+        share, share_low, share_high = (_expect_share(-one, rules) for one in (lead, high, low))
     quality = _measure_quality(lead, sd, rules) if rules else 1 / (1 + hypot(lead, sd))
-    return Meeting(lead, low, high, _find_chance(lead, sd), *shares, quality)
+    return Meeting(lead, low, high, _find_chance(lead, sd), share, share_low, share_high, quality)
 
 
 def choose(meetings: Mapping[int, Meeting], purpose: str) -> list[int]:

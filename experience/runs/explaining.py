@@ -51,8 +51,8 @@ def _explain_running(run: TrainingRun, *, now: datetime) -> Finding:
             next_at=run.leased_until,
         )
     silent_s = age_s(run.reported_at, now=now) or 0.0
-    last = f"reported last{format_ago(run.reported_at, now=now)}"
-    summary = f"{run.trainer} trains it, in slice {run.slice}; it {last}"
+    last = f"reported{format_ago(run.reported_at, now=now)}"
+    summary = f"it is trained by {run.trainer}, which {last}, in slice {run.slice}"
     waits_for = [f"a report of {run.trainer}"] if silent_s > QUIET_S else []
     return Finding(
         summary,

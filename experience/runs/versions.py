@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 from experience.models import Release, TrainingRun
 
 MOST_DRAWN: Final = 400
-N_NEWEST: Final = 10
+N_NEWEST: Final = 5
 N_JUDGED: Final = 40
 N_OF_PACE: Final = 30
 

@@ -176,7 +176,7 @@ def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Strength]:
         if not isfinite(wish.rating) or abs(wish.rating) > HIGHEST:
             raise BadInputError("rating", f"{wish.rating} is no rating: give a finite number")
         return _find_board(wish), Strength(wish.rating, 0.0)
-    agent = Agent.objects.filter(pk=wish.agent).first()
+    agent = Agent.objects.filter(pk=wish.agent or 0).first()
     if agent is None:
         raise BadInputError("agent", f"there is no agent {wish.agent}")
     if agent.game != wish.game:

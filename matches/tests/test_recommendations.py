@@ -119,7 +119,7 @@ def test_that_nobody_fits_is_said(board: Leaderboard) -> None:
 
 
 def test_it_answers_with_numbers_and_a_reason(board: Leaderboard) -> None:
-    query = {"game": "connect_four", "agent": _own(board), "limit": 1}
+    query: dict[str, Any] = {"game": "connect_four", "agent": _own(board), "limit": 1}
     answer = Client().get(ADDRESS, query).json()
     assert (answer["leaderboard"], answer["measure"]) == ("four", "rating")
     assert answer["own"]["value"] == 25.0
@@ -137,7 +137,7 @@ def test_it_answers_with_numbers_and_a_reason(board: Leaderboard) -> None:
 
 
 def test_a_score_is_given_its_reason_too(walks: Leaderboard) -> None:
-    query = {"game": "dice_walk", "rating": "10", "purpose": "teacher", "limit": 1}
+    query: dict[str, Any] = {"game": "dice_walk", "rating": "10", "purpose": "teacher", "limit": 1}
     answer = Client().get(ADDRESS, query).json()
     assert answer["measure"] == "mean_score"
     (one,) = answer["recommended"]
@@ -179,7 +179,7 @@ def test_a_wish_that_cannot_be_met_is_refused_with_its_field(
 def test_an_agent_of_another_game_or_without_a_rating_is_refused(
     board: Leaderboard, walks: Leaderboard
 ) -> None:
-    wish = {"game": "connect_four", "agent": _own(walks)}
+    wish: dict[str, Any] = {"game": "connect_four", "agent": _own(walks)}
     assert "own plays dice_walk, not connect_four" in str(Client().get(ADDRESS, wish).json())
     Rating.objects.update(n_matches=0)
     wish["agent"] = _own(board)
