@@ -4,20 +4,13 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-import msgspec
-
-from arena.needs import Needs
-from arena.pairing.registry import SEEDS
 from experience.models import Release, Segment, TrainingRun
 from experience.runs.starting import NewRun
-from matches.artifacts.agents import register_spelled_agent
-from matches.ledger import planning, recording
-from matches.models import Agent, Alarm, Campaign, Checkpoint, Match, Tournament
-from matches.ratings import rater
-from matches.tests import factories
+from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating, Tournament
 
 STEPS = 1_600
 NAME = "poles"
+FIRST, BETWEEN = 10, 14
 STATES = ("released", "held", "released", "retired", "released", "candidate")
 
 
@@ -71,27 +64,30 @@ def teach(run: TrainingRun, n_versions: int, *, now: datetime) -> None:
     run.refresh_from_db()
 
 
-def judge(run: TrainingRun, *, now: datetime) -> Tournament:
+def judge(run: TrainingRun, *, now: datetime) -> Leaderboard:
     """Let six versions of a run have been candidates, judged on one leaderboard."""
-    versions = range(10, 10 + 14 * len(STATES), 14)
-    agents, parent = [], None
-    for version in versions:
+    board = Leaderboard.objects.create(
+        name=f"watch-{run.name}", game=run.game, n_counted=420, rated_at=now
+    )
+    parent = ancestor = None
+    for place, state in enumerate(STATES):
+        version = FIRST + BETWEEN * place
         parent = Checkpoint.objects.create(
             sha256=f"{run.pk:032x}{version:032x}", game=run.game, architecture="mlp",
             run=run.name, step=STEPS * version, parent=parent, n_bytes=144_000, state="ready",
             created_at=now,
         )  # fmt: skip
         named = f"{run.name}@{STEPS * version}"
-        agents.append(
-            Agent.objects.create(name=named, game=run.game, policy="network", checkpoint=parent)
-        )
-    tournament = _play(run, agents, now=now)
-    for place, (version, agent) in enumerate(zip(versions, agents, strict=True)):
+        agent = Agent.objects.create(name=named, game=run.game, policy="network", checkpoint=parent)
+        ancestor = ancestor or agent
+        _rate(board, agent, place)
         campaign = Campaign.objects.create(
-            tournament=tournament if place == 0 else _ask(agent, tournament),
+            tournament=Tournament.objects.create(
+                name=f"watch {agent.name}", leaderboard=board, n_matches=0, finished_at=now,
+                state=Tournament.State.DONE,
+            ),
             question="rank_all", error=0.05, max_matches=200, decided_at=now, is_by_scores=True,
         )  # fmt: skip
-        state = STATES[place]
         Release.objects.filter(run=run, version=version).update(
             state=state,
             reason="" if state == "candidate" else f"P(worse than its best ancestor) is 0.{place}",
@@ -102,10 +98,20 @@ def judge(run: TrainingRun, *, now: datetime) -> Tournament:
         )
         if state == "held":
             Alarm.objects.create(
-                campaign=campaign, agent=agent, ancestor=agents[0], probability=0.98,
+                campaign=campaign, agent=agent, ancestor=ancestor, probability=0.98,
                 margin=20.0, level=0.95, at=now,
             )  # fmt: skip
-    return tournament
+    return board
+
+
+def _rate(board: Leaderboard, agent: Agent, place: int) -> None:
+    """Let an agent be rated: the third of them is worse than the one before."""
+    mean = (180.0, 165.5, 330.25, 402.0, 455.5, 488.75)[place]
+    half = 40.0 - 6 * place
+    Rating.objects.create(
+        leaderboard=board, agent=agent, mu=18.0 + 3 * place, sd=1.2, n_matches=60, n_wins=30,
+        n_losses=30, mean_score=mean, score_low=mean - half, score_high=min(500.0, mean + half),
+    )  # fmt: skip
 
 
 def upload(run: TrainingRun, n_files: int, *, now: datetime) -> None:
@@ -117,35 +123,3 @@ def upload(run: TrainingRun, n_files: int, *, now: datetime) -> None:
             path=f"{run.game}/{number}", sha256="a" * 64, n_rows=50_000, n_bytes=900_000,
             min_policy_version=0, max_policy_version=9, created_at=now,
         )  # fmt: skip
-
-
-def _play(run: TrainingRun, agents: list[Agent], *, now: datetime) -> Tournament:
-    agents = [*agents, register_spelled_agent("random", game=run.game)]
-    terms = {"board": f"watch-{run.name}", "pairing": SEEDS, "seed": 3}
-    planned = factories.planned(12 * len(agents), game=run.game, agents=agents, **terms)
-    rng, places = Random(2), {agent.pk: place for place, agent in enumerate(agents[:-1])}
-
-    def play(row: Any) -> Any:
-        place = places.get(planned.matches.get(pk=row.match).agent_ids[0], -1)
-        length = 25.0 if place < 0 else min(500.0, 90 + 60 * place + rng.randrange(90))
-        return msgspec.structs.replace(factories.result(row, ranks=[0]), returns=[length])
-
-    factories.alive(now=now)
-    open_matches = Match.objects.filter(Match.is_open(), tournament=planned)
-    # Seeds are planned as results come.
-    for _ in range(20):
-        planning.plan_scheduled(now=now)
-        for needs in (Needs("cpu"), Needs("torch")):
-            if open_matches.filter(needs=needs).exists():
-                order = factories.ordered(planned, 1_000, needs=needs, now=now)
-                factories.start(order, now=now)
-                recording.record_report(factories.finished(order, play), now=now)
-        rater.rate(planned.leaderboard_id, now=now)
-    return planned
-
-
-def _ask(agent: Agent, of: Tournament) -> Tournament:
-    return Tournament.objects.create(
-        name=f"watch {agent.name}", leaderboard=of.leaderboard, n_matches=0,
-        finished_at=of.created_at, state=Tournament.State.DONE,
-    )  # fmt: skip
