@@ -48,7 +48,6 @@ EMPTY = {
     "empty-boards": "/leaderboards/",
     "empty-system": "/system/",
     "empty-suite": "/suites/llmserve/",
-    "empty-runs": "/runs/",
     "empty-models": "/models/",
     "not-found": "/leaderboards/nowhere/",
 }
@@ -145,18 +144,15 @@ def pages_of_training() -> dict[str, str]:
     trained_runs.upload(run, 8, now=now)
     first = Agent.objects.filter(checkpoint__run=run.name).earliest("pk")
     trained_runs.make_run("climbers", game="mountain_car", now=now)
-    over = {"has_group": False, "is_closed": True, "ended_at": now}
     problem = "5 slices in a row were lost: look into the logs of trainers"
-    failed = trained_runs.make_run(LONG[:60], state="failed", problem=problem, now=now, **over)
+    over = {"has_group": False, "is_closed": True, "state": "failed", "problem": problem}
+    failed = trained_runs.make_run(LONG[:60], now=now, ended_at=now, **over)
     trained_runs.teach(failed, 2, now=now)
     return {
         "runs": "/runs/",
         "run": f"/runs/{run.name}/",
         "run-begun": "/runs/climbers/",
-        "run-failed": f"/runs/{failed.name}/",
-        "models": "/models/",
-        "models-fitting": f"/models/?agent={first.pk}&purpose=teacher",
-        "agent-trained": f"/agents/{first.pk}/",
+        "models": f"/models/?agent={first.pk}&purpose=teacher",
     }
 
 

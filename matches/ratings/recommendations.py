@@ -123,11 +123,11 @@ def _recommend_to(own: Strength, board: Leaderboard, wish: Wish, spec: GameSpec)
 
 def explain(meeting: Meeting) -> str:
     """Return why somebody is recommended, in numbers."""
-    chance = f"P(it is the stronger) is {format_percent(meeting.p_stronger)}"
+    chance = f"P(it is the stronger) is {format_percent(meeting.p_stronger, is_estimate=True)}"
     if meeting.share is None or meeting.share_low is None or meeting.share_high is None:
         doubt = meeting.high - meeting.lead
         lead = format_score(abs(meeting.lead), doubt)
-        ends = f"{format_score(meeting.low, doubt)} to {format_score(meeting.high, doubt)}"
+        ends = " to ".join(_sign_score(end, doubt) for end in (meeting.low, meeting.high))
         side = "above" if meeting.lead >= 0 else "below"
         return f"its mean score is {lead} {side} ({ends}); {chance}"
     shares = meeting.share, meeting.share_low, meeting.share_high
@@ -138,6 +138,11 @@ def explain(meeting: Meeting) -> str:
     ends = f"{format_signed(meeting.low)} to {format_signed(meeting.high)}"
     lead = f"its rating is {abs(meeting.lead):.2f} {side} ({ends})"
     return f"{won}; {lead}; {chance}"
+
+
+def _sign_score(lead: float, doubt: float) -> str:
+    number = format_score(lead, doubt)
+    return f"+{number}" if lead > 0 else number
 
 
 def _explain_none(board: Leaderboard, measure: str, *, is_empty: bool) -> str:

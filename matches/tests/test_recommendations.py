@@ -143,7 +143,7 @@ def test_a_score_is_given_its_reason_too(walks: Leaderboard) -> None:
     (one,) = answer["recommended"]
     assert one["meeting"]["share"] is None
     assert one["why"] == (
-        "its mean score is 4.0 above (3.0 to 5.0); "
+        "its mean score is 4.0 above (+3.0 to +5.0); "
         "P(it is the stronger) is >99.9\N{NO-BREAK SPACE}%"
     )
 

@@ -82,6 +82,7 @@ def describe_run(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
     counts = versions.count_states(run)
     return {
         "run": run,
+        "game": game_title(run.game),
         "percent": min(100.0, round(100 * run.n_steps / run.max_steps, 2)),
         "explanation": explain_run(run, now=now),
         "alarms": campaignpages.list_open_alarms(agent__checkpoint__run=run.name),

@@ -15,13 +15,22 @@ const isOver = () => isEnded() && (!rest || rest.dataset.rest === "over");
 /** What the server sent for each part; measures.js changes the elements themselves. */
 const sent = new WeakMap();
 
-/** Puts the new contents in place; a link that has the focus keeps it. */
+/** What else can have the focus, by its place in a part. */
+const PLACES = "summary, [tabindex]";
+
+/** Puts the new contents in place; what has the focus keeps it, and what was unfolded stays so. */
 function replace(part, fresh) {
   if (part.hidden !== fresh.hidden) part.hidden = fresh.hidden;
   if (sent.get(part) === fresh.innerHTML) return;
   sent.set(part, fresh.innerHTML);
   const address = part.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  const place = [...part.querySelectorAll(PLACES)].indexOf(document.activeElement);
+  const unfolded = [...part.querySelectorAll("details")].map((details) => details.open);
   part.replaceChildren(...fresh.childNodes);
+  for (const [number, details] of part.querySelectorAll("details").entries()) {
+    if (unfolded[number]) details.open = true;
+  }
+  if (place >= 0) part.querySelectorAll(PLACES)[place]?.focus({ preventScroll: true });
   if (address) part.querySelector(`a[href="${CSS.escape(address)}"]`)?.focus({ preventScroll: true });
 }
 
