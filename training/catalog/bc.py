@@ -48,6 +48,7 @@ class Clone(TrainedPolicy):
         return {
             "n_used": float(len(records)),
             "n_skipped": float(self.n_skipped - n_skipped),
+            **self.episodes.measure(chunks),
             **({"loss": float(np.mean(losses))} if losses else {}),
         }
 
