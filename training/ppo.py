@@ -85,7 +85,7 @@ class Ppo(TrainedPolicy):
             answers = self.forward(decisions.observations[rows])
             parts = self.weigh_decisions(decisions, rows, *answers, targets[rows], advantages[rows])
             if self.take_step(self._weigh(parts, share)):
-                losses.append(Losses(*(float(part.detach()) / len(rows) for part in parts)))
+                losses.append(Losses(*(float(part.detach()) / max(1, len(rows)) for part in parts)))
         return losses
 
     @torch.no_grad()

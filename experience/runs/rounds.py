@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from arena.errors import ArenaError
 from arena.seeding import derive
@@ -42,7 +43,8 @@ _States = TrainingRun.State
 
 def plays_matches(run: TrainingRun) -> bool:
     """Say whether a run learns from matches of its own versions."""
-    return trainers.get(run.algorithm).plays_matches
+    # Of one that is gone a slice is ordered as of any other: trainers refuse it with the reason.
+    return run.algorithm in trainers.names() and trainers.get(run.algorithm).plays_matches
 
 
 def advance_rounds(*, now: datetime) -> int:
@@ -155,9 +157,10 @@ def _end_if_over(one: Round, *, now: datetime) -> bool:
     if one.agent is not None:
         Agent.objects.filter(pk=one.agent.pk).update(is_retired=True)
     # A version that is or was a candidate for a release stays in play.
-    if one.release.agent_id is None:
-        own = Agent.objects.filter(game=run.game, name=name_agent(one.release))
-        own.filter(checkpoint__sha256=one.release.sha256).update(is_retired=True)
+    is_candidate = Exists(Release.objects.filter(agent=OuterRef("pk")))
+    own = Agent.objects.filter(game=run.game, name=name_agent(one.release))
+    own = own.filter(~is_candidate, checkpoint__sha256=one.release.sha256)
+    own.update(is_retired=True)
     return bool(Round.objects.filter(pk=one.pk, ended_at=None).update(ended_at=now))
 
 
