@@ -68,7 +68,9 @@ def open_session() -> SparkSession:
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         # A handful of shards: more partitions are more processes.
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",

@@ -1,0 +1,263 @@
+"""The stack of Kinesis, Spark, Cassandra and S3, with the platform in its middle.
+
+Needs `./run tools install spark moto` and Java 17 (Debian: default-jre-headless); where they are
+missing it is skipped, saying so. moto stands in for AWS.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import requests
+from redis import Redis
+
+from launcher.addresses import Ports
+from launcher.errors import SetupError
+from launcher.folders import ROOT
+from launcher.programs import PYTHON
+from launcher.stack import Stack, start_stack
+from launcher.tools import find_tool
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
+DATA: Final = ROOT / "var"
+STREAM: Final = "experience"
+N_SHARDS, N_CLIENTS = 4, 8
+# Of a client: what pushes at random keeps the pole up for 22 steps.
+N_EPISODES: Final = 600
+N_RECORDS: Final = 100_000
+PER_BATCH: Final = 8_000
+KILL_AT: Final = (0.15, 0.4, 0.7)
+KEY: Final = "xp:{cart_pole}"
+LIMIT_S: Final = 1_800.0
+ORDER: Final = [("episode", "ascending"), ("step", "ascending")]
+COLUMNS: Final = (
+    *("policy_version", "episode", "step", "observation", "next_observation", "action"),
+    *("reward", "terminated", "truncated", "log_prob"),
+)
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """Return the Python that has Spark, boto3 and the driver of Cassandra."""
+    try:
+        find_tool("moto", DATA)
+        folder = find_tool("spark", DATA)
+    except SetupError as error:
+        pytest.skip(str(error))
+    if shutil.which("java") is None:
+        pytest.skip("needs Java 17: apt-get install default-jre-headless")
+    return str(folder / "bin" / "python")
+
+
+@pytest.fixture(scope="module")
+def moto(python: str) -> Iterator[str]:
+    """Run what stands in for AWS; return its address."""
+    port = Ports.free().web
+    server = DATA / "tools" / "moto" / "bin" / "moto_server"
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [server, "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as program:
+        try:
+            await_that(lambda: _answers(url), limit_s=60)
+            yield url
+        finally:
+            program.kill()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Run the platform with its stream and its sink."""
+    shape: Any = {"web": True, "experience": True, "settings": {"EVALSITE_EXPERIENCE_QUOTA": "0"}}
+    with start_stack(tmp_path_factory.mktemp("stack"), nodes=0, **shape) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(stack: Stack) -> str:
+    """Return a token that can upload and nothing else."""
+    command = [PYTHON, "manage.py", "token", "spark", "--scope", "submit"]
+    env = dict(stack.env)
+    made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    return made.stdout.strip()
+
+
+def await_that(is_so: Callable[[], bool], *, limit_s: float) -> None:
+    until_s = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < until_s, f"not so after {limit_s:g} s"
+        time.sleep(0.05)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/moto-api/", timeout=2).ok
+    except requests.ConnectionError:
+        return False
+
+
+def call(python: str, *arguments: str, **environment: str) -> str:
+    """Return what a program of the example prints."""
+    done = subprocess.run(
+        [python, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    return done.stdout
+
+
+def make_stream(python: str, moto: str, name: str, n_shards: int) -> None:
+    script = (
+        "import sys; from examples.aws_stack.cloud import connect; "
+        "connect('kinesis', sys.argv[1])"
+        ".create_stream(StreamName=sys.argv[2], ShardCount=int(sys.argv[3]))"
+    )
+    call(python, "-c", script, moto, name, str(n_shards))
+
+
+class Records:
+    """Starts and kills the job, and reads what it has left."""
+
+    def __init__(self, python: str, moto: str, stack: Stack, token: str, folder: Path) -> None:
+        self._command = [
+            *(python, "-m", "examples.aws_stack.job", "--stream", STREAM, "--endpoint", moto),
+            *("--out", str(folder / "out"), "--site", stack.plan.addresses()["Board"]),
+            *("--per-batch", str(PER_BATCH)),
+        ]
+        self._env = {**os.environ, "EVALSITE_TOKEN": token}
+        self._log = folder / "job.log"
+        self.out, self._var = folder / "out", stack.plan.var
+        self._stream_url = stack.admin_url("stream")
+
+    def start(self, *more: str) -> "subprocess.Popen[bytes]":
+        """Start the job, which goes on from its checkpoint."""
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [*self._command, *more], cwd=ROOT, env=self._env, stdout=log, stderr=log
+            )
+
+    def run_until(self, n_records: float) -> None:
+        """Run the job and kill it amid a batch whose records are in Parquet and half sent."""
+        job = self.start()
+        try:
+            await_that(
+                lambda: job.poll() is not None or self.count_written() > n_records, limit_s=LIMIT_S
+            )
+            n_chunks = self.count_chunks()
+            await_that(
+                lambda: job.poll() is not None or self.count_chunks() > n_chunks, limit_s=LIMIT_S
+            )
+            assert job.poll() is None, self.log[-3_000:]
+        finally:
+            self.kill(job)
+
+    def kill(self, job: "subprocess.Popen[bytes]") -> None:
+        """Kill driver, JVM and Python workers at once."""
+        program = psutil.Process(job.pid)
+        for process in (*program.children(recursive=True), program):
+            process.kill()
+        job.wait()
+
+    @property
+    def log(self) -> str:
+        """Return what the job has printed in all of its lives."""
+        return self._log.read_text()
+
+    def read_parquet(self) -> pa.Table:
+        """Return all records that Spark has written."""
+        files = sorted((self.out / "records").glob("batch=*/*.parquet"))
+        return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+
+    def read_segments(self) -> pa.Table:
+        """Return all steps of indexed segments."""
+        with sqlite3.connect(self._var / "db.sqlite3") as database:
+            paths = database.execute("SELECT path FROM experience_segment").fetchall()
+        folder = self._var / "experience"
+        return pa.concat_tables([pq.read_table(folder / path) for (path,) in paths])
+
+    def count_chunks(self) -> int:
+        """Return how many chunks the platform has taken."""
+        with Redis.from_url(self._stream_url) as client:
+            if not client.exists(KEY):
+                return 0
+            about: Any = client.xinfo_stream(KEY)
+            return int(about["entries-added"])
+
+    def count_stored(self) -> int:
+        """Return how many steps are in indexed segments."""
+        with sqlite3.connect(self._var / "db.sqlite3") as database:
+            row = database.execute("SELECT coalesce(sum(n_rows), 0) FROM experience_segment")
+            return int(row.fetchone()[0])
+
+    def count_written(self) -> int:
+        """Return how many records of finished batches Spark has written."""
+        folders = (self.out / "records").glob("batch=*")
+        done = [folder for folder in folders if (folder / "_SUCCESS").exists()]
+        files = [file for folder in done for file in folder.glob("*.parquet")]
+        return sum(pq.read_metadata(file).num_rows for file in files)
+
+
+def write_records(python: str, moto: str, folder: Path) -> list[str]:
+    """Let clients play until there are enough records; return their receipts."""
+    receipts: list[str] = []
+    for number in range(N_CLIENTS):
+        file = folder / f"receipts-{number}"
+        # One after the other: moto loses records of clients that write to one shard at once.
+        call(
+            *(python, "-m", "examples.aws_stack.client", "--stream", STREAM, "--endpoint", moto),
+            *("--episodes", str(N_EPISODES), "--seed", str(number), "--receipts", str(file)),
+        )
+        receipts += file.read_text().splitlines()
+    return receipts
+
+
+def sort_steps(table: pa.Table) -> dict[str, Any]:
+    """Return each column as an array, in the order of episodes and steps."""
+    chosen = table.select(list(COLUMNS)).sort_by(ORDER)
+    return {
+        name: np.array(chosen[name].to_pylist(), np.float32)
+        if "observation" in name
+        else chosen[name].to_numpy()
+        for name in COLUMNS
+    }
+
+
+def test_the_job_is_killed_thrice_and_each_record_is_once_in_parquet_and_segments(
+    python: str, moto: str, stack: Stack, token: str, tmp_path: Path
+) -> None:
+    make_stream(python, moto, STREAM, N_SHARDS)
+    receipts = write_records(python, moto, tmp_path)
+    assert len(receipts) >= N_RECORDS
+    records = Records(python, moto, stack, token, tmp_path)
+    for share in KILL_AT:
+        records.run_until(share * len(receipts))
+    last = records.start("--until-drained")
+    assert last.wait(LIMIT_S) == 0, records.log[-3_000:]
+    written = records.read_parquet()
+    pairs = zip(written["shard"].to_pylist(), written["sequence"].to_pylist(), strict=True)
+    assert Counter(f"{shard} {sequence}" for shard, sequence in pairs) == Counter(receipts)
+    assert "duplicate" in records.log
+    await_that(lambda: records.count_stored() >= len(receipts), limit_s=180)
+    sent, stored = sort_steps(written), sort_steps(records.read_segments())
+    for name in COLUMNS:
+        np.testing.assert_array_equal(sent[name], stored[name], err_msg=name)
+    assert not (records.out / "checkpoint" / "forwarded" / "refused").exists()
+    print("\n".join(line for line in records.log.splitlines() if " wait, " in line))
