@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from examples.aws_stack.cassandra_table import CassandraTable
 from examples.aws_stack.forwarding import Forwarder
 from examples.aws_stack.kinesis import KinesisSource
 from examples.aws_stack.uploading import Site, Tally
@@ -27,9 +28,11 @@ RECORD: Final = """client string, number bigint, game string, policy_version int
 class Job:
     """Does the batches that Spark gives it; a batch that is given again leaves the same."""
 
-    def __init__(self, forwarder: Forwarder, out: Path) -> None:
+    def __init__(
+        self, forwarder: Forwarder, out: Path, table: CassandraTable | None = None
+    ) -> None:
         """out: where the Parquet files are written, a folder for each batch."""
-        self._forwarder, self._out = forwarder, out
+        self._forwarder, self._out, self._table = forwarder, out, table
 
     def write_batch(self, rows: DataFrame, batch: int) -> None:
         """Write the records of a batch, then send them."""
@@ -39,6 +42,8 @@ class Job:
         kept = records.select("shard", "sequence", "arrived", "record.*").persist()
         try:
             kept.write.mode("overwrite").parquet(str(self._out / f"batch={batch:08d}"))
+            if self._table:
+                kept.foreachPartition(self._table.write)
             say(f"batch {batch}", self._forward(kept, batch))
         finally:
             kept.unpersist()
@@ -88,11 +93,20 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--endpoint", default="", help="of Kinesis; none: AWS itself")
     parser.add_argument("--out", type=Path, required=True, help="of Parquet files and checkpoint")
     parser.add_argument("--site", required=True, help="address of the platform")
+    parser.add_argument("--cassandra", type=read_server, help="HOST:PORT to write records to, too")
     parser.add_argument("--per-batch", type=int, default=20_000, help="records of a batch at most")
     parser.add_argument(
         "--until-drained", action="store_true", help="end with what is there now, short chunks too"
     )
     return parser.parse_args()
+
+
+def read_server(text: str) -> CassandraTable:
+    """Return the table on a server."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be HOST:PORT, got {text!r}")
+    return CassandraTable(host, int(port))
 
 
 def main() -> None:
@@ -102,7 +116,9 @@ def main() -> None:
         raise SystemExit("EVALSITE_TOKEN is missing: `./run manage ...` and the admin make tokens")
     checkpoint = options.out.absolute() / "checkpoint"
     forwarder = Forwarder(options.stream, Site(options.site, token), checkpoint / "forwarded")
-    job = Job(forwarder, options.out.absolute() / "records")
+    if options.cassandra:
+        options.cassandra.create()
+    job = Job(forwarder, options.out.absolute() / "records", options.cassandra)
     spark = open_session()
     spark.dataSource.register(KinesisSource)
     rows = spark.readStream.format("kinesis").options(

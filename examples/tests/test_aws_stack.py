@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import numpy as np
 import psutil
@@ -22,6 +23,7 @@ import pytest
 import requests
 from redis import Redis
 
+from examples.tests.cassandra_stub import read_row, running_stub
 from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import ROOT
@@ -32,7 +34,6 @@ from launcher.tools import find_tool
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 DATA: Final = ROOT / "var"
-STREAM: Final = "experience"
 N_SHARDS, N_CLIENTS = 4, 8
 # Of a client: what pushes at random keeps the pole up for 22 steps.
 N_EPISODES: Final = 600
@@ -124,21 +125,40 @@ def call(python: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-def make_stream(python: str, moto: str, name: str, n_shards: int) -> None:
-    script = (
-        "import sys; from examples.aws_stack.cloud import connect; "
-        "connect('kinesis', sys.argv[1])"
-        ".create_stream(StreamName=sys.argv[2], ShardCount=int(sys.argv[3]))"
-    )
-    call(python, "-c", script, moto, name, str(n_shards))
+class Kinesis:
+    """A stream, and the clients that write to it."""
+
+    def __init__(self, python: str, moto: str, name: str, n_shards: int) -> None:
+        self.python, self.place = python, ("--stream", name, "--endpoint", moto)
+        script = (
+            "import sys; from examples.aws_stack.cloud import connect; "
+            "connect('kinesis', sys.argv[1])"
+            ".create_stream(StreamName=sys.argv[2], ShardCount=int(sys.argv[3]))"
+        )
+        call(python, "-c", script, moto, name, str(n_shards))
+
+    def write(
+        self, folder: Path, *, n_clients: int = N_CLIENTS, n_episodes: int = N_EPISODES
+    ) -> list[str]:
+        """Let clients play; return what each record was answered with."""
+        receipts: list[str] = []
+        for number in range(n_clients):
+            file = folder / f"receipts-{number}"
+            # One after the other: moto loses records of clients that write to one shard at once.
+            call(
+                *(self.python, "-m", "examples.aws_stack.client", *self.place),
+                *("--episodes", str(n_episodes), "--seed", str(number), "--receipts", str(file)),
+            )
+            receipts += file.read_text().splitlines()
+        return receipts
 
 
 class Records:
     """Starts and kills the job, and reads what it has left."""
 
-    def __init__(self, python: str, moto: str, stack: Stack, token: str, folder: Path) -> None:
+    def __init__(self, kinesis: Kinesis, stack: Stack, token: str, folder: Path) -> None:
         self._command = [
-            *(python, "-m", "examples.aws_stack.job", "--stream", STREAM, "--endpoint", moto),
+            *(kinesis.python, "-m", "examples.aws_stack.job", *kinesis.place),
             *("--out", str(folder / "out"), "--site", stack.plan.addresses()["Board"]),
             *("--per-batch", str(PER_BATCH)),
         ]
@@ -215,20 +235,6 @@ class Records:
         return sum(pq.read_metadata(file).num_rows for file in files)
 
 
-def write_records(python: str, moto: str, folder: Path) -> list[str]:
-    """Let clients play until there are enough records; return their receipts."""
-    receipts: list[str] = []
-    for number in range(N_CLIENTS):
-        file = folder / f"receipts-{number}"
-        # One after the other: moto loses records of clients that write to one shard at once.
-        call(
-            *(python, "-m", "examples.aws_stack.client", "--stream", STREAM, "--endpoint", moto),
-            *("--episodes", str(N_EPISODES), "--seed", str(number), "--receipts", str(file)),
-        )
-        receipts += file.read_text().splitlines()
-    return receipts
-
-
 def sort_steps(table: pa.Table) -> dict[str, Any]:
     """Return each column as an array, in the order of episodes and steps."""
     chosen = table.select(list(COLUMNS)).sort_by(ORDER)
@@ -243,10 +249,10 @@ def sort_steps(table: pa.Table) -> dict[str, Any]:
 def test_the_job_is_killed_thrice_and_each_record_is_once_in_parquet_and_segments(
     python: str, moto: str, stack: Stack, token: str, tmp_path: Path
 ) -> None:
-    make_stream(python, moto, STREAM, N_SHARDS)
-    receipts = write_records(python, moto, tmp_path)
+    kinesis = Kinesis(python, moto, f"experience-{uuid4()}", N_SHARDS)
+    receipts = kinesis.write(tmp_path)
     assert len(receipts) >= N_RECORDS
-    records = Records(python, moto, stack, token, tmp_path)
+    records = Records(kinesis, stack, token, tmp_path)
     for share in KILL_AT:
         records.run_until(share * len(receipts))
     last = records.start("--until-drained")
@@ -261,3 +267,25 @@ def test_the_job_is_killed_thrice_and_each_record_is_once_in_parquet_and_segment
         np.testing.assert_array_equal(sent[name], stored[name], err_msg=name)
     assert not (records.out / "checkpoint" / "forwarded" / "refused").exists()
     print("\n".join(line for line in records.log.splitlines() if " wait, " in line))
+
+
+def test_cassandra_keeps_a_record_once_however_often_it_is_written(
+    python: str, moto: str, stack: Stack, token: str, tmp_path: Path
+) -> None:
+    kinesis = Kinesis(python, moto, f"experience-{uuid4()}", 2)
+    receipts = kinesis.write(tmp_path, n_clients=2, n_episodes=20)
+    with running_stub() as cassandra:
+        more = ("--until-drained", "--cassandra", f"127.0.0.1:{cassandra.port}")
+        # The second one has another checkpoint: it begins anew.
+        for name in ("first", "second"):
+            (tmp_path / name).mkdir()
+            records = Records(kinesis, stack, token, tmp_path / name)
+            assert records.start(*more).wait(LIMIT_S) == 0, records.log[-3_000:]
+        rows = [read_row(values) for values in cassandra.rows.values()]
+        assert cassandra.n_inserts == 2 * len(receipts)
+    assert "accepted" not in records.log
+    assert sorted(f"{row['shard']} {row['sequence']}" for row in rows) == sorted(receipts)
+    kept = {(row["shard"], row["sequence"]): row for row in rows}
+    for record in records.read_parquet().to_pylist():
+        row = kept[record["shard"], int(record["sequence"])]
+        assert {name: row[name] for name in COLUMNS} == {name: record[name] for name in COLUMNS}
