@@ -1,6 +1,6 @@
 """`python -m training.offline`: learn from files of experience, by one engine or the other.
 
-    python -m training.offline --engine ray --game cart_pole --out poles.safetensors SEGMENT...
+python -m training.offline --engine ray --game cart_pole --out poles.safetensors SEGMENT...
 """
 
 import argparse

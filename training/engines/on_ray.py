@@ -45,7 +45,9 @@ class Group:
         self._minibatch = int(values["minibatch"])
         self._rng = np.random.default_rng(order.seed)
         self._n_nodes = sum(node["Alive"] for node in ray.nodes())
-        self._group: Any = self._configure(order, float(values["learning_rate"])).build_learner_group()
+        self._group: Any = self._configure(
+            order, float(values["learning_rate"])
+        ).build_learner_group()
 
     def learn(self, observations: Any, actions: Any) -> float:
         """Pass once over all steps, in random order; return the loss."""
@@ -61,9 +63,7 @@ class Group:
 
     def list_nodes(self) -> list[str]:
         """Return the ids of the nodes that have a learner."""
-        found = self._group.foreach_learner(
-            lambda _: ray.get_runtime_context().get_node_id()
-        )
+        found = self._group.foreach_learner(lambda _: ray.get_runtime_context().get_node_id())
         return sorted(str(one.get()) for one in found)
 
     def save(self, path: Path) -> str:
