@@ -5,12 +5,14 @@ Needs `./run tools install ray`; where it is missing it is skipped, saying so.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,7 +26,6 @@ from arena.experience.segments import SentChunk, write_segment
 from arena.games import registry
 from arena.games.base import OVER
 from arena.trajectories import TrajectorySpec
-from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
@@ -56,16 +57,27 @@ def ray_programs() -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(ray_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(ray_programs: Path) -> Iterator[str]:
     """Run two nodes of one CPU; return their address."""
-    folder = tmp_path_factory.mktemp("ray")
-    address = f"127.0.0.1:{Ports.free().web}"
-    port = address.partition(":")[2]
-    head = ("--head", "--port", port, "--include-dashboard", "false", "--temp-dir", str(folder))
     with ExitStack() as nodes:
+        # A socket's path may have 107 letters, of which Ray takes 60.
+        folder = Path(nodes.enter_context(TemporaryDirectory(prefix="ray-")))
+        port = find_port()
+        address = f"127.0.0.1:{port}"
+        head = ("--head", "--port", str(port), "--include-dashboard", "false")
+        head += ("--temp-dir", str(folder))
         nodes.enter_context(running_node(ray_programs, folder / "head.log", *head))
         nodes.enter_context(running_node(ray_programs, folder / "node.log", "--address", address))
         yield address
+
+
+def find_port() -> int:
+    """Return a free port that Ray does not give to its workers (10002 to 19999)."""
+    for port in range(20_000, 30_000):
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 @contextmanager
@@ -90,11 +102,13 @@ def running_node(programs: Path, log: Path, *options: str) -> Iterator[None]:
             time.sleep(0.1)
         yield
     finally:
-        program = psutil.Process(node.pid)
-        started = [*program.children(recursive=True), program]
-        for process in started:
-            with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess):
+            started = psutil.Process(node.pid).children(recursive=True)
+            node.terminate()
+            _, alive = psutil.wait_procs(started, timeout=30)
+            for process in alive:
                 process.kill()
+        node.kill()
         node.wait()
 
 
@@ -194,6 +208,6 @@ def test_ray_on_two_nodes_learns_cart_pole_and_its_checkpoint_plays_on_the_board
     assert done.returncode == 0, done.stderr
     board = evalsite(stack, "--json", "board", BOARD)
     scores = {row["agent"]["name"]: row["mean_score"] for row in json.loads(board.stdout)}
-    print(f"taught {taught:.1f}, {scores}")
+    sys.stdout.write(f"taught {taught:.1f}, {scores}\n")
     assert scores["by-ray"] >= SOLVED
     assert scores["by-torch"] >= SOLVED > scores["random"]
