@@ -122,7 +122,7 @@ def play_episode(number: int, noise: float, rng: np.random.Generator) -> Chunk:
     """Return an episode by a rule and noise."""
     state = registry.get(GAME).start(int(rng.integers(2**31)), opening_plies=0)
     rows: list[tuple[Any, ...]] = []
-    while state.to_move != OVER:
+    while state.to_move() != OVER:
         seen = np.array(state.observation(0), np.float32)
         action = int(seen[2] + 0.3 * seen[3] > 0)
         if rng.random() < noise:

@@ -97,7 +97,7 @@ class KinesisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         spans = [Span(shard, start.get(shard, START), last) for shard, last in end.items()]
         return [span for span in spans if _order_of(span.last) > _order_of(span.after)]
 
-    def read(self, span: Span) -> Iterator[Row]:  # type: ignore[override]
+    def read(self, span: Span) -> Iterator[Row]:
         """Yield the records of a span. Raises RuntimeError where the stream has lost some."""
         for record in self._read_records(span):
             content = record["Data"].decode(errors="replace")

@@ -1,9 +1,11 @@
 """The stack of Kinesis, Spark, Cassandra and S3, with the platform in its middle.
 
-Needs `./run tools install spark moto` and Java 17 (Debian: default-jre-headless); where they are
-missing it is skipped, saying so. moto stands in for AWS.
+Needs `./run tools install spark moto` and Java 17 (Debian: default-jre-headless), for S3 also
+`.venv/bin/pip install -e '.[s3]'`; where they are missing it is skipped, saying so. moto stands in
+for AWS.
 """
 
+import json
 import os
 import shutil
 import sqlite3
@@ -11,8 +13,11 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urljoin
 from uuid import uuid4
 
 import numpy as np
@@ -23,6 +28,8 @@ import pytest
 import requests
 from redis import Redis
 
+from benchmarks.uploads import PATH as UPLOADS
+from benchmarks.uploads import make_body
 from examples.tests.cassandra_stub import read_row, running_stub
 from launcher.addresses import Ports
 from launcher.errors import SetupError
@@ -289,3 +296,75 @@ def test_cassandra_keeps_a_record_once_however_often_it_is_written(
     for record in records.read_parquet().to_pylist():
         row = kept[record["shard"], int(record["sequence"])]
         assert {name: row[name] for name in COLUMNS} == {name: record[name] for name in COLUMNS}
+
+
+S3: Final = "storages.backends.s3.S3Storage"
+BUCKET, RUN = "models", "poles"
+SCOPES: Final = ("--scope", "submit", "--scope", "operate", "--scope", "read")
+
+
+def s3_settings(moto: str) -> dict[str, str]:
+    """Return the settings of a platform that keeps models and segments in S3."""
+    options = {
+        "bucket_name": BUCKET,
+        "endpoint_url": moto,
+        "region_name": "eu-west-1",
+        "access_key": "stand-in",
+        "secret_key": "stand-in",
+        "signature_version": "s3v4",
+        "addressing_style": "path",
+        "default_acl": None,
+        "file_overwrite": False,
+        "querystring_expire": 300,
+    }
+    return {
+        "EVALSITE_TRAINING_STORAGE": S3,
+        "EVALSITE_TRAINING_OPTIONS": json.dumps(options),
+        "EVALSITE_EXPERIENCE_STORAGE": S3,
+        "EVALSITE_EXPERIENCE_OPTIONS": json.dumps({**options, "location": "segments"}),
+    }
+
+
+def ask_s3(python: str, moto: str, expression: str, *arguments: str) -> str:
+    """Return what an expression of a client of S3 (`s3`) and arguments (`given`) is."""
+    script = (
+        "import sys; from examples.aws_stack.cloud import connect; given = sys.argv[2:]; "
+        f"s3 = connect('s3', sys.argv[1]); print({expression})"
+    )
+    return call(python, "-c", script, moto, *arguments).strip()
+
+
+@pytest.mark.skipif(find_spec("storages") is None, reason="needs .venv/bin/pip install -e '.[s3]'")
+def test_models_go_to_s3_and_are_played_from_there(python: str, moto: str, tmp_path: Path) -> None:
+    place = "CreateBucketConfiguration={'LocationConstraint': 'eu-west-1'}"
+    ask_s3(python, moto, f"s3.create_bucket(Bucket=given[0], {place})", BUCKET)
+    shape: Any = {"web": True, "experience": True, "trainers": 1, "settings": s3_settings(moto)}
+    with start_stack(tmp_path, nodes=0, **shape) as stack:
+        url = stack.plan.addresses()["Board"].rstrip("/")
+        made = call(PYTHON, "manage.py", "token", "s3", *SCOPES, **stack.env)
+        headers = {"Authorization": f"Token {made.strip()}"}
+        body = {"name": RUN, "game": "cart_pole"}
+        answer = requests.post(f"{url}/api/v1/runs/", json=body, headers=headers, timeout=30)
+        assert answer.status_code == 201, answer.text
+        chunk = {**headers, "Content-Type": "application/msgpack"}
+        content = make_body(uuid4())
+        sent = requests.post(f"{url}{UPLOADS}", data=content, headers=chunk, timeout=30)
+        assert sent.status_code == 202, sent.text
+        latest = f"{url}/api/v1/models/{RUN}/latest/"
+        await_that(lambda: requests.get(latest, headers=headers, timeout=30).ok, limit_s=180)
+        version = requests.get(latest, headers=headers, timeout=30).json()
+        key = f"{RUN}/{version['sha256']}"
+        loaded = requests.get(urljoin(url, version["url"]), timeout=30)
+        assert sha256(loaded.content).hexdigest() == version["sha256"]
+        keys = "[one['Key'] for one in s3.list_objects_v2(Bucket=given[0])['Contents']]"
+        await_that(lambda: "segments/cart_pole/" in ask_s3(python, moto, keys, BUCKET), limit_s=180)
+        assert key in ask_s3(python, moto, keys, BUCKET)
+    asked = "s3.generate_presigned_url('get_object', {'Bucket': given[0], 'Key': given[1]}, 300)"
+    signed = ask_s3(python, moto, asked, BUCKET, key)
+    assert "X-Amz-Signature" in signed
+    kinesis = Kinesis(python, moto, f"experience-{uuid4()}", 1)
+    for model in (signed, f"s3://{BUCKET}/{key}"):
+        more = ("--episodes", "3", "--model", model, "--version", "0")
+        assert "mean return" in call(
+            python, "-m", "examples.aws_stack.client", *kinesis.place, *more
+        )
