@@ -43,6 +43,8 @@ MOST_STEPS: Final = 500
 SOLVED: Final = 195.0
 LIMIT_S: Final = 900.0
 N_TRIES: Final = 3
+# A checkpoint is looked at by a gpu worker before it plays.
+SHAPE: Final[dict[str, Any]] = {"nodes": 1, "slots": 2, "gpus": 1}
 STORE_BYTES: Final = 100_000_000
 # Of its actions, so many are drawn: a good player and one that is not.
 NOISE: Final = (0.05, 0.4)
@@ -127,7 +129,7 @@ def end_node(node: "subprocess.Popen[bytes]") -> None:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with start_stack(tmp_path_factory.mktemp("stack"), nodes=1, slots=2, web=True) as running:
+    with start_stack(tmp_path_factory.mktemp("stack"), web=True, **SHAPE) as running:
         yield running
 
 
