@@ -1,8 +1,6 @@
 """A slice of a run that plays matches: one report has all that comes of it."""
 
-from collections.abc import Callable
 from hashlib import sha256
-from itertools import count
 from typing import Any
 
 import msgspec
@@ -11,7 +9,7 @@ import pytest
 from arena.train_messages import DataFile, Trained, TrainOrder
 from training.errors import TrainingError
 from training.match_slices import train_on_matches
-from training.slices import REPORT_S, Reporter
+from training.slices import Reporter
 from training.tests.test_ppo import OURS, TASK, encode, make_episode
 from training.tests.test_slices import Files
 
@@ -23,14 +21,12 @@ ORDER = TrainOrder(
 )  # fmt: skip
 
 
-def train(
-    shelf: Files, *, clock_s: Callable[[], float] = lambda: 0.0, **changes: Any
-) -> list[Trained]:
+def train(shelf: Files, **changes: Any) -> list[Trained]:
     """Return the reports of a slice."""
     reports: list[Trained] = []
     order = msgspec.structs.replace(ORDER, **changes)
     reporter = Reporter(order, trainer="trainer-1", files=shelf, report=reports.append)
-    train_on_matches(order, reporter, clock_s=clock_s)
+    train_on_matches(order, reporter)
     return reports
 
 
@@ -57,18 +53,6 @@ def test_a_slice_with_matches_reports_the_next_version_at_once_with_its_state() 
     # Whoever is ordered to do it again comes to the same.
     *_, again = train(shelf, state=state, files=pieces, checkpoint=OURS)
     assert (again.weights, again.state) == (last.weights, last.state)
-
-
-def test_a_slice_that_lasts_shows_that_it_lives() -> None:
-    shelf = Files()
-    state = train(shelf)[-1].state
-    ticks = count(step=REPORT_S)
-    reports = train(
-        shelf, state=state, files=put_matches(shelf), checkpoint=OURS, clock_s=lambda: next(ticks)
-    )
-    assert [(one.version, one.is_last) for one in reports] == [
-        (0, False), (0, False), (0, False), (1, True)
-    ]  # fmt: skip
 
 
 def test_a_slice_without_matches_is_refused() -> None:

@@ -53,7 +53,7 @@ def begin(**parameters: object) -> Ppo:
 
 
 def learn(learner: Ppo, *pieces: bytes) -> dict[str, float]:
-    return dict(learner.learn_matches(pieces, checkpoint=OURS, breathe=lambda: None))
+    return dict(learner.learn_matches(pieces, checkpoint=OURS))
 
 
 def test_the_decisions_of_a_seat_follow_each_other_and_end_with_its_return() -> None:
