@@ -1,8 +1,8 @@
 """Who is recommended to an agent, or to somebody of a given strength, and why.
 
 Of one leaderboard, since ratings of two do not compare. The agents next to what would fit best are
-looked at: a bounded number by an index, however many there are; in a game of one seat, all mean
-scores of the leaderboard are sorted.
+looked at: a bounded number by the index of ratings, however many there are. Only where nobody but a
+mean score is given, all mean scores of the leaderboard are sorted: they have no index.
 """
 
 from collections.abc import Sequence
@@ -84,8 +84,9 @@ def recommend(wish: Wish) -> Recommendations:
     if (wish.agent is None) == (wish.rating is None):
         given = "neither is" if wish.agent is None else "both are"
         raise BadInputError("agent", f"give either agent or rating: {given} given")
-    board, own = _find_own(wish, spec)
-    return _recommend_to(own, board, wish, spec)
+    board, own, rating = _find_own(wish, spec)
+    place = _seek_place(own, rating, board, wish.purpose)
+    return _recommend_to(own, place, board, wish)
 
 
 def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendations:
@@ -98,17 +99,33 @@ def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendatio
     if own is None:
         raise BadInputError("agent", f"nothing is known of it on {board} yet: let it play there")
     wish = Wish(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
-    return _recommend_to(own, board, wish, spec)
+    return _recommend_to(own, _seek_place(own, rating, board, purpose), board, wish)
 
 
-def _recommend_to(own: Strength, board: Leaderboard, wish: Wish, spec: GameSpec) -> Recommendations:
-    rules = None
-    if not spec.is_scored:
-        rules = Rules(2 * spec.team_size, board.draw_probability)
-    near = {
-        rating.agent_id: rating
-        for rating in _read_nearest(board, seek(own, wish.purpose, rules), wish, spec)
-    }
+def _make_rules(board: Leaderboard) -> Rules | None:
+    """Return how its matches go, None in a game of one seat."""
+    spec = games.get(board.game).spec
+    return None if spec.is_scored else Rules(2 * spec.team_size, board.draw_probability)
+
+
+def _seek_place(
+    own: Strength, rating: Rating | None, board: Leaderboard, purpose: str
+) -> tuple[str, float]:
+    """Return the column by which agents are looked for, and the value next to which they are."""
+    rules = _make_rules(board)
+    if rules is not None:
+        return "mu", seek(own, purpose, rules)
+    if rating is None:
+        return "mean_score", seek(own, purpose, None)
+    # Who is near by rating is so by mean score, too, and ratings have an index.
+    return "mu", seek(Strength(rating.mu, rating.sd), purpose, None)
+
+
+def _recommend_to(
+    own: Strength, place: tuple[str, float], board: Leaderboard, wish: Wish
+) -> Recommendations:
+    rules, spec = _make_rules(board), games.get(board.game).spec
+    near = {one.agent_id: one for one in _read_nearest(board, wish, *place)}
     strengths = {pk: _measure(rating, spec) for pk, rating in near.items()}
     known = {pk: strength for pk, strength in strengths.items() if strength is not None}
     meetings = {pk: compare(own, strength, rules) for pk, strength in known.items()}
@@ -175,12 +192,12 @@ def _find_game(game: str) -> GameSpec:
         raise BadInputError("game", str(error)) from error
 
 
-def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Strength]:
+def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Strength, Rating | None]:
     """Return on which leaderboard somebody is sought, and how strong who asks is there."""
     if wish.rating is not None:
         if not isfinite(wish.rating) or abs(wish.rating) > HIGHEST:
             raise BadInputError("rating", f"{wish.rating} is no rating: give a finite number")
-        return _find_board(wish), Strength(wish.rating, 0.0)
+        return _find_board(wish), Strength(wish.rating, 0.0), None
     agent = Agent.objects.filter(pk=wish.agent or 0).first()
     if agent is None:
         raise BadInputError("agent", f"there is no agent {wish.agent}")
@@ -196,7 +213,7 @@ def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Strength]:
         raise BadInputError(
             "agent", f"{agent} is not rated{where} yet: let it play, or give rating"
         )
-    return rating.leaderboard, own
+    return rating.leaderboard, own, rating
 
 
 def _find_board(wish: Wish) -> Leaderboard:
@@ -215,13 +232,12 @@ def _find_board(wish: Wish) -> Leaderboard:
     return first
 
 
-def _read_nearest(board: Leaderboard, middle: float, wish: Wish, spec: GameSpec) -> list[Rating]:
+def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> list[Rating]:
     """Return the ratings next to a strength, of those that may play: two queries."""
     may_play = Q(agent__is_retired=False, agent__quarantined_at=None, n_matches__gt=0)
     others = Rating.objects.filter(may_play, leaderboard=board).select_related("agent")
     others = others.exclude(agent=wish.agent) if wish.agent else others
     others = others.exclude(agent__checkpoint__state=Checkpoint.State.REFUSED)
-    field = "mean_score" if spec.is_scored else "mu"
     above: Any = others.filter(**{f"{field}__gte": middle}).order_by(field, "agent_id")
     below: QuerySet[Rating] = others.filter(**{f"{field}__lt": middle})
     return [*above[:N_NEAREST], *below.order_by(f"-{field}", "agent_id")[:N_NEAREST]]

@@ -64,6 +64,17 @@ def test_scores_are_compared_in_a_game_of_one_seat(walks: Leaderboard) -> None:
     assert _names(**own) == ["next", "far"]
 
 
+def test_of_many_agents_of_a_game_of_one_seat_those_next_by_rating_are_looked_at(
+    walks: Leaderboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recommendations, "N_NEAREST", 1)
+    for place, name in enumerate(("near", "next", "far"), 1):
+        Rating.objects.filter(agent__name=name).update(mu=25.0 + 2 * place)
+    assert _names(game="dice_walk", agent=_own(walks)) == ["near"]
+    assert _names(game="dice_walk", agent=_own(walks), purpose="teacher") == []
+    assert _names(game="dice_walk", rating=80.0) == ["far", "next"]
+
+
 def test_who_may_not_play_is_not_recommended(board: Leaderboard) -> None:
     Agent.objects.filter(name="near").update(is_retired=True)
     Agent.objects.filter(name="low").update(quarantined_at=NOW)
