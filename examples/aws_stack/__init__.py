@@ -1,0 +1,1 @@
+"""Kinesis, Spark, Cassandra and S3 before and behind the platform, each by its own client."""

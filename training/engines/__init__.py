@@ -1,0 +1,1 @@
+"""What learns from files of experience: torch in this process, or a cluster of Ray."""
