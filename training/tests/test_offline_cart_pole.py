@@ -58,7 +58,7 @@ def learn(algorithm: str, records: Records, n_steps: int, *, seed: int = 0) -> f
     learner: Any = registry.get(algorithm).begin(TASK, {}, seed=seed)
     order = torch.Generator().manual_seed(seed)
     while learner.n_steps < n_steps:
-        for rows in torch.randperm(len(records), generator=order).split(8_192):
+        for rows in torch.split(torch.randperm(len(records), generator=order), 8_192):
             learner.learn_records(records.take(rows))
     return measure_return(learner)
 
