@@ -34,6 +34,7 @@ class TrainingRun:
     slice: Slices ordered so far.
     n_lost: Slices lost in a row.
     trainer: Who reported last.
+    reported_at: When its trainer was heard last.
     """
 
     id: int

@@ -88,13 +88,13 @@ def test_a_dataset_has_each_step_of_the_whole_episodes_once() -> None:
 
 
 def test_an_episode_is_joined_from_its_chunks_wherever_they_lie() -> None:
+    # Of two clients of one user, which number their episodes alike and are cut alike.
     early, late = cut(chunk_of((5, 40), seed=1), 25, seed=2)
-    other = chunk_of((3, 30), seed=3)
-    # Of another client of the same user, which numbers its episodes alike.
-    stored(late, other)
-    stored(early)
+    other_early, other_late = cut(chunk_of((5, 40), seed=3), 25, seed=4)
+    stored(late, other_late)
+    stored(other_early, early)
     dataset = built(begun())
-    assert (dataset.n_episodes, dataset.n_steps, dataset.n_steps_unfinished) == (4, 78, 0)
+    assert (dataset.n_episodes, dataset.n_steps, dataset.n_steps_unfinished) == (4, 90, 0)
     (rows,) = rows_of(dataset)
     whole = chunk_of((5, 40), seed=1)
     (place,) = np.flatnonzero((rows.observations == whole.observations[5]).all(1))

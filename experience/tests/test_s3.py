@@ -1,7 +1,7 @@
 """Segments and datasets in S3: written, joined, swept, built and deleted as on a disk.
 
-Needs `.venv/bin/pip install -e '.[s3]'` and `./run tools install moto`, or EVALSITE_MOTO_SERVER: its
-program. moto stands in for AWS.
+Needs `.venv/bin/pip install -e '.[s3]'` and `./run tools install moto`; EVALSITE_MOTO_SERVER names
+another program to start. moto stands in for AWS.
 """
 
 import os

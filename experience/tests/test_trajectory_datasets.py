@@ -69,7 +69,7 @@ def test_the_best_of_a_board_are_those_of_today(played: Tournament) -> None:
         agent = Agent.objects.get(name=level)
         Rating.objects.update_or_create(
             leaderboard=played.leaderboard, agent=agent,
-            defaults={"mu": mu, "sigma": 1.0, "n_matches": 5},
+            defaults={"mu": mu, "n_matches": 5},
         )  # fmt: skip
     dataset = begun(top=2, leaderboard=played.leaderboard.name)
     Rating.objects.update(mu=0.0)
