@@ -23,6 +23,7 @@ DRAIN_TASK = "inference.drain"
 CHECK_TASK = "inference.check"
 TRAIN_TASK = "training.train"
 EXPERIENCE_RECORD_TASK = "experience.record"
+EXPERIENCE_ALIVE_TASK = "experience.alive"
 REPORTS_QUEUE = "reports"
 TRAIN_QUEUE, TRAINED_QUEUE = "train", "trained"
 # So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first.

@@ -15,6 +15,7 @@ from arena.errors import MessageError
 from arena.messages import (
     CHECK_TASK,
     DRAIN_TASK,
+    EXPERIENCE_ALIVE_TASK,
     EXPERIENCE_RECORD_TASK,
     PLAY_TASK,
     RECORD_TASK,
@@ -30,7 +31,7 @@ from arena.messages import (
     gpu_queue,
     play_queue,
 )
-from arena.train_messages import Trained, TrainOrder
+from arena.train_messages import Alive, Trained, TrainOrder
 
 # Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB.
 MAX_ITEM = 24 * 2**20
@@ -143,7 +144,10 @@ GPU_TASKS = {
     CHECK_TASK: TaskForm(tuple[CheckOrder], is_timed=True),
 }
 TRAIN_TASKS = {TRAIN_TASK: TaskForm(tuple[TrainOrder], is_timed=False)}
-TRAINED_TASKS = {EXPERIENCE_RECORD_TASK: TaskForm(tuple[Trained], is_timed=False)}
+TRAINED_TASKS = {
+    EXPERIENCE_RECORD_TASK: TaskForm(tuple[Trained], is_timed=False),
+    EXPERIENCE_ALIVE_TASK: TaskForm(tuple[Alive], is_timed=False),
+}
 
 
 def tasks_of_queue(queue: str) -> Mapping[str, TaskForm]:

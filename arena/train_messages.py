@@ -10,11 +10,21 @@ from typing import Annotated, Any
 import msgspec
 
 from arena.errors import MessageError
-from arena.messages import BigId, Count, Detail, Few, Link, OrderId, Seconds, Text
+from arena.messages import BigId, Count, Detail, Few, Hash, Link, OrderId, Seconds, Text
 from arena.parameters import Value
 
 NoHash = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
 Metrics = Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]], Few]
+
+
+MAX_FILES = 4_096
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of trajectories to learn from; `source`: where it is fetched, by a signed link."""
+
+    sha256: Hash
+    source: Link
 
 
 class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +50,10 @@ class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slice_s: Seconds
     # Of trainers: nobody else can order a slice.
     key: Text
+    # What is learned from, in this order; empty where uploads are.
+    files: Annotated[list[DataFile], msgspec.Meta(max_length=MAX_FILES)] = []
+    # Of matches: whose decisions are learned from, which is the version of the state.
+    checkpoint: NoHash = ""
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +77,21 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refusal: Detail = ""
 
 
-def to_wire(message: TrainOrder | Trained) -> dict[str, Any]:
+class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A trainer is at work on a slice, even if it has nothing to report."""
+
+    trainer: Text
+    run: Text
+    order: OrderId
+    slice: Count
+    token: Text
+    key: Text
+
+
+Message = TrainOrder | Trained | Alive
+
+
+def to_wire(message: Message) -> dict[str, Any]:
     """Return the JSON object that is sent for a message."""
     wire: dict[str, Any] = msgspec.to_builtins(message)
     return wire
@@ -81,6 +109,12 @@ def read_trained(wire: object) -> Trained:
     return report
 
 
+def read_alive(wire: object) -> Alive:
+    """Return the sign of life. Raises MessageError naming the field that does not fit."""
+    alive: Alive = _read_message(wire, Alive, "sign of life of a trainer")
+    return alive
+
+
 def _read_message(wire: object, form: Any, what: str) -> Any:
     try:
         return msgspec.convert(wire, type=form, strict=True)
@@ -89,10 +123,12 @@ def _read_message(wire: object, form: Any, what: str) -> Any:
         raise MessageError(f"broken {what}: {error}") from error
 
 
-def describe(message: TrainOrder | Trained) -> str:
+def describe(message: Message) -> str:
     """Return what monitors may show of a message: everybody reads them, so never a token."""
     where = f"slice {message.slice} of run {message.run}"
     if isinstance(message, TrainOrder):
         return f"({message.algorithm} on {message.game}, {where})"
+    if isinstance(message, Alive):
+        return f"({where}, alive)"
     ending = f", refused: {message.refusal}" if message.refusal else ""
     return f"({where}, version {message.version} after {message.n_steps} steps{ending})"

@@ -13,6 +13,8 @@ ROOT: Final = "/api/v1/"
 NAMES: Final = {
     "agents_create": "register",
     "campaigns_create": "start",
+    "datasets_create": "build",
+    "datasets_destroy": "delete",
     "leaderboards_comparison_retrieve": "compare",
     "leaderboards_create": "open",
     "leaderboards_ratings_history_list": "rating_history",
@@ -32,6 +34,7 @@ DOCS: Final = {
     "list": "Yield {}, fetched page by page as they are asked for.",
     "retrieve": "Return one {}.",
     "audit_list": "Yield what was done, the newest first.",
+    "datasets_destroy": "Delete a dataset with its files; what was learned from it stays.",
     "schedules_destroy": "Remove a schedule; its tournaments stay.",
     "tokens_destroy": "End a token and all that were made with it.",
 }

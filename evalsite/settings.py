@@ -130,6 +130,13 @@ FAST_REDIS_URL = read_text("FAST_REDIS_URL", redis_url(_FAST_PORT))
 STREAM_REDIS_URL = read_text("STREAM_REDIS_URL", "")
 # Steps that a user may upload within an hour; 0: as many as they like.
 EVALSITE_EXPERIENCE_QUOTA = read_number("EVALSITE_EXPERIENCE_QUOTA", 200_000, highest=10**12)
+# Files of uploads: deleted after so many days, 0: never; joined to so many rows, 0: never; chunks
+# that are sent again are known for so many days, 0: for ever.
+EVALSITE_EXPERIENCE_DAYS = read_number("EVALSITE_EXPERIENCE_DAYS", 0, highest=36_500)
+EVALSITE_EXPERIENCE_COMPACT_ROWS = read_number(
+    "EVALSITE_EXPERIENCE_COMPACT_ROWS", 500_000, highest=10**8
+)
+EVALSITE_EXPERIENCE_INDEX_DAYS = read_number("EVALSITE_EXPERIENCE_INDEX_DAYS", 2, highest=36_500)
 # By which control admits nodes to the servers: of no other program, and empty where it may not.
 EVALSITE_ADMIN_URLS = {
     "broker": read_text("EVALSITE_BROKER_ADMIN_URL", ""),
@@ -238,6 +245,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "DatasetStateEnum": "experience.models.Dataset.State",
         "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
         "SeasonModeEnum": "matches.models.choices.SeasonMode",

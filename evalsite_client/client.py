@@ -27,6 +27,7 @@ from evalsite_client.api.system import Systems
 from evalsite_client.api.tokens import Tokens
 from evalsite_client.api.watches import Watches
 from evalsite_client.api.workers import Workers
+from evalsite_client.datasets import Datasets
 from evalsite_client.errors import InputError
 from evalsite_client.imports import Imports, Leaderboards
 from evalsite_client.models import Models
@@ -80,7 +81,7 @@ class Client:
         self.attempts = Attempts(transport)
         self.audit = Audits(transport)
         self.campaigns = Campaigns(transport)
-        self.checkpoints = Checkpoints(transport)
+        self.checkpoints, self.datasets = Checkpoints(transport), Datasets(transport)
         self.evaluations, self.experience = Evaluations(transport), Experience(transport)
         self.games = Games(transport)
         self.gates = Gates(transport)

@@ -1,11 +1,14 @@
-"""What control does for training, once a second and after each slice."""
+"""What control does for training and datasets, once a second and after each slice."""
 
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from time import monotonic
 
+from experience.datasets import building
 from experience.errors import StreamError
-from experience.runs import groups, ordering, releasing
+from experience.runs import groups, ordering, releasing, rounds
+from experience.upkeep.running import Upkeep
 from matches.errors import BrokerError
 from matches.store.failures import Failures
 
@@ -36,8 +39,26 @@ def _destroy_ended_groups(*, now: datetime) -> None:
         log.warning("groups of ended runs stay for now: %s", error)
 
 
+def _build_datasets(*, now: datetime) -> None:
+    building.build_datasets(now=now, clock_s=monotonic)
+
+
+_upkeep = Upkeep()
+
+
+def _keep_up(*, now: datetime) -> None:
+    try:
+        _upkeep.keep_up(groups.connect, now=now)
+    except OSError as error:  # a full disk, a storage that is away: in a minute again
+        log.error("segments are not joined or deleted now: %s", error)
+
+
 _DUTIES: Sequence[Callable[..., object]] = (
+    # Before the slices: what has been played is ordered at once.
+    rounds.advance_rounds,
     _order_slices,
     _destroy_ended_groups,
     releasing.advance_releases,
+    _build_datasets,
+    _keep_up,
 )

@@ -21,3 +21,7 @@ class BodyError(Exception):
         """Keep the status of the answer."""
         self.status = status
         super().__init__(message)
+
+
+class RoundError(Exception):
+    """A version cannot play the matches that its run would learn from; the message says why."""

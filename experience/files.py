@@ -1,4 +1,4 @@
-"""Files of training runs under signed links: trainers fetch and put them, clients load weights."""
+"""Files under signed links: of runs, which trainers put and clients load, and of datasets."""
 
 from django.core.files import File
 from django.db.models import F
@@ -7,8 +7,11 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from experience.models import Release
+from experience.datasets.building import name_shard
+from experience.datasets.manifests import shard_path
+from experience.models import DatasetShard, Release
 from experience.runs import files
+from experience.segment_files import STORAGE
 from matches.files.answers import answer_file, answer_upload
 from matches.store import blobs
 from matches.store.clock import db_now
@@ -45,4 +48,27 @@ def serve_run_file(request: HttpRequest, run: str, sha256: str) -> HttpResponseB
     )
 
 
-urlpatterns = [path("training/<slug:run>/<str:sha256>", serve_run_file, name="run-file")]
+@require_http_methods(["GET"])
+def serve_shard(request: HttpRequest, dataset: str, sha256: str) -> HttpResponseBase:
+    """Answer the shard of a dataset whose SHA-256 is the last part of the address."""
+
+    def open_file() -> "File[bytes] | None":
+        shards = DatasetShard.objects.filter(dataset__name=dataset, sha256=sha256)
+        name = name_shard(dataset, sha256)
+        return blobs.open_file(name, storage=STORAGE) if shards.exists() else None
+
+    return answer_file(
+        request,
+        shard_path(dataset, sha256),
+        sha256,
+        open_file,
+        missing=f"there is no shard {sha256} of dataset {dataset}: it was deleted",
+        content_type="application/vnd.apache.parquet",
+        now=db_now(),
+    )
+
+
+urlpatterns = [
+    path("training/<slug:run>/<str:sha256>", serve_run_file, name="run-file"),
+    path("datasets/<slug:dataset>/<str:sha256>", serve_shard, name="dataset-shard"),
+]

@@ -4,9 +4,9 @@ from typing import Any
 
 from celery import shared_task
 
-from arena.messages import EXPERIENCE_RECORD_TASK
+from arena.messages import EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK
 from experience import duties
-from experience.runs.recording import record_report
+from experience.runs.recording import extend_lease, record_report
 from matches import dispatch
 from matches.store.clock import db_now
 
@@ -19,6 +19,12 @@ def record(report: dict[str, Any]) -> bool:
     if is_taken and report["is_last"]:
         duties.do_duties(now=now)
     return is_taken
+
+
+@shared_task(name=EXPERIENCE_ALIVE_TASK)
+def note_alive(sign: dict[str, Any]) -> bool:
+    """Leave a slice to a trainer that is still at work on it."""
+    return extend_lease(sign, now=db_now())
 
 
 @shared_task(name=dispatch.EXPERIENCE_TICK)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from arena.messages import CHECK_TASK, DRAIN_TASK, EXPERIENCE_RECORD_TASK, PLAY_TASK
+from arena.messages import (
+    CHECK_TASK,
+    DRAIN_TASK,
+    EXPERIENCE_ALIVE_TASK,
+    EXPERIENCE_RECORD_TASK,
+    PLAY_TASK,
+)
 from evalsite.celery import app
 from inference import tasks as gpu_tasks
 from launcher.folders import ROOT
@@ -87,7 +93,7 @@ def test_the_contracts_catch_a_planted_violation(tree: Path, violation: str) -> 
 def test_every_task_that_is_sent_by_name_is_registered() -> None:
     app.loader.import_default_modules()
     ours = {name for name in app.tasks if name.startswith(("matches.", "experience."))}
-    assert {*dispatch.NAMES, EXPERIENCE_RECORD_TASK} == ours
+    assert {*dispatch.NAMES, EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK} == ours
 
 
 def test_the_task_of_a_match_order_is_the_one_that_play_nodes_register() -> None:

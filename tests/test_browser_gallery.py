@@ -84,7 +84,10 @@ def test_every_page_is_sound_in_every_size_and_light(
     pages = gallery.fill(broker)
     fully = tuple(pages) if is_whole else FULLY_LOOKED_AT
     problems = _problems(site, {name: pages.pop(name) for name in fully})
-    _expect_none(problems + _problems(site, pages, looks=TWO_LOOKS))
+    # Narrow is where pages break; what is wrong with a wide one most often is with the next, too.
+    narrow, wide = TWO_LOOKS
+    problems += _problems(site, pages, looks=(narrow,))
+    _expect_none(problems + _problems(site, dict(list(pages.items())[::2]), looks=(wide,)))
 
 
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.long)])

@@ -121,7 +121,9 @@ def start_and_play(python: Path, folder: Path, *, gpus: int) -> None:
         run(python, var, ports, "stop")
 
 
-@pytest.mark.parametrize("extras", EXTRAS, ids=" ".join)
+@pytest.mark.parametrize(
+    "extras", [EXTRAS[0], pytest.param(EXTRAS[1], marks=pytest.mark.long)], ids=" ".join
+)
 def test_every_program_runs_from_the_runtime_dependencies_alone(
     extras: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ from schemathesis.specs.openapi.checks import (
 from arena.experience.tests.made import chunk_of
 from arena.experience.wire import write_chunk
 from experience.models import Release
-from experience.tests.made import ended, published
+from experience.tests.made import ended, listed_dataset, listed_segment, published
 from matches.access import tokens
 from matches.campaigns import gates, watching
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
@@ -121,6 +121,8 @@ def one_row_of_everything(
     learned = ended(3, played.leaderboard.name)
     published(learned, 0, Release.State.HELD)
     published(learned, 1, Release.State.RELEASED)
+    listed_dataset(played.leaderboard.name)
+    listed_segment()
     watch = watching.Watch("run", game=trained.game, against=("random",))
     return {
         **operating.arranged(played),
@@ -231,6 +233,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "imports_create": {"leaderboard": "connect-four", "form": "csv", "adds_agents": True},
     "imports_strike_create": {"reason": "the wrong file"},
     "checkpoints_create": {"name": "new", "game": "connect_four", "architecture": "mlp"},
+    "datasets_create": {"name": "new", "game": "cart_pole"},
     "runs_create": {"name": "poles", "game": "cart_pole"},
     "models_retire_create": {"version": 1, "reason": "it loses to all"},
     "models_release_create": {"version": 0, "reason": "looked at"},

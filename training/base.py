@@ -1,16 +1,17 @@
 """What every trainer offers, and what a learner is made from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import nn
 
 from arena.experience.chunks import Chunk
 from arena.parameters import Value
+from training.records import Records
 
 Metrics = Mapping[str, float]
-"""What came of learning from some chunks, by name; `n_used` steps were learned from."""
+"""What came of learning from some data, by name; `n_used` steps were learned from."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,16 @@ class Task:
     n_actions: int
 
 
-class Learner(Protocol):
-    """A policy that is being trained."""
+class TrainedNetwork(Protocol):
+    """A network that is being trained, with all that its training goes on from."""
 
     place: str
     """Of the last chunk in its stream that it has learned from; part of its state."""
     n_steps: int
     """That it has learned from."""
+    architecture: str
     architecture_parameters: Mapping[str, Value]
-    """Of its network, as a seal has them."""
+    """Of the architecture, as a seal has them."""
 
     @property
     def module(self) -> nn.Module:
@@ -39,11 +41,7 @@ class Learner(Protocol):
 
     @property
     def version(self) -> int:
-        """How often chunks have changed the policy: what the data of this policy is marked with."""
-        ...
-
-    def learn(self, chunks: Sequence[Chunk]) -> Metrics:
-        """Learn from one chunk or more."""
+        """How often data has changed the policy: what the data of this policy is marked with."""
         ...
 
     def save(self) -> bytes:
@@ -52,6 +50,61 @@ class Learner(Protocol):
 
     def load(self, state: bytes) -> None:
         """Take a state that `save` returned. Raises StateError."""
+        ...
+
+
+class Learner(TrainedNetwork, Protocol):
+    """One that learns from a stream."""
+
+    def learn(self, chunks: Sequence[Chunk]) -> Metrics:
+        """Learn from one chunk or more."""
+        ...
+
+
+class OfflineLearner(Learner, Protocol):
+    """One that also learns from records of any player."""
+
+    def learn_records(self, records: Records) -> Metrics:
+        """Pass once over these steps, in an order of its own."""
+        ...
+
+
+class MatchLearner(TrainedNetwork, Protocol):
+    """One that learns from the matches of its newest version."""
+
+    def learn_matches(self, pieces: Iterable[bytes], *, checkpoint: str) -> Metrics:
+        """Learn from what the checkpoint, this version, has decided.
+
+        pieces: files of trajectories. Raises TrainingError, TrajectoryError.
+        """
+        ...
+
+
+class Source(Protocol):
+    """Where a slice reads what it learns from: uploads as they come, or a dataset."""
+
+    at_once: int
+    """Entries that are learned from at once."""
+    most: int
+    """Entries that may wait for that."""
+    publish_s: float
+    """Between two versions that are published; 0: each one is."""
+    n_unreadable: int
+
+    def resume(self, place: str) -> None:
+        """Begin behind what is in the state that ends at this place."""
+        ...
+
+    def read(self, most: int) -> Sequence[Any]:
+        """Return the next entries, each with its place."""
+        ...
+
+    def teach(self, learner: Learner, entries: Sequence[Any]) -> Metrics:
+        """Let a learner learn from entries."""
+        ...
+
+    def acknowledge(self, place: str) -> None:
+        """Forget what is in a state that control has."""
         ...
 
 

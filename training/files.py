@@ -1,12 +1,13 @@
 """Files of a run on the web server: fetched and put by signed links, named by their SHA-256."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from arena.train_messages import DataFile
 from training.errors import StateError, TrainingError, UnavailableError
 
 LIMIT_S: Final = 30.0
@@ -28,6 +29,11 @@ class RunFiles:
         if sha256(content).hexdigest() != digest:
             raise StateError(f"{len(content)} bytes came for {digest}, which are another file's")
         return content
+
+    def fetch_data(self, files: Sequence[DataFile]) -> Iterator[bytes]:
+        """Yield the content of each file, in order; one at a time is held. Raises as `fetch`."""
+        for file in files:
+            yield self.fetch(file.sha256, file.source)
 
     def put(self, content: bytes) -> str:
         """Return the SHA-256 under which a file is stored, once it is. Raises UnavailableError."""

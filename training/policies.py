@@ -8,15 +8,43 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from arena.parameters import Value
+from arena.errors import ParameterError
+from arena.parameters import Value, read_parameters
 from inference.architectures import registry as architectures
 from training.base import Task
 from training.states import Counts, read_state, write_state
 
-ARCHITECTURE: Final = "mlp"
 GRADIENT_NORM: Final = 0.5
 START: Final = "0-0"
 """Of a stream: before its first chunk."""
+
+
+class Network(NamedTuple):
+    """An architecture with its parameters, as a seal has them."""
+
+    architecture: str
+    parameters: Mapping[str, Value]
+
+
+def separate_values(hidden: str) -> Network:
+    """Return a perceptron whose value has layers of its own and any size."""
+    parameters: dict[str, Value] = {
+        "hidden": hidden,
+        "value_hidden": hidden,
+        "bounded_value": False,
+    }
+    return Network("mlp", parameters)
+
+
+def read_network(owner: str, text: str) -> Network:
+    """Return what is spelled `mlp;hidden=64,64`. Raises ParameterError."""
+    architecture, *pairs = text.split(";")
+    if architecture not in architectures.names() or not all("=" in pair for pair in pairs):
+        rule = f"must be one of {', '.join(architectures.names())}, then ;name=value as often"
+        raise ParameterError(owner, "network", f"{rule} as wanted, got {text!r:.100}")
+    given = dict(pair.split("=", 1) for pair in pairs)
+    declared = architectures.get(architecture).parameters
+    return Network(architecture, read_parameters(architecture, declared, given))
 
 
 class Share(NamedTuple):
@@ -31,21 +59,21 @@ class Share(NamedTuple):
 
 
 class TrainedPolicy:
-    """A policy with a value of its own layers, and Adam.
+    """A policy with a value, and Adam.
 
     In a process group each process takes its share of every minibatch and the mean of all their
     gradients, so that all of them keep the same weights.
     """
 
-    def __init__(self, task: Task, hidden: str, *, algorithm: str, rate: float, seed: int) -> None:
+    def __init__(
+        self, task: Task, network: Network, *, algorithm: str, rate: float, seed: int
+    ) -> None:
         """Draw the weights from the seed. Raises ParameterError."""
         self.task, self.n_updates, self.n_steps = task, 0, 0
         self.place, self.n_skipped = START, 0
         self._algorithm = algorithm
-        self.architecture_parameters: Mapping[str, Value] = {
-            "hidden": hidden, "value_hidden": hidden, "bounded_value": False
-        }  # fmt: skip
-        self.module = _build(task, self.architecture_parameters, seed)
+        self.architecture, self.architecture_parameters = network
+        self.module = _build(task, network, seed)
         self._generator = torch.Generator().manual_seed(seed)
         self._optimiser = torch.optim.Adam(self.module.parameters(), lr=rate)
         self._is_shared = torch.distributed.is_initialized()
@@ -97,9 +125,11 @@ class TrainedPolicy:
         return Share(rows, len(minibatch) / n_processes)
 
 
-def _build(task: Task, parameters: Mapping[str, Value], seed: int) -> nn.Module:
-    build = partial(architectures.get(ARCHITECTURE).build, task.observation_shape, task.n_actions)
+def _build(task: Task, network: Network, seed: int) -> nn.Module:
+    build = partial(
+        architectures.get(network.architecture).build, task.observation_shape, task.n_actions
+    )
     # Architectures draw with the generator of the process, which is somebody else's, too.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return build(parameters)
+        return build(network.parameters)

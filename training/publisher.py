@@ -4,20 +4,21 @@ import redis
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from arena.messages import EXPERIENCE_RECORD_TASK, TRAINED_QUEUE
-from arena.train_messages import Trained, describe, to_wire
+from arena.messages import EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK, TRAINED_QUEUE
+from arena.train_messages import Alive, Trained, describe, to_wire
 from training.errors import UnavailableError
 
 # One more try: a connection that has waited in the pool may have been closed by the broker.
 RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 
 
-def publish_report(app: Celery, report: Trained) -> None:
+def publish_report(app: Celery, report: Trained | Alive) -> None:
     """Send a report. Raises UnavailableError where the broker does not take it."""
+    # By name: the code of the task is where it is consumed.
+    task = EXPERIENCE_ALIVE_TASK if isinstance(report, Alive) else EXPERIENCE_RECORD_TASK
     try:
-        # By name: the code of the task is where it is consumed.
         app.send_task(
-            EXPERIENCE_RECORD_TASK,
+            task,
             [to_wire(report)],
             queue=TRAINED_QUEUE,
             retry_policy=RETRY_POLICY,

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from redis import Redis
@@ -12,6 +12,7 @@ from arena.errors import ChunkError
 from arena.experience.chunks import Chunk
 from arena.experience.wire import read_chunk
 from arena.games.base import GameSpec
+from training.base import Learner, Metrics
 from training.errors import UnavailableError
 from training.policies import START
 
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 COUNT: Final = 64
 """Chunks that a learner holds at most before it has learned from them."""
+CHUNKS_AT_ONCE = 8
+"""What a policy learns from at once: of fewer, its gradient is noise."""
 BLOCK_MS: Final = 200
 # One name for whoever holds the lease of the run: it goes on with what the one before had read.
 CONSUMER: Final = "trainer"
@@ -33,6 +36,8 @@ class Entry(NamedTuple):
 
 class ChunkReader:
     """Reads the group of a run. Control makes it; nothing of a stream is deleted here."""
+
+    at_once, most, publish_s = CHUNKS_AT_ONCE, COUNT, 0.0
 
     def __init__(self, client: "Redis", run: str, spec: GameSpec) -> None:
         """Read nothing yet."""
@@ -55,6 +60,10 @@ class ChunkReader:
                 return self._open_page(page)
             self._is_resuming = False
         return self._open_page(self._read(">", most, block_ms=BLOCK_MS))
+
+    def teach(self, learner: Learner, entries: Sequence[Entry]) -> Metrics:
+        """Let a learner learn from the chunks of entries."""
+        return learner.learn([entry.chunk for entry in entries])
 
     def acknowledge(self, place: str) -> None:
         """Acknowledge what was read up to a place: control must have the state that ends there."""

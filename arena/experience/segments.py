@@ -93,7 +93,13 @@ def write_segment(target: Path | BinaryIO, sent: Iterable[SentChunk], form: Traj
 
     Chunks of one user beside each other have different ids. Holds all in memory. Raises OSError.
     """
-    rows = build_table(sent, form)
+    return join_segments(target, [build_table(sent, form)], form)
+
+
+def join_segments(target: Path | BinaryIO, tables: list[pa.Table], form: TrajectorySpec) -> int:
+    """Write the rows of segments, in their order, as one file; return how many. Raises OSError."""
+    # One piece: the bytes do not tell how they were cut.
+    rows = pa.concat_tables(tables).combine_chunks()
     group_rows = max(1, GROUP_BYTES // (8 * form.n_features))
     with pq.ParquetWriter(target, rows.schema, **_OPTIONS) as writer:
         writer.write_table(rows, row_group_size=group_rows)

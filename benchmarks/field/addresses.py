@@ -225,6 +225,7 @@ IN_PATH: Mapping[str, str] = {
     "/api/v1/alarms/{id}": "alarm",
     "/api/v1/campaigns/{id}": "campaign",
     "/api/v1/checkpoints/{sha256}": "checkpoint",
+    "/api/v1/datasets/{name}": "dataset",
     "/api/v1/games/{game}": "game",
     "/api/v1/leaderboards/{name}": "board",
     "/api/v1/leaderboards/{name}/ratings/{agent}": "busiest",
@@ -262,6 +263,8 @@ QUERIES: Mapping[str, Sequence[str]] = {
         *("", "game=connect_four", "game=chess", "run={run}", "state=ready", "state=refused"),
         *("state=checking", "game=connect_four&run={run}&state=refused"),
     ),
+    "/api/v1/datasets/": ("", "game=cart_pole", "state=ready", "game=cart_pole&state=building"),
+    "/api/v1/datasets/{name}/shards/": ("",),
     "/api/v1/leaderboards/": (
         "",
         "game=connect_four",

@@ -19,7 +19,7 @@ from benchmarks.field.boards import (
 from benchmarks.field.drawn import draw_matches
 from benchmarks.field.matches import leave_uncounted, write_matches
 from benchmarks.field.people import ADMIN, write_people
-from benchmarks.field.runs import write_runs
+from benchmarks.field.runs import write_datasets, write_runs
 from benchmarks.field.writing import write_rows
 from matches.models import (
     Agent,
@@ -70,6 +70,7 @@ def fill_database(n_agents: int, n_matches: int) -> float:
             write_campaign(main, n_agents)
             write_audit(main, 2 * n_agents)
             write_runs(max(1, n_agents // 32), now=now)
+            write_datasets(max(1, n_agents // 32), now=now)
         with connection.cursor() as cursor:
             # Without statistics SQLite chooses other indexes than an installation that has run.
             cursor.execute("ANALYZE")

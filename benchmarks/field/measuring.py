@@ -23,7 +23,7 @@ from django.test import Client
 
 from benchmarks.field import addresses, people
 from benchmarks.field.boards import MAIN
-from benchmarks.field.runs import TRAINED
+from benchmarks.field.runs import DATASET, TRAINED
 from evalsite.asgi import application
 from matches.access import tokens
 from matches.models import (
@@ -236,6 +236,7 @@ def find_subjects() -> dict[str, object]:
         "latest": Checkpoint.objects.latest("pk").sha256,
         "run": checkpoint.run,
         "trained": TRAINED,
+        "dataset": DATASET,
         "token": TokenAccess.objects.latest("pk").pk,
         "operator": User.objects.get(username=people.ADMIN).pk,
         "last_page": -(-n_agents // TOP),

@@ -1,13 +1,14 @@
-"""Training runs, each with the versions that it has published."""
+"""Training runs, each with the versions that it has published, and as many datasets."""
 
 from datetime import datetime, timedelta
 
 from benchmarks.field.people import ADMIN
-from experience.models import Release, TrainingRun
+from experience.models import Dataset, DatasetShard, Release, TrainingRun
 from experience.runs.starting import NewRun
 
 N_VERSIONS = 40
-TRAINED = "cart-pole-000"
+N_SHARDS = 100
+TRAINED, DATASET = "cart-pole-000", "poles-000"
 
 
 def write_runs(n_runs: int, *, now: datetime) -> None:
@@ -26,6 +27,37 @@ def write_runs(n_runs: int, *, now: datetime) -> None:
         )
         for run in runs
         for version in range(N_VERSIONS)
+    )
+
+
+def write_datasets(n_datasets: int, *, now: datetime) -> None:
+    """Write so many datasets that are ready, each of a hundred shards."""
+    counts = {"n_episodes": 250, "n_steps": 50_000, "n_bytes": 500_000}
+    datasets = Dataset.objects.bulk_create(
+        Dataset(
+            name=f"poles-{number:03}",
+            game="cart_pole",
+            source=Dataset.Source.EXPERIENCE,
+            query={"users": ["ann", "bob"], "min_return": 400.0},
+            shard_steps=50_000,
+            state=Dataset.State.READY,
+            created_by=ADMIN,
+            created_at=now,
+            **{name: N_SHARDS * count for name, count in counts.items()},
+        )
+        for number in range(n_datasets)
+    )
+    DatasetShard.objects.bulk_create(
+        DatasetShard(
+            dataset=dataset,
+            number=number,
+            plan=[],
+            first_episode=250 * number,
+            sha256=f"{dataset.pk:032x}{number:032x}",
+            **counts,
+        )
+        for dataset in datasets
+        for number in range(N_SHARDS)
     )
 
 

@@ -19,6 +19,7 @@ class TrainingRun:
 
     name: Also of its checkpoints.
     parameters: Of the algorithm.
+    dataset: What it learns from; empty: uploads.
     max_steps: It ends once it has learned from these.
     slice_s: Seconds of one slice.
     margin: By how much a release may be worse than its best ancestor: in mean score of a game
@@ -40,6 +41,7 @@ class TrainingRun:
     game: str
     algorithm: str
     parameters: Mapping[str, Any]
+    dataset: str
     seed: int
     max_steps: int
     slice_s: float
@@ -79,6 +81,7 @@ class Runs(Calls):
         game: str,
         algorithm: str = "appo",
         parameters: Mapping[str, Any] | None = None,
+        dataset: str | None = None,
         seed: int = 0,
         max_steps: int = 200000,
         slice_s: float = 60.0,
@@ -92,6 +95,8 @@ class Runs(Calls):
 
         name: Also of the run's checkpoints.
         parameters: Of the algorithm; what is left out: its own.
+        dataset: By its name: what bc and cql learn from, again and again until max_steps;
+            without one: uploads.
         max_steps: The run ends once it has learned from so many.
         slice_s: Seconds that a trainer keeps a run before the next may take it.
         margin: By how much a release may be worse than its best ancestor: in mean score of a
@@ -108,6 +113,7 @@ class Runs(Calls):
                 "game": game,
                 "algorithm": algorithm,
                 "parameters": parameters,
+                "dataset": dataset,
                 "seed": seed,
                 "max_steps": max_steps,
                 "slice_s": slice_s,

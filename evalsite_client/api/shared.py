@@ -186,6 +186,14 @@ class Forecast:
     more: ForecastMore
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of the files."""
+
+    name: str
+    type: str
+
+
 Form = Literal["csv", "parquet", "pgn"]
 
 
@@ -235,11 +243,3 @@ class Outcome:
 
 
 TrainingRunState = Literal["running", "done", "stopped", "failed"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the files."""
-
-    name: str
-    type: str

@@ -13,6 +13,7 @@ from evalsite_client.cli import (
     alarms,
     campaigns,
     checkpoints,
+    datasets,
     evaluate,
     explanations,
     games,
@@ -68,6 +69,7 @@ LISTING: Final = {
     "campaigns": ("campaign", ": `evalsite campaigns` lists them"),
     "imports": ("import", ": `evalsite results` lists them"),
     "checkpoints": ("checkpoint", ": `evalsite checkpoints` lists them"),
+    "datasets": ("dataset", ": `evalsite datasets` lists them"),
     "leaderboards": ("leaderboard", ": `evalsite boards` lists them"),
     "matches": ("match", ""),
     "schedules": ("schedule", ": `evalsite schedules` lists them"),
@@ -98,6 +100,7 @@ ADDING: Final = (
         results.add_commands,
         workers.add_commands,
         xp_client.add_commands,
+        datasets.add_commands,
     ),
     *(trajectories.add_commands, tokens.add_commands, plugins.add_commands, games.add_commands),
 )

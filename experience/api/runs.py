@@ -9,7 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from experience.models import TrainingRun
+from experience.models import Dataset, TrainingRun
 from experience.runs.starting import NewRun, start_run, stop_run
 from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
@@ -24,12 +24,19 @@ class TrainingRunSerializer(serializers.ModelSerializer[TrainingRun]):
     """A run, how far it is, and why it ended."""
 
     parameters = serializers.DictField(read_only=True, help_text="Of the algorithm.")
+    dataset = serializers.CharField(
+        source="dataset.name",
+        default="",
+        read_only=True,
+        help_text="What it learns from; empty: uploads.",
+    )
     metrics = serializers.DictField(read_only=True, help_text="As its trainer reported last.")
 
     class Meta:
         model = TrainingRun
         fields: tuple[str, ...] = (
-            *("id", "name", "game", "algorithm", "parameters", "seed", "max_steps", "slice_s"),
+            *("id", "name", "game", "algorithm", "parameters", "dataset", "seed", "max_steps"),
+            *("slice_s",),
             *("margin", "release_s", "release_steps", "budget", "state", "problem", "n_steps"),
             *("version", "metrics", "slice", "n_lost", "trainer", "created_by", "created_at"),
             *("reported_at", "ended_at"),
@@ -43,6 +50,14 @@ class NewTrainingRunSerializer(serializers.Serializer[Any]):
     game = serializers.CharField(max_length=60)
     algorithm = serializers.CharField(max_length=60, default=NewRun.algorithm)
     parameters = Parameters(default=dict, help_text="Of the algorithm; what is left out: its own.")
+    dataset = serializers.SlugRelatedField(
+        slug_field="name",
+        queryset=Dataset.objects.all(),
+        default=None,
+        allow_null=True,
+        help_text="By its name: what bc and cql learn from, again and again until max_steps; "
+        "without one: uploads.",
+    )
     seed = serializers.IntegerField(default=NewRun.seed, min_value=0, max_value=2**63 - 1)
     max_steps = serializers.IntegerField(
         default=NewRun.max_steps,
@@ -93,7 +108,7 @@ class TrainingRunFilter(FilterSet):  # type: ignore[misc]  # django-filter has n
 class TrainingRunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[TrainingRun]):
     """Training runs, the newest first."""
 
-    queryset = TrainingRun.objects.all()
+    queryset = TrainingRun.objects.select_related("dataset")
     serializer_class = TrainingRunSerializer
     pagination_class = NewestFirst
     filterset_class = TrainingRunFilter

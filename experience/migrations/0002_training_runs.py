@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ('is_closed', models.BooleanField(default=False, help_text='Ended, and its last version judged.')),
                 ('created_by', models.CharField(max_length=150)),
                 ('created_at', models.DateTimeField()),
-                ('reported_at', models.DateTimeField(null=True)),
+                ('reported_at', models.DateTimeField(help_text='When its trainer was heard last.', null=True)),
                 ('ended_at', models.DateTimeField(null=True)),
             ],
             options={

@@ -20,8 +20,24 @@ class Segment(models.Model):
     min_policy_version = models.IntegerField()
     max_policy_version = models.IntegerField()
     created_at = models.DateTimeField()
+    is_compacted = models.BooleanField(
+        default=False, help_text="It has the segments of its day, or was alone on it."
+    )
+    has_index = models.BooleanField(default=True, help_text="Of its chunks.")
 
     class Meta:
+        indexes = (
+            # Query: the segments that are too old to be kept.
+            models.Index(fields=("created_at",), name="segment_age"),
+            # Query: the segments that are still to be joined.
+            models.Index(
+                fields=("id",), condition=models.Q(is_compacted=False), name="segment_to_compact"
+            ),
+            # Query: the segments whose chunks nobody will send again.
+            models.Index(
+                fields=("created_at",), condition=models.Q(has_index=True), name="segment_indexed"
+            ),
+        )
         constraints = (
             # Also the index of the query: the segments of a game in the order of the stream.
             models.UniqueConstraint(fields=("game", "first_id"), name="segment_first_once"),
@@ -37,7 +53,8 @@ class ChunkIndex(models.Model):
 
     The ids of a segment's entries do not do: two sinks, or one that takes over the entries of
     another which is only slow, cut the same entries differently, and what each has lies between
-    what the other has. So not ranges but chunks are kept apart, by the database.
+    what the other has. So not ranges but chunks are kept apart, by the database. Rows of segments
+    that are days old go: no stream has such entries any more.
     """
 
     segment = models.ForeignKey(Segment, on_delete=models.CASCADE, related_name="chunks")

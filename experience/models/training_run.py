@@ -3,6 +3,7 @@
 from django.db import models
 
 from arena.experience.chunks import UNKNOWN_VERSION
+from experience.models.dataset import Dataset
 from matches.models.choices import game_choices
 
 
@@ -25,6 +26,13 @@ class TrainingRun(models.Model):
     game = models.CharField(max_length=60, choices=game_choices)
     algorithm = models.CharField(max_length=60)
     parameters = models.JSONField(default=dict, help_text="Of the algorithm.")
+    dataset = models.ForeignKey(
+        Dataset,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="runs",
+        help_text="What it learns from; empty: uploads, or one that was deleted since.",
+    )
     seed = models.PositiveBigIntegerField()
     max_steps = models.PositiveBigIntegerField(help_text="It ends once it has learned from these.")
     slice_s = models.FloatField(help_text="Seconds of one slice.")
@@ -52,7 +60,7 @@ class TrainingRun(models.Model):
     is_closed = models.BooleanField(default=False, help_text="Ended, and its last version judged.")
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField()
-    reported_at = models.DateTimeField(null=True)
+    reported_at = models.DateTimeField(null=True, help_text="When its trainer was heard last.")
     ended_at = models.DateTimeField(null=True)
 
     class Meta:

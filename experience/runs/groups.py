@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 def make_group(run: TrainingRun) -> None:
     """Let the run read what comes from now on; a group that is there stays. Raises StreamError."""
-    with _connect() as client:
+    with connect() as client:
         try:
             group = learn_group(run.name)
             client.xgroup_create(stream_key(run.game), group, id="$", mkstream=True)
@@ -33,7 +33,7 @@ def destroy_ended_groups() -> int:
     rows = list(ended)
     if not rows:
         return 0
-    with _connect() as client:
+    with connect() as client:
         for run in rows:
             try:
                 client.xgroup_destroy(stream_key(run.game), learn_group(run.name))
@@ -45,7 +45,8 @@ def destroy_ended_groups() -> int:
     return len(rows)
 
 
-def _connect() -> Any:
+def connect() -> Any:
+    """Return a client of the stream. Raises StreamError where this stack has none."""
     if not settings.STREAM_REDIS_URL:
         raise StreamError(MISSING, retry_after_s=60)
     return Redis.from_url(settings.STREAM_REDIS_URL, **TIMEOUTS)

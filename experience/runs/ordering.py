@@ -11,19 +11,21 @@ from django.db.models import F, Q
 from arena.credentials import trainer_key
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.messages import TRAIN_QUEUE
-from arena.train_messages import TrainOrder
+from arena.messages import TRAIN_QUEUE, TRAINED_QUEUE
+from arena.train_messages import DataFile, TrainOrder
+from experience.datasets.manifests import sign_shard
 from experience.errors import StreamError
 from experience.models import TrainingRun
-from experience.runs import files, groups
+from experience.runs import files, groups, rounds
+from experience.runs.ending import fail_run
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.store import signing
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(seconds=30)
-"""So long a slice may be silent: trainers report each version, and a state every ten seconds."""
+LEASE: Final = timedelta(seconds=10)
+"""So long a slice may be silent: trainers give a sign of life every two seconds."""
 MOST_LOST: Final = 5
 """Slices in a row without any report, after which it is the run that ends trainers."""
 
@@ -31,9 +33,13 @@ MOST_LOST: Final = 5
 def order_due_slices(*, now: datetime) -> int:
     """Order the slices of runs that wait for one or have lost it; return how many."""
     running = TrainingRun.objects.filter(state=TrainingRun.State.RUNNING)
-    due = list(running.filter(Q(order=None) | Q(leased_until__lt=now)).order_by("pk"))
+    waiting_runs = running.filter(Q(order=None) | Q(leased_until__lt=now)).order_by("pk")
+    due = [run for run in waiting_runs if rounds.is_slice_due(run, now=now)]
     if not due:
         return 0
+    if dispatch.read_queue_length(TRAINED_QUEUE):
+        # What a trainer has said waits for control itself, which was away or is slow.
+        due = [run for run in due if run.order is None]
     waiting = dispatch.list_waiting_orders(TRAIN_QUEUE)
     return sum(_order_slice(run, waiting, now=now) for run in due)
 
@@ -45,7 +51,9 @@ def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:
         return False
     n_lost = 0 if run.order is None else run.n_lost + 1
     if n_lost >= MOST_LOST:
-        _fail(run, f"{n_lost} slices in a row were lost: look into the logs of trainers", now=now)
+        fail_run(
+            run, f"{n_lost} slices in a row were lost: look into the logs of trainers", now=now
+        )
         return False
     try:
         if run.has_group:
@@ -65,7 +73,7 @@ def _publish(run: TrainingRun, *, now: datetime) -> bool:
     try:
         dispatch.publish_slice(make_order(run, now=now))
     except ArenaError as error:
-        _fail(run, f"its game cannot be played here: {error}", now=now)
+        fail_run(run, f"its game cannot be played here: {error}", now=now)
         return False
     except BrokerError as error:
         log.warning("a slice of run %s is taken back: %s", run, error)
@@ -79,6 +87,7 @@ def make_order(run: TrainingRun, *, now: datetime) -> TrainOrder:
     spec = games.get(run.game).spec
     source = files.sign_source(run.name, run.state_sha256, now=now) if run.state_sha256 else ""
     assert run.order is not None
+    learns_from_matches = rounds.plays_matches(run)
     return TrainOrder(
         run=run.name,
         order=run.order.hex,
@@ -96,7 +105,17 @@ def make_order(run: TrainingRun, *, now: datetime) -> TrainOrder:
         max_steps=run.max_steps,
         slice_s=run.slice_s,
         key=trainer_key(settings.SECRET_KEY),
+        files=rounds.list_files(run, now=now) if learns_from_matches else list_files(run, now=now),
+        checkpoint=rounds.find_player_checkpoint(run) if learns_from_matches else "",
     )
+
+
+def list_files(run: TrainingRun, *, now: datetime) -> list[DataFile]:
+    """Return the shards of a run's dataset, each with a signed link."""
+    if run.dataset is None:
+        return []
+    shards = run.dataset.shards.select_related("dataset")
+    return [DataFile(shard.sha256, sign_shard(shard, now=now)) for shard in shards]
 
 
 def _take(run: TrainingRun, **changes: object) -> bool:
@@ -105,15 +124,3 @@ def _take(run: TrainingRun, **changes: object) -> bool:
         pk=run.pk, state=TrainingRun.State.RUNNING, slice=run.slice, order=run.order
     )
     return bool(unchanged.update(**changes))
-
-
-def _fail(run: TrainingRun, problem: str, *, now: datetime) -> None:
-    log.error("training run %s has failed: %s", run, problem)
-    _take(
-        run,
-        state=TrainingRun.State.FAILED,
-        problem=problem[:500],
-        order=None,
-        leased_until=None,
-        ended_at=now,
-    )

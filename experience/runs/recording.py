@@ -12,7 +12,7 @@ from django.db.models import Q
 from arena.checkpoints import Seal, inspect_file
 from arena.credentials import trainer_key
 from arena.errors import CheckpointFileError, MessageError
-from arena.train_messages import Trained, read_trained
+from arena.train_messages import Alive, Trained, read_alive, read_trained
 from experience.models import Release, TrainingRun
 from experience.runs import files
 from experience.runs.ordering import LEASE
@@ -35,12 +35,8 @@ def record_report(report: object, *, now: datetime) -> bool:
     except MessageError as error:
         log.warning("report of a trainer refused: %s", error)
         return False
-    run = TrainingRun.objects.filter(name=read.run).first()
-    if run is None or not _is_of_trainer(run, read):
-        log.warning("report of run %s from %s without its token refused", read.run, read.trainer)
-        return False
-    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(read.order)):
-        log.info("report of run %s is late: its slice is over or another's", run)
+    run = _find_run(read)
+    if run is None:
         return False
     try:
         weights = _inspect_weights(run, read)
@@ -51,7 +47,37 @@ def record_report(report: object, *, now: datetime) -> bool:
     return _write(run, read, weights, problem=read.refusal, now=now)
 
 
-def _is_of_trainer(run: TrainingRun, report: Trained) -> bool:
+def extend_lease(sign: object, *, now: datetime) -> bool:
+    """Take a sign of life; say whether it was taken.
+
+    It is no report: a trainer that always ends before its first one is given up in time.
+    """
+    try:
+        read = read_alive(sign)
+    except MessageError as error:
+        log.warning("sign of life of a trainer refused: %s", error)
+        return False
+    run = _find_run(read)
+    if run is None:
+        return False
+    own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
+    heard = {"trainer": read.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
+    return bool(own.update(**heard))
+
+
+def _find_run(said: Trained | Alive) -> TrainingRun | None:
+    """Return the run whose slice under way somebody speaks of, if he may."""
+    run = TrainingRun.objects.filter(name=said.run).first()
+    if run is None or not _is_of_trainer(run, said):
+        log.warning("what %s says of run %s without its token is refused", said.trainer, said.run)
+        return None
+    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(said.order)):
+        log.info("what %s says of run %s is late: its slice is over", said.trainer, run)
+        return None
+    return run
+
+
+def _is_of_trainer(run: TrainingRun, report: Trained | Alive) -> bool:
     is_trainer = is_same_token(trainer_key(settings.SECRET_KEY), report.key)
     return is_trainer and is_same_token(run.token, report.token)
 

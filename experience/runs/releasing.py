@@ -16,7 +16,8 @@ from arena.errors import CheckpointFileError
 from arena.games import registry as games
 from experience.models import Release, TrainingRun
 from experience.runs import files
-from matches.artifacts.checkpoints import New, add_checkpoint
+from experience.runs.publishing import find_or_add_agent
+from matches.artifacts.agents import unretire_agent
 from matches.campaigns import watching
 from matches.campaigns.watching import Watch
 from matches.errors import BadInputError, BrokerError, ConflictError, NoNodeError
@@ -60,11 +61,13 @@ def _propose(run: TrainingRun, *, now: datetime) -> bool:
     if not _is_due(run, newest, before):
         return False
     try:
-        agent_id = _add_agent(run, newest, before, now=now)
+        agent = find_or_add_agent(newest, now=now)
     except (BadInputError, CheckpointFileError) as error:
         log.error("version %d of run %s cannot be released: %s", newest.version, run, error)
         return _change(newest, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
-    return _change(newest, state=_STATES.CANDIDATE, agent_id=agent_id)
+    # One that has played for its run may be retired by now.
+    unretire_agent(agent)
+    return _change(newest, state=_STATES.CANDIDATE, agent=agent)
 
 
 def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:
@@ -83,20 +86,6 @@ def _close(run: TrainingRun) -> None:
     ended = TrainingRun.objects.filter(pk=run.pk).exclude(state=TrainingRun.State.RUNNING)
     if ended.update(is_closed=True):
         files.delete_unnamed(run)
-
-
-def _add_agent(run: TrainingRun, newest: Release, before: Release | None, *, now: datetime) -> int:
-    parent = "" if before is None or before.agent is None else before.agent.checkpoint_id or ""
-    with files.copy_weights(run, newest.sha256) as path:
-        new = New(
-            name=run.name,
-            game=run.game,
-            step=newest.n_steps,
-            parent=parent,
-            expected_sha256=newest.sha256,
-            source_name=f"{run.name}, version {newest.version}",
-        )
-        return add_checkpoint(path, new, now=now).pk
 
 
 def _advance(release: Release, *, now: datetime) -> bool:

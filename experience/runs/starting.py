@@ -13,12 +13,16 @@ from django.db import IntegrityError, transaction
 from arena.errors import ArenaError, ParameterError, UnknownNameError
 from arena.games import registry as games
 from arena.games.base import GameSpec
+from arena.pairing.base import COUPLE
 from arena.parameters import read_parameters
+from arena.train_messages import MAX_FILES
 from arena.trainers import registry as trainers
 from arena.trainers.base import TrainerSpec
-from experience.models import TrainingRun
+from arena.trainers.ppo import AGAINST
+from experience.models import Dataset, TrainingRun
 from experience.stream import MISSING
 from matches.errors import BadInputError, ConflictError
+from matches.ledger.naming import find_agent
 from matches.models import Checkpoint
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -34,6 +38,7 @@ class NewRun:
     name: str
     game: str
     algorithm: str = "appo"
+    dataset: Dataset | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     seed: int = 0
     max_steps: int = 200_000
@@ -52,15 +57,20 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
     trainer, spec = _find_trainer(new.algorithm), _find_game(new.game)
     parameters = _read_parameters(new, trainer)
     _check_name(new.name)
-    if trainer.is_streamed:
+    is_streamed = trainer.is_streamed and new.dataset is None
+    if is_streamed:
         _check_stream(new, spec)
+    elif trainer.is_offline or new.dataset is not None:
+        _check_dataset(new, trainer)
+    if trainer.plays_matches:
+        _check_matches(new, spec, against=parameters.get(AGAINST))
     try:
         with transaction.atomic():
             run = TrainingRun.objects.create(
                 **{name: value for name, value in vars(new).items() if name != "parameters"},
                 parameters=parameters,
                 token=token_hex(32),
-                has_group=trainer.is_streamed,
+                has_group=is_streamed,
                 created_by=actor.name,
                 created_at=now,
             )
@@ -116,6 +126,37 @@ def _check_name(name: str) -> None:
         raise BadInputError("name", f"there is a training run {name!r} already: choose another")
     if Checkpoint.objects.filter(run=name).exists():
         raise BadInputError("name", f"there are checkpoints of a run {name!r}: choose another")
+
+
+def _check_dataset(new: NewRun, trainer: TrainerSpec) -> None:
+    """Refuse a run that learns from a dataset where its trainer cannot, or not from this one."""
+    if new.dataset is None:
+        raise BadInputError("dataset", f"{new.algorithm} learns from a dataset: name one")
+    if not trainer.is_offline:
+        able = ", ".join(name for name in trainers.names() if trainers.get(name).is_offline)
+        raise BadInputError("dataset", f"{new.algorithm} does not learn from one: use {able}")
+    if new.dataset.game != new.game:
+        raise BadInputError("dataset", f"{new.dataset} is of {new.dataset.game}, not {new.game}")
+    if new.dataset.state != Dataset.State.READY:
+        raise BadInputError("dataset", f"{new.dataset} is {new.dataset.state}: not ready yet")
+    if (n_shards := new.dataset.shards.count()) > MAX_FILES:
+        most = f"has {n_shards} shards, more than {MAX_FILES}: build it with a larger shard_steps"
+        raise BadInputError("dataset", f"{new.dataset} {most}")
+
+
+def _check_matches(new: NewRun, spec: GameSpec, *, against: object) -> None:
+    """Refuse a run whose versions could not play, or learn from what comes of it."""
+    if spec.n_seats != COUPLE or not spec.is_zero_sum or not spec.is_replayable:
+        kind = "replayable games of two seats in which one wins what the other loses"
+        raise BadInputError("game", f"{new.algorithm} learns from {kind}; {new.game} is none")
+    if against is None:
+        return
+    try:
+        agent = find_agent(str(against), game=new.game)
+    except (ArenaError, BadInputError) as error:
+        raise BadInputError("parameters", f"{AGAINST}: {error}") from error
+    if agent.is_retired:
+        raise BadInputError("parameters", f"{AGAINST}: {agent.name!r} is retired")
 
 
 def _check_stream(new: NewRun, spec: GameSpec) -> None:

@@ -5,16 +5,12 @@ and a row refuses its chunks to every other one. Only who has made the row ackno
 """
 
 import logging
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
-from typing import Final
 from uuid import UUID
 
-from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.db import IntegrityError, transaction
 
@@ -23,10 +19,11 @@ from arena.experience.segments import SentChunk, write_segment
 from arena.experience.wire import read_chunk
 from arena.games import registry
 from arena.trajectories import TrajectorySpec
+from experience import segment_files
 from experience.models import ChunkIndex, Segment
+from experience.segment_files import STORAGE
 from experience.sink.gathering import Entry, sort_entries
 
-STORAGE: Final = "experience"
 log = logging.getLogger(__name__)
 
 Read = tuple[Entry, SentChunk]
@@ -40,7 +37,7 @@ def write_entries(game: str, entries: Sequence[Entry], *, now: datetime) -> Segm
     fresh = drop_indexed(game, read_entries(game, sort_entries(entries)))
     while fresh:
         segment, content = make_segment(game, [*fresh.values()], now=now)
-        segment.path = store_file(segment.path, content)
+        segment.path = segment_files.store_file(segment.path, content)
         try:
             index_segment(segment, [*fresh.values()])
         except IntegrityError:
@@ -102,28 +99,13 @@ def make_segment(game: str, chunks: Sequence[Read], *, now: datetime) -> tuple[S
     return segment, content
 
 
-def store_file(name: str, content: bytes) -> str:
-    """Put a file into the storage; return its name there. Raises OSError."""
-    shelf = storages[STORAGE]
-    if shelf.exists(name):
-        if shelf.size(name) == len(content):
-            return name
-        # Cut off while it was written: its name has the hash of its content.
-        shelf.delete(name)
-    kept = shelf.save(name, ContentFile(content))
-    try:
-        path = Path(shelf.path(kept))
-    except NotImplementedError:
-        return kept  # elsewhere, such as in S3, what is saved is kept
-    # The entries are deleted next: until then they are the only copy that a power cut leaves.
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    return kept
-
-
 def index_segment(segment: Segment, chunks: Sequence[Read]) -> None:
-    """Make a file one that is read. Raises IntegrityError where another has one of its chunks."""
+    """Make a file one that is read. Raises IntegrityError where another has one of its chunks.
+
+    Raises OSError where the file is not there any more.
+    """
     with transaction.atomic():
+        segment_files.claim_file(segment.path)
         segment.save(force_insert=True)
         ChunkIndex.objects.bulk_create(
             ChunkIndex(segment=segment, game=segment.game, chunk_id=UUID(sent.chunk.chunk_id))

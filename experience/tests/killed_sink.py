@@ -22,6 +22,7 @@ from redis import Redis  # noqa: E402
 
 from arena.experience.tests.made import chunk_of  # noqa: E402
 from arena.experience.wire import write_chunk  # noqa: E402
+from experience import segment_files  # noqa: E402
 from experience.models import ChunkIndex  # noqa: E402
 from experience.sink import writing  # noqa: E402
 from experience.sink.consumer import Consumer  # noqa: E402
@@ -29,8 +30,8 @@ from experience.sink.consumer import Consumer  # noqa: E402
 Step = tuple[Any, str, bool]
 STEPS: Final[dict[str, Step]] = {
     "after reading": (writing, "write_entries", False),
-    "before the file": (writing, "store_file", False),
-    "amid the file": (writing, "store_file", True),
+    "before the file": (segment_files, "store_file", False),
+    "amid the file": (segment_files, "store_file", True),
     "before the row": (writing, "index_segment", False),
     "amid the row": (ChunkIndex.objects, "bulk_create", True),
     "after the row": (writing, "index_segment", True),
@@ -67,7 +68,7 @@ def kill_at(step: str) -> None:
 
 def store_half(name: str, content: bytes) -> None:
     """Leave a file that was cut off while it was written."""
-    storages[writing.STORAGE].save(name, ContentFile(content[: len(content) // 2]))
+    storages[segment_files.STORAGE].save(name, ContentFile(content[: len(content) // 2]))
 
 
 def run_and_die(step: str) -> None:

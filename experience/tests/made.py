@@ -12,8 +12,9 @@ from safetensors.numpy import save_file
 
 from arena.checkpoints import Seal, write_sealed
 from arena.credentials import trainer_key
-from arena.train_messages import Trained, to_wire
-from experience.models import Release, TrainingRun
+from arena.games import registry as games
+from arena.train_messages import Alive, Trained, to_wire
+from experience.models import Dataset, DatasetShard, Release, Segment, TrainingRun
 from experience.runs import files, ordering
 from experience.runs.starting import NewRun, start_run
 from matches.store.auditing import Actor
@@ -37,7 +38,9 @@ def sealed(folder: Path, *, seed: int = 0, game: str = "cart_pole") -> bytes:
     values = np.random.default_rng(seed).standard_normal((8, 4), dtype=np.float32)
     plain, file = folder / f"{seed}.plain", folder / f"{seed}.safetensors"
     save_file({"body.weight": values}, plain)
-    write_sealed(plain, file, Seal("mlp", {"hidden": "8"}, game, (4,), 2))
+    spec = games.get(game).spec
+    seal = Seal("mlp", {"hidden": "8"}, game, spec.observation_shape, spec.n_actions)
+    write_sealed(plain, file, seal)
     return file.read_bytes()
 
 
@@ -66,6 +69,14 @@ def report(run: TrainingRun, **fields: Any) -> dict[str, Any]:
     return to_wire(Trained(**{**terms, **fields}))
 
 
+def alive(run: TrainingRun, **fields: Any) -> dict[str, Any]:
+    """Return the sign of life of a trainer that has the slice under way."""
+    assert run.order is not None
+    key = trainer_key(settings.SECRET_KEY)
+    sign = Alive("train-2", run.name, run.order.hex, run.slice, run.token, key)
+    return {**to_wire(sign), **fields}
+
+
 def published(run: TrainingRun, version: int, state: str, **columns: Any) -> Release:
     """Return a version of a run."""
     terms: dict[str, Any] = {"sha256": f"{version:064x}", "n_bytes": 1, "n_steps": 100 * version}
@@ -82,3 +93,27 @@ def ended(version: int, name: str = "before", **columns: Any) -> TrainingRun:
         **{"created_by": ACTOR.name, "created_at": NOW, "ended_at": NOW},
     }
     return TrainingRun.objects.create(**{**terms, **columns})
+
+
+def listed_segment(**columns: Any) -> Segment:
+    """Return the row of a segment whose file nobody reads."""
+    terms: dict[str, Any] = {
+        **{"game": "cart_pole", "first_id": "1-0", "last_id": "2-0", "path": "cart_pole/1"},
+        **{"sha256": "0" * 64, "n_rows": 1, "n_bytes": 1, "created_at": NOW},
+        **{"min_policy_version": 0, "max_policy_version": 0},
+    }
+    return Segment.objects.create(**{**terms, **columns})
+
+
+def listed_dataset(name: str, **columns: Any) -> Dataset:
+    """Return a dataset that is ready, of one shard whose file nobody reads."""
+    terms: dict[str, Any] = {
+        **{"game": "cart_pole", "source": Dataset.Source.EXPERIENCE, "shard_steps": 1},
+        **{"state": Dataset.State.READY, "n_episodes": 1, "n_steps": 1, "created_at": NOW},
+    }
+    dataset = Dataset.objects.create(name=name, **{**terms, **columns})
+    counts = {"first_episode": 0, "n_episodes": 1, "n_steps": 1, "n_bytes": 1}
+    DatasetShard.objects.create(
+        dataset=dataset, number=0, plan=[], sha256=f"{dataset.pk:064x}", **counts
+    )
+    return dataset

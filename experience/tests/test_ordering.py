@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from arena.messages import TRAIN_QUEUE
+from arena.messages import TRAIN_QUEUE, TRAINED_QUEUE
 from experience.models import TrainingRun
 from experience.runs import groups, ordering
-from experience.runs.recording import record_report
+from experience.runs.recording import extend_lease, record_report
 from experience.stream import learn_group, stream_key
 from experience.tests import made
-from experience.tests.made import begun, later, ordered, report
+from experience.tests.made import alive, begun, later, ordered, report
 from matches import dispatch
 from matches.errors import BrokerError
 
@@ -54,9 +54,37 @@ def test_a_slice_that_a_trainer_took_and_lost_is_ordered_anew(stream_server: Red
 def test_a_report_extends_the_lease(stream_server: Redis) -> None:
     run = ordered(begun())
     stream_server.delete(TRAIN_QUEUE)
-    assert record_report(report(run), now=later(20))
+    assert record_report(report(run), now=later(5))
     assert ordered(run, at_s=LEASE_S + 1).slice == 1
-    assert ordered(run, at_s=LEASE_S + 21).slice == 2
+    assert ordered(run, at_s=LEASE_S + 6).slice == 2
+
+
+def test_a_sign_of_life_extends_the_lease_and_is_no_report(stream_server: Redis) -> None:
+    run = ordered(begun())
+    stream_server.delete(TRAIN_QUEUE)
+    run = ordered(run, at_s=LEASE_S + 1)
+    stream_server.delete(TRAIN_QUEUE)
+    assert extend_lease(alive(run), now=later(LEASE_S + 6))
+    run = ordered(run, at_s=2 * LEASE_S + 5)
+    assert (run.slice, run.n_lost, run.trainer) == (2, 1, "train-2")
+    assert not extend_lease(alive(run, token="another"), now=later(30))
+    assert not extend_lease(alive(run, order="f" * 32), now=later(30))
+    assert not extend_lease({**alive(run), "run": "gone"}, now=later(30))
+    assert not extend_lease({}, now=later(30))
+    run = ordered(run, at_s=2 * LEASE_S + 7)
+    assert (run.slice, run.n_lost) == (3, 2)
+
+
+def test_nobody_is_silent_while_what_was_said_waits_for_control(stream_server: Redis) -> None:
+    run = ordered(begun())
+    stream_server.delete(TRAIN_QUEUE)
+    stream_server.lpush(TRAINED_QUEUE, b"a report")
+    other = begun("others", "mountain_car")
+    assert ordered(run, at_s=LEASE_S + 1).slice == 1
+    other.refresh_from_db()
+    assert other.slice == 1
+    stream_server.delete(TRAINED_QUEUE)
+    assert ordered(run, at_s=LEASE_S + 1).slice == 2
 
 
 def test_a_run_whose_slices_end_every_trainer_fails(stream_server: Redis) -> None:

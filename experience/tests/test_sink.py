@@ -14,6 +14,7 @@ from redis import Redis
 from arena.experience.segments import SentChunk, read_segment
 from arena.experience.tests.made import assert_same, chunk_of
 from arena.experience.wire import write_chunk
+from experience import segment_files
 from experience.models import ChunkIndex, Segment
 from experience.sink import gathering, running, writing
 from experience.sink.consumer import Consumer
@@ -173,14 +174,14 @@ def test_a_sink_that_is_overtaken_amid_writing_stores_what_is_left(
     stream_server: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = [entry_of(seed, f"{seed}-0") for seed in range(1, 5)]
-    store = writing.store_file
+    store = segment_files.store_file
 
     def store_when_overtaken(name: str, content: bytes) -> str:
-        monkeypatch.setattr(writing, "store_file", store)
+        monkeypatch.setattr(segment_files, "store_file", store)
         writing.write_entries("cart_pole", entries[1:3], now=NOW)
         return store(name, content)
 
-    monkeypatch.setattr(writing, "store_file", store_when_overtaken)
+    monkeypatch.setattr(segment_files, "store_file", store_when_overtaken)
     writing.write_entries("cart_pole", entries, now=NOW)
     assert stored_ids() == [1, 2, 3, 4]
     assert sorted(Segment.objects.values_list("n_rows", flat=True)) == [50, 50]
@@ -193,14 +194,14 @@ def test_two_sinks_that_write_the_same_file_share_it(
     stream_server: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = [entry_of(seed, f"{seed}-0") for seed in range(1, 5)]
-    store = writing.store_file
+    store = segment_files.store_file
 
     def store_when_overtaken(name: str, content: bytes) -> str:
-        monkeypatch.setattr(writing, "store_file", store)
+        monkeypatch.setattr(segment_files, "store_file", store)
         writing.write_entries("cart_pole", entries, now=NOW)
         return store(name, content)
 
-    monkeypatch.setattr(writing, "store_file", store_when_overtaken)
+    monkeypatch.setattr(segment_files, "store_file", store_when_overtaken)
     assert writing.write_entries("cart_pole", entries, now=NOW) is None
     assert stored_ids() == [1, 2, 3, 4]
 
@@ -218,7 +219,7 @@ def test_a_file_that_was_cut_off_is_written_anew() -> None:
     name = writing.make_segment(
         "cart_pole", list(writing.read_entries("cart_pole", entries).values()), now=NOW
     )[0].path
-    writing.store_file(name, b"PAR1")
+    segment_files.store_file(name, b"PAR1")
     writing.write_entries("cart_pole", entries, now=NOW)
     assert Segment.objects.get().path == name
     assert stored_ids() == [1, 2]

@@ -24,6 +24,7 @@ RIGHTS = {
         *("change_worker", "add_nodekey", "view_auditrow"),
         *("view_schedule", "add_schedule", "change_schedule", "delete_schedule"),
         *("add_trainingrun", "change_trainingrun", "change_release"),
+        *("add_dataset", "delete_dataset"),
     ),
     Scope.WORKER: ("view_checkpoint",),
 }

@@ -151,6 +151,13 @@ TABLE: Final = {
     ("trajectory", "manifest"): _OWN,
     # Of `experience`: without a right, so that the token of a user who has none can upload only.
     ("experience", "create"): Access(Scope.SUBMIT),
+    # Rows of others, as trajectories are: not without a login.
+    ("dataset", "list"): _OWN,
+    ("dataset", "retrieve"): _OWN,
+    ("dataset", "shards"): _OWN,
+    ("dataset", "manifest"): _OWN,
+    ("dataset", "create"): Access(Scope.OPERATE, "experience.add_dataset"),
+    ("dataset", "destroy"): Access(Scope.OPERATE, "experience.delete_dataset"),
     ("run", "list"): _PUBLIC,
     ("run", "retrieve"): _PUBLIC,
     # It registers agents and starts campaigns later on, with nobody's login.

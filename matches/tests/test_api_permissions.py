@@ -66,6 +66,12 @@ EXPECTED = {
     "post /checkpoints/": SUBMITS,
     "get /checkpoints/{sha256}/": "404 404 404 404 404 404 401",
     "get /checkpoints/{sha256}/link/": "401 403 403 403 404 404 401",
+    "get /datasets/": OWN,
+    "post /datasets/": REASON,
+    "get /datasets/{name}/": OWN,
+    "delete /datasets/{name}/": "401 403 403 204 403 404 401",
+    "get /datasets/{name}/shards/": OWN,
+    "get /datasets/{name}/manifest/": OWN,
     "post /experience/": SUBMITS,
     "get /imports/": ALL,
     "post /imports/": REASON,
@@ -156,7 +162,7 @@ def _routes() -> Iterator[tuple[str, str, tuple[str, str]]]:
     # Of a later app: what stands before our router.
     view = _resolve("experience").cls
     yield "post", "/experience/", (view.basename, view.action)
-    views = {noun: _resolve(noun) for noun in ("runs", "models")}
+    views = {noun: _resolve(noun) for noun in ("datasets", "runs", "models")}
     later = [(noun, view.cls, view.initkwargs["basename"]) for noun, view in views.items()]
     for prefix, view, basename in [*router.registry, *later]:
         for route in router.get_routes(view):
@@ -245,7 +251,7 @@ def arranged(rows_of_module: None) -> dict[str, Any]:
 
 
 def _add_run(name: str) -> None:
-    """Add a training run with a version, of the app `experience`, which ours cannot import."""
+    """Add a run with a version and a dataset, of the app `experience`, which we cannot import."""
     models, now = apps.get_app_config("experience"), timezone.now()
     terms = {"seed": 0, "max_steps": 1, "slice_s": 1, "margin": 1, "release_s": 1}
     run = models.get_model("TrainingRun")._default_manager.create(
@@ -254,6 +260,10 @@ def _add_run(name: str) -> None:
     )
     models.get_model("Release")._default_manager.create(
         run=run, version=0, sha256=SHA, n_bytes=1, n_steps=0, created_at=now
+    )
+    models.get_model("Dataset")._default_manager.create(
+        **{"name": name, "game": "cart_pole", "source": "experience", "state": "ready"},
+        **{"shard_steps": 1, "created_at": now},
     )
 
 

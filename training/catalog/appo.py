@@ -13,7 +13,7 @@ from arena.parameters import Value, read_parameters
 from arena.trainers.catalog.appo import TRAINER as SPEC
 from training.base import Metrics, Task
 from training.batches import Batch, join_chunks, sort_chunks
-from training.policies import Share, TrainedPolicy
+from training.policies import Share, TrainedPolicy, separate_values
 from training.returns import Steps, make_vtrace
 
 MOST_LOG_RATIO: Final = 20.0
@@ -40,7 +40,11 @@ class Appo(TrainedPolicy):
     def __init__(self, task: Task, settings: _Settings, *, seed: int) -> None:
         """Draw the weights from the seed. Raises ParameterError."""
         super().__init__(
-            task, settings.hidden, algorithm="appo", rate=settings.learning_rate, seed=seed
+            task,
+            separate_values(settings.hidden),
+            algorithm="appo",
+            rate=settings.learning_rate,
+            seed=seed,
         )
         self._settings = settings
 

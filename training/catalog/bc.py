@@ -9,8 +9,8 @@ from arena.experience.chunks import Chunk
 from arena.parameters import Value, read_parameters
 from arena.trainers.catalog.bc import TRAINER as SPEC
 from training.base import Metrics, Task
-from training.batches import join_chunks
-from training.policies import TrainedPolicy
+from training.policies import TrainedPolicy, separate_values
+from training.records import ILLEGAL, Records, read_chunks
 
 
 class Clone(TrainedPolicy):
@@ -18,7 +18,7 @@ class Clone(TrainedPolicy):
 
     def __init__(self, task: Task, hidden: str, *, rate: float, minibatch: int, seed: int) -> None:
         """Draw the weights from the seed. Raises ParameterError."""
-        super().__init__(task, hidden, algorithm="bc", rate=rate, seed=seed)
+        super().__init__(task, separate_values(hidden), algorithm="bc", rate=rate, seed=seed)
         self._minibatch = minibatch
 
     @property
@@ -28,19 +28,25 @@ class Clone(TrainedPolicy):
 
     def learn(self, chunks: Sequence[Chunk]) -> Metrics:
         """Pass once over all steps; log-probabilities are not needed."""
-        batch, losses = join_chunks(chunks), []
+        return self.learn_records(read_chunks(chunks, n_actions=self.task.n_actions))
+
+    def learn_records(self, records: Records) -> Metrics:
+        """Pass once over all steps; what was not legal counts nothing."""
+        losses = []
         n_skipped = self.n_skipped
-        for rows, n_steps in self.draw_minibatches(len(batch), self._minibatch):
-            logits, values = self.forward(batch.observations[rows])
+        for rows, n_steps in self.draw_minibatches(len(records), self._minibatch):
+            chosen = records.take(rows)
+            logits, values = self.forward(chosen.observations)
+            logits = logits.masked_fill(~chosen.masks, ILLEGAL)
             # In a process group every weight must be part of the loss.
-            error = functional.cross_entropy(logits, batch.actions[rows], reduction="sum")
+            error = functional.cross_entropy(logits, chosen.actions, reduction="sum")
             loss = error / n_steps + 0.0 * values.sum()
             if self.take_step(loss):
                 losses.append(float(loss.detach()))
         self.n_updates += 1
-        self.n_steps += len(batch)
+        self.n_steps += len(records)
         return {
-            "n_used": float(len(batch)),
+            "n_used": float(len(records)),
             "n_skipped": float(self.n_skipped - n_skipped),
             **({"loss": float(np.mean(losses))} if losses else {}),
         }

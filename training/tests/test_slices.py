@@ -16,15 +16,17 @@ from arena.experience.wire import write_chunk
 from arena.games import registry as games
 from arena.messages import OrderId
 from arena.train_messages import Trained, TrainOrder
-from training import registry
+from training import registry, slices
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE, Slice, seal_weights
-from training.streams import COUNT, ChunkReader
+from training.slices import STATE_S, Reporter, Slice, seal_weights
+from training.streams import CHUNKS_AT_ONCE, COUNT, ChunkReader
 from training.tests.cart_pole import STEPS, TASK, Player
 
 KEY, GROUP = "xp:{cart_pole}", "learn:7"
 SPEC = games.get("cart_pole").spec
+LOOK_S = STATE_S / 10
+"""From one look of a slice at its clock to the next one."""
 
 
 class Files(RunFiles):
@@ -78,12 +80,17 @@ class Run:
 
         terms = make_order(
             order=order, parameters={"epochs": 1, "max_lag": 1_000}, state=state,
-            max_steps=max_steps, slice_s=float(n_looks),
+            max_steps=max_steps, slice_s=n_looks * LOOK_S,
         )  # fmt: skip
-        one = Slice(terms, trainer="trainer-1", files=self.files, report=report)
+        reporter = Reporter(terms, trainer="trainer-1", files=self.files, report=report)
+        one = Slice(terms, reporter)
         ticks = count()
-        one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: float(next(ticks)))
+        one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: LOOK_S * next(ticks))
         return reports
+
+    def last_state(self) -> str:
+        """Return the state that was reported last; empty where none was."""
+        return next((one.state for one in reversed(self.reports) if one.state), "")
 
     def count_pending(self) -> int:
         return int(self.client.xpending(KEY, GROUP)["pending"])
@@ -104,8 +111,10 @@ def test_each_version_is_reported_with_sealed_weights_and_the_slice_with_its_sta
     run: Run, tmp_path: object
 ) -> None:
     run.add_chunks(2 * CHUNKS_AT_ONCE + 3)
-    first, *versions, last = run.train()
-    assert (first.version, first.n_steps, bool(first.weights)) == (0, 0, True)
+    reports = run.train()
+    first, *versions = [one for one in reports if one.weights]
+    last = reports[-1]
+    assert (first.version, first.n_steps) == (0, 0)
     assert [one.version for one in versions] == [1, 2]
     assert [one.n_steps for one in versions] == [1024, 2048]
     assert all(one.metrics["n_used"] == 8 * STEPS for one in versions)
@@ -120,7 +129,7 @@ def test_weights_can_be_played_as_a_checkpoint(
     run: Run, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     run.add_chunks(CHUNKS_AT_ONCE)
-    _, first, _ = run.train()
+    _, first, *_ = run.train()
     path = tmp_path_factory.mktemp("weights") / "one.safetensors"
     path.write_bytes(run.files.kept[first.weights])
     seal = inspect_file(path).seal
@@ -151,25 +160,34 @@ def test_a_trainer_that_dies_after_its_report_has_its_chunks_acknowledged_by_the
     assert (after.n_steps, run.count_pending()) == (2 * CHUNKS_AT_ONCE * STEPS, 0)
 
 
-def test_every_ten_seconds_the_state_is_reported_and_only_then_acknowledged(run: Run) -> None:
+def test_every_two_seconds_the_state_is_reported_and_only_then_acknowledged(run: Run) -> None:
     run.add_chunks(12 * CHUNKS_AT_ONCE)
     pending: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        run.train(n_looks=100, dies_at=12, seen=lambda: pending.append(run.count_pending()))
+        run.train(n_looks=100, dies_at=15, seen=lambda: pending.append(run.count_pending()))
     *_, state_report, last = run.reports
     assert (state_report.is_last, state_report.version, bool(state_report.state)) == (
-        False, 9, True
+        False, 11, True
     )  # fmt: skip
-    assert pending[10] >= 9 * CHUNKS_AT_ONCE, "nothing before the report was taken"
-    assert pending[11] == pending[10] - 9 * CHUNKS_AT_ONCE
+    assert pending[3] == pending[2] - CHUNKS_AT_ONCE, "the first version is kept at once"
+    assert pending[13] >= 10 * CHUNKS_AT_ONCE, "nothing before the report was taken"
+    assert pending[14] == pending[13] - 10 * CHUNKS_AT_ONCE
     after = run.train(state_report.state, order="1" * 32, n_looks=100, max_steps=12 * 8 * STEPS)
-    assert (after[0].n_steps, after[-1].n_steps) == (9 * 8 * STEPS, 12 * 8 * STEPS)
-    assert last.version == 10
+    assert (after[0].n_steps, after[-1].n_steps) == (11 * 8 * STEPS, 12 * 8 * STEPS)
+    assert last.version == 12
 
 
-def test_a_slice_without_chunks_shows_every_ten_seconds_that_it_lives(run: Run) -> None:
+def test_a_slice_without_chunks_reports_all_the_same(run: Run) -> None:
     _, second, last = run.train(n_looks=15)
     assert (second.is_last, second.state, second.n_steps) == (False, last.state, 0)
+
+
+def test_a_large_state_is_stored_less_often(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.add_chunks(CHUNKS_AT_ONCE)
+    n_often = len(run.train(n_looks=100))
+    monkeypatch.setattr(slices, "BYTES_PER_S", 1)
+    n_seldom = len(run.train(n_looks=100))
+    assert n_often > n_seldom == 3
 
 
 def test_no_more_than_sixty_four_chunks_are_held(run: Run) -> None:
@@ -180,8 +198,9 @@ def test_no_more_than_sixty_four_chunks_are_held(run: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
         run.train(dies_at=5, order="1" * 32)
     assert max(pending) == COUNT
+    left = COUNT - 2 * CHUNKS_AT_ONCE  # each has reported the state after its first version
     reader = ChunkReader(run.client, "7", SPEC)
-    assert [len(reader.read(most)) for most in (5, COUNT, COUNT)] == [5, COUNT - 5, COUNT]
+    assert [len(reader.read(most)) for most in (5, COUNT, COUNT)] == [5, left - 5, COUNT]
 
 
 def test_nor_when_some_wait_already(run: Run) -> None:
@@ -220,14 +239,12 @@ def test_a_trainer_that_dies_loses_nothing_and_the_next_one_comes_to_the_same(
     run.add_chunks(2 * CHUNKS_AT_ONCE)
     with pytest.raises(KeyboardInterrupt):
         run.train(dies_at=dies_at)
-    after = run.train(order="1" * 32)
+    after = run.train(run.last_state(), order="1" * 32)
     run.client.xgroup_destroy(KEY, GROUP)
     run.client.xgroup_create(KEY, GROUP, id="0")
     undisturbed = run.train()
-    names = ("version", "weights", "state", "n_steps")
-    assert [[getattr(one, name) for name in names] for one in after] == [
-        [getattr(one, name) for name in names] for one in undisturbed
-    ]
+    assert after[-1].n_steps == 2 * CHUNKS_AT_ONCE * STEPS
+    assert after[-1].state == undisturbed[-1].state
 
 
 def test_more_than_a_page_is_resumed_in_order(run: Run) -> None:
@@ -235,7 +252,9 @@ def test_more_than_a_page_is_resumed_in_order(run: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
         run.train(dies_at=2 + COUNT // CHUNKS_AT_ONCE, n_looks=12)
     assert run.count_pending() > COUNT
-    assert run.train(n_looks=14)[-1].n_steps == (COUNT + 2 * CHUNKS_AT_ONCE) * STEPS
+    assert (
+        run.train(run.last_state(), n_looks=14)[-1].n_steps == (COUNT + 2 * CHUNKS_AT_ONCE) * STEPS
+    )
 
 
 def test_a_run_ends_once_it_has_learned_enough(run: Run) -> None:
@@ -260,7 +279,7 @@ def test_a_stream_that_has_no_group_or_no_server_is_nobodys_fault(run: Run) -> N
 def test_a_parameter_or_a_state_that_does_not_fit_is_refused(run: Run) -> None:
     terms = make_order(parameters={"epoch": 1})
     with pytest.raises(ParameterError, match="epoch"):
-        Slice(terms, trainer="t", files=run.files, report=run.reports.append)
+        Slice(terms, Reporter(terms, trainer="t", files=run.files, report=run.reports.append))
     digest = run.files.put(b"no state")
     with pytest.raises(StateError):
         run.train(digest)

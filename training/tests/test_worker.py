@@ -20,12 +20,20 @@ from celery import Celery
 from redis import Redis
 
 from arena.experience.wire import write_chunk
-from arena.messages import TRAIN_QUEUE, TRAIN_TASK, TRAINED_QUEUE
-from arena.train_messages import Trained, TrainOrder, read_trained, to_wire
+from arena.messages import EXPERIENCE_ALIVE_TASK, TRAIN_QUEUE, TRAIN_TASK, TRAINED_QUEUE
+from arena.train_messages import (
+    Alive,
+    DataFile,
+    Trained,
+    TrainOrder,
+    read_alive,
+    read_trained,
+    to_wire,
+)
 from training import registry
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
-from training.slices import CHUNKS_AT_ONCE
+from training.streams import CHUNKS_AT_ONCE
 from training.tests.cart_pole import TASK, Player
 
 ROOT = Path(__file__).parents[2]
@@ -97,14 +105,22 @@ def send_order(url: str, order: TrainOrder) -> None:
         app.send_task(TRAIN_TASK, [to_wire(order)], queue=TRAIN_QUEUE)
 
 
-def wait_for_report(client: Any) -> Trained:
-    # A client waits for no answer longer than some seconds.
-    taken = next(filter(None, (client.brpop(TRAINED_QUEUE, 1) for _ in range(60))), None)
-    assert taken is not None, "no report came"
-    message = json.loads(taken[1])
-    assert "the key" not in message["headers"]["argsrepr"]
-    arguments, *_ = json.loads(b64decode(message["body"]))
-    return read_trained(arguments[0])
+def wait_for_reports(client: Any, n: int) -> list[Trained]:
+    """Return the next reports, which signs of life come before."""
+    reports, signs = list[Trained](), list[Alive]()
+    while len(reports) < n:
+        # A client waits for no answer longer than some seconds.
+        taken = next(filter(None, (client.brpop(TRAINED_QUEUE, 1) for _ in range(60))), None)
+        assert taken is not None, "no report came"
+        message = json.loads(taken[1])
+        assert "the key" not in message["headers"]["argsrepr"]
+        arguments, *_ = json.loads(b64decode(message["body"]))
+        if message["headers"]["task"] == EXPERIENCE_ALIVE_TASK:
+            signs.append(read_alive(arguments[0]))
+        else:
+            reports.append(read_trained(arguments[0]))
+    assert Alive("trainer-1", "7", "0" * 32, 0, "t", "the key") in signs
+    return reports
 
 
 @pytest.mark.slow
@@ -121,7 +137,7 @@ def test_a_trainer_takes_an_order_and_reports_what_it_has_learned(
         send_order(valkey_url, msgspec.structs.replace(ORDER, key="another"))
         send_order(valkey_url, msgspec.structs.replace(ORDER, parameters={"epoch": 1}))
         send_order(valkey_url, ORDER)
-        refused, first, version, last = (wait_for_report(broker) for _ in range(4))
+        refused, first, version, last = wait_for_reports(broker, 4)
     assert "appo" in refused.refusal
     assert (version.version, version.n_steps, version.trainer) == (1, 1024, "trainer-1")
     assert (last.is_last, last.token) == (True, "t")
@@ -135,6 +151,11 @@ def test_a_file_is_another_one_or_refused_or_not_to_be_had(site: str) -> None:
     assert files.fetch(digest, f"/files/training/7/{digest}") == b"a state"
     with pytest.raises(StateError, match="another file's"):
         files.fetch(digest, "/files/training/7/other")
+    link = f"/files/training/7/{digest}"
+    right, wrong = DataFile(digest, link), DataFile("0" * 64, link)
+    assert list(files.fetch_data([right, right])) == [b"a state", b"a state"]
+    with pytest.raises(StateError, match="another file's"):
+        list(files.fetch_data([right, wrong]))
     Site.status = 403
     with pytest.raises(TrainingError, match="answers 403 why"):
         files.put(b"more")

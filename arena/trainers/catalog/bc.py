@@ -11,4 +11,5 @@ TRAINER = TrainerSpec(
         Parameter("minibatch", 256, "steps of one change", minimum=2, maximum=65_536),
     ),
     is_streamed=True,
+    is_offline=True,
 )

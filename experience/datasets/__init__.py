@@ -1,0 +1,1 @@
+"""Datasets: begun by a query, planned once, written shard by shard."""

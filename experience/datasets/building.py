@@ -1,0 +1,135 @@
+"""Control builds datasets bit by bit: first the plan, then a shard after the other.
+
+Killed anywhere it goes on: a plan is written whole or not at all, and a shard follows from its plan
+alone, so that written again it has the same bytes and the same name.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from hashlib import sha256
+from io import BytesIO
+from typing import Any, Final
+
+import pyarrow as pa
+from django.db import transaction
+from django.db.models import Sum
+
+from arena.errors import ArenaError
+from arena.experience.datasets import write_shard
+from arena.games import registry as games
+from arena.trajectories import TrajectorySpec
+from experience import segment_files
+from experience.datasets import uploads
+from experience.datasets.plans import ShardPlan
+from experience.models import Dataset, DatasetShard, DatasetSource
+from matches.errors import MatchError
+
+BUDGET_S: Final = 0.5
+"""Of one tick of control: so long shards are begun."""
+log = logging.getLogger(__name__)
+_States = Dataset.State
+
+
+def build_datasets(*, now: datetime, clock_s: Callable[[], float]) -> int:
+    """Do a bit of the oldest dataset that is not ready; return how many shards were written."""
+    until_s, n_written = clock_s() + BUDGET_S, 0
+    while clock_s() < until_s:
+        dataset = Dataset.objects.filter(state__in=(_States.PLANNING, _States.BUILDING)).last()
+        if dataset is None:
+            break
+        try:
+            n_written += _advance(dataset, now=now)
+        except (MatchError, ArenaError) as error:
+            _fail(dataset, str(error))
+        except OSError as error:  # a full disk, a storage that is away: later again
+            log.error("dataset %s is not built on yet: %s", dataset, error)
+            break
+    return n_written
+
+
+def read_form(dataset: Dataset) -> TrajectorySpec:
+    """Return the form of its rows. Raises ArenaError where its game is not here."""
+    return TrajectorySpec.of_game(games.get(dataset.game).spec)
+
+
+def name_shard(dataset: str, digest: str) -> str:
+    """Return the name of a shard in the storage."""
+    return f"{segment_files.DATASETS}/{dataset}/{digest}.parquet"
+
+
+def _advance(dataset: Dataset, *, now: datetime) -> bool:
+    """Take one step; say whether it wrote a shard."""
+    form = read_form(dataset)
+    if dataset.state == _States.PLANNING:
+        _plan(dataset, form)
+        return False
+    shard = dataset.shards.filter(sha256="").first()
+    if shard is None:
+        _finish(dataset, now=now)
+        return False
+    _write(shard, form)
+    return True
+
+
+def _plan(dataset: Dataset, form: TrajectorySpec) -> None:
+    plans, n_unfinished = uploads.plan_shards(dataset, form)
+    if not plans:
+        _fail(dataset, f"nothing fits it; {n_unfinished} steps are of unfinished episodes")
+        return
+    with transaction.atomic():
+        # The lock: of two ticks one plans it.
+        if _move(
+            dataset,
+            _States.BUILDING,
+            n_steps_unfinished=n_unfinished,
+            n_episodes=sum(shard.n_episodes for shard in plans),
+            n_steps=sum(shard.n_steps for shard in plans),
+        ):
+            DatasetShard.objects.bulk_create(_make_row(dataset, shard) for shard in plans)
+
+
+def _make_row(dataset: Dataset, shard: ShardPlan) -> DatasetShard:
+    return DatasetShard(dataset=dataset, **vars(shard))
+
+
+def _write(shard: DatasetShard, form: TrajectorySpec) -> None:
+    file = BytesIO()
+    write_shard(file, _read_tables(shard, form), form)
+    content = file.getvalue()
+    digest = sha256(content).hexdigest()
+    name = name_shard(shard.dataset.name, digest)
+    segment_files.store_file(name, content)
+    with transaction.atomic():
+        segment_files.claim_file(name)
+        DatasetShard.objects.filter(pk=shard.pk, sha256="").update(
+            sha256=digest, n_bytes=len(content), plan=[]
+        )
+
+
+def _read_tables(shard: DatasetShard, form: TrajectorySpec) -> list[pa.Table]:
+    return uploads.read_tables(shard.plan, form, first_episode=shard.first_episode)
+
+
+@transaction.atomic
+def _finish(dataset: Dataset, *, now: datetime) -> None:
+    n_bytes = dataset.shards.aggregate(n=Sum("n_bytes"))["n"]
+    _move(dataset, _States.READY, n_bytes=n_bytes, ready_at=now)
+
+
+@transaction.atomic
+def _fail(dataset: Dataset, problem: str) -> None:
+    log.error("dataset %s has failed: %s", dataset, problem)
+    _move(dataset, _States.FAILED, problem=problem[:500])
+
+
+def _move(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:
+    """Bring a dataset that is still in the state that was read to another one."""
+    if not Dataset.objects.filter(pk=dataset.pk, state=dataset.state).update(
+        state=state, **changes
+    ):
+        return False
+    if state in (_States.READY, _States.FAILED):
+        # From here on its sources may be deleted: its shards are copies.
+        DatasetSource.objects.filter(dataset=dataset).delete()
+    return True

@@ -1,0 +1,66 @@
+"""Versions become agents: RUN@STEPS, which plays its best action."""
+
+from datetime import datetime
+
+from experience.models import Release
+from experience.runs import files
+from matches.artifacts.agents import register_agent
+from matches.artifacts.checkpoints import POLICY, New, add_checkpoint
+from matches.errors import BadInputError
+from matches.models import Agent, Checkpoint
+
+
+def find_or_add_agent(release: Release, *, now: datetime) -> Agent:
+    """Return the agent of a version, its checkpoint the child of the version before.
+
+    Weights that are stored already, such as those that another run began with, are not stored
+    twice. Raises BadInputError, CheckpointFileError.
+    """
+    agent = _find_agent(release)
+    if agent is not None:
+        return agent
+    try:
+        return _add_agent(release, now=now)
+    except BadInputError:
+        # Another tick has added it at this moment.
+        agent = _find_agent(release)
+        if agent is None:
+            raise
+        return agent
+
+
+def _find_agent(release: Release) -> Agent | None:
+    run = release.run
+    named = Agent.objects.filter(game=run.game, name=name_agent(release))
+    return named.filter(checkpoint__sha256=release.sha256).select_related("checkpoint").first()
+
+
+def name_agent(release: Release) -> str:
+    """Return what the agent of a version is called."""
+    return f"{release.run.name}@{release.n_steps}"
+
+
+def _add_agent(release: Release, *, now: datetime) -> Agent:
+    run = release.run
+    stored = Checkpoint.objects.filter(sha256=release.sha256)
+    if stored.exclude(state=Checkpoint.State.REFUSED).exists():
+        name = name_agent(release)
+        return register_agent(name, game=run.game, policy=POLICY, checkpoint=release.sha256)
+    with files.copy_weights(run, release.sha256) as path:
+        new = New(
+            name=run.name,
+            game=run.game,
+            step=release.n_steps,
+            parent=_find_parent(release),
+            expected_sha256=release.sha256,
+            source_name=f"{run.name}, version {release.version}",
+        )
+        return add_checkpoint(path, new, now=now)
+
+
+def _find_parent(release: Release) -> str:
+    """Return the hash of the newest version before that is a checkpoint; empty: there is none."""
+    before = release.run.releases.filter(version__lt=release.version).order_by("-version")
+    hashes = list(before.values_list("sha256", flat=True))
+    stored = set(Checkpoint.objects.filter(sha256__in=hashes).values_list("sha256", flat=True))
+    return next((sha256 for sha256 in hashes if sha256 in stored), "")

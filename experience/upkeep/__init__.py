@@ -1,0 +1,1 @@
+"""What keeps files and rows of experience from growing without bound."""
