@@ -9,7 +9,6 @@ from inference.model import save_sealed
 from training import registry
 from training.base import Task
 from training.engines.base import Learned, LearnOrder, read_chunks
-from training.policies import ARCHITECTURE
 
 CHUNKS_AT_ONCE: Final = 64
 
@@ -31,7 +30,7 @@ class TorchEngine:
                 metrics = learner.learn(chunks[first : first + CHUNKS_AT_ONCE])
                 loss = metrics.get("loss", nan)
         parameters = dict(learner.architecture_parameters)
-        seal = Seal(ARCHITECTURE, parameters, order.game, shape, order.n_actions)
+        seal = Seal(learner.architecture, parameters, order.game, shape, order.n_actions)
         sha256 = save_sealed(learner.module, Path(order.target), seal)
         return Learned(sha256, learner.n_steps, loss, ["this process"])
 
