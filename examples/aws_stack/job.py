@@ -79,6 +79,8 @@ def open_session() -> SparkSession:
         # A handful of shards: more partitions are more processes.
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        # On a busy machine a Python worker takes longer to start than the 15 s that are usual.
+        "spark.python.authenticate.socketTimeout": "120s",
     }
     builder = SparkSession.builder.appName("evalsite-aws-stack")
     for name, value in settings.items():

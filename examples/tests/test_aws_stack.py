@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -198,9 +199,10 @@ class Records:
 
     def kill(self, job: "subprocess.Popen[bytes]") -> None:
         """Kill driver, JVM and Python workers at once."""
-        program = psutil.Process(job.pid)
-        for process in (*program.children(recursive=True), program):
-            process.kill()
+        with suppress(psutil.NoSuchProcess):
+            program = psutil.Process(job.pid)
+            for process in (*program.children(recursive=True), program):
+                process.kill()
         job.wait()
 
     @property

@@ -96,6 +96,9 @@ def test_records_that_come_twice_or_in_another_order_change_nothing() -> None:
     records = make_records([150, 90, 200, 40])
     mixed = [*records[10:20], *records[:200], *records[50:60], *records[200:][::-1]]
     assert cut(mixed, [70, 100, 33]) == cut(records, [])
+    client = Client(next=150)
+    add_records({"one": client}, mixed)
+    assert min(client.waiting) == 150
 
 
 def test_a_gap_holds_back_what_follows_it() -> None:
