@@ -248,6 +248,7 @@ SPECTACULAR_SETTINGS = {
         "DatasetStateEnum": "experience.models.Dataset.State",
         "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
+        "PurposeEnum": "matches.access.passes.PURPOSES",
         "SeasonModeEnum": "matches.models.choices.SeasonMode",
         "TournamentStateEnum": "matches.models.Tournament.State",
         "TrainingRunStateEnum": "experience.models.TrainingRun.State",

@@ -20,6 +20,7 @@ from evalsite_client.api.matches import Matches
 from evalsite_client.api.nodes import Nodes
 from evalsite_client.api.outcomes import Outcomes
 from evalsite_client.api.passes import Passes
+from evalsite_client.api.recommendations import Recommendations
 from evalsite_client.api.runs import Runs
 from evalsite_client.api.schedules import Schedules
 from evalsite_client.api.seasons import Seasons
@@ -90,7 +91,7 @@ class Client:
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
         self.models, self.nodes = Models(transport), Nodes(transport)
-        self.outcomes = Outcomes(transport)
+        self.outcomes, self.recommendations = Outcomes(transport), Recommendations(transport)
         self.runs, self.schedules = Runs(transport), Schedules(transport)
         self.seasons = Seasons(transport)
         self.system = Systems(transport)

@@ -1,7 +1,7 @@
 """What learns from the uploads of a game now, and which version of its policy is the latest."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from asgiref.sync import sync_to_async
@@ -16,14 +16,19 @@ from matches.store.clock import db_now
 KEPT_S: Final = 0.5
 """A reading holds so long: uploads are many, and a look into the database is a change of thread."""
 
+WAITED_FOR: Final = timedelta(minutes=10)
+"""So long what a run may still learn from stays in the stream while no trainer of it is heard."""
+
 
 class Learning(NamedTuple):
-    """Groups of runs with a trainer at work, the latest version of a run that goes on, and of any.
+    """Groups of runs that go on, the latest version of theirs, and the highest of any run.
 
-    For a run whose trainer is not heard, uploads wait in the stream: nobody is held up for it.
+    groups: with a trainer at work, for which uploads are held up. waiting: without one for some
+    minutes; what is uploaded stays in the stream for these, too.
     """
 
     groups: tuple[str, ...]
+    waiting: tuple[str, ...]
     latest_version: int
     highest_version: int
 
@@ -50,15 +55,18 @@ def read_learning(game: str, *, now: datetime) -> Learning:
     runs = TrainingRun.objects.filter(game=game)
     learning = list(runs.filter(state=TrainingRun.State.RUNNING, has_group=True))
     highest = runs.aggregate(highest=Max("version"))["highest"]
+    silent = {run.name: now - (run.reported_at or run.created_at) for run in learning}
+    heard = {run.name for run in learning if run.reported_at and silent[run.name] < LEASE}
     return Learning(
+        tuple(learn_group(name) for name in silent if name in heard),
         tuple(
-            learn_group(run.name)
-            for run in learning
-            if run.reported_at is not None and now - run.reported_at < LEASE
+            learn_group(name)
+            for name, time in silent.items()
+            if name not in heard and time < WAITED_FOR
         ),
         max((run.version for run in learning), default=UNKNOWN_VERSION),
         UNKNOWN_VERSION if highest is None else highest,
     )
 
 
-_NOTHING: Final = Learning((), UNKNOWN_VERSION, UNKNOWN_VERSION)
+_NOTHING: Final = Learning((), (), UNKNOWN_VERSION, UNKNOWN_VERSION)

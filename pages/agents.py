@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from arena.ratings.base import Z95
+from experience.models import TrainingRun
 from matches.models import Agent, Rating, SeasonRow
 from matches.operations import explain
 from matches.ratings.rank_ranges import RankRange
@@ -20,6 +21,7 @@ from pages import agentmatches, campaignpages, lineages, records
 from pages.paging import read_optional_number
 from pages.plots import agent_history
 from pages.seating import name_record
+from pages.training.recommending import find_fitting
 
 MAX_BOARDS = 20
 OPPONENTS_A_PAGE = 25
@@ -45,6 +47,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
         "is_scored": is_scored_game(agent.game),
         "policy": policy_title(agent.policy),
         "parameters": list(agent.parameters.items()),
+        "training_run": _find_run(agent),
         "lineage": lineages.trace_lineage(agent),
         "older": lineages.list_older_versions(agent),
         "alarms": campaignpages.list_open_alarms(agent=agent),
@@ -61,11 +64,19 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
     if chosen is not None:
         board = chosen.leaderboard
         after = read_optional_number(request, "opponent")
+        context["fitting"] = find_fitting(chosen)
         context["history"] = agent_history.draw_agent(board, agent.pk)
         context["opponents"], context["next_opponent"] = records.list_opponents(
             board.pk, agent.pk, after=after, limit=OPPONENTS_A_PAGE
         )
     return render(request, "pages/agent.html", context)
+
+
+def _find_run(agent: Agent) -> TrainingRun | None:
+    """Return the training run that published the agent's checkpoint, if one did."""
+    if agent.checkpoint is None:
+        return None
+    return TrainingRun.objects.filter(name=agent.checkpoint.run).first()
 
 
 def _describe_rating(rating: Any) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from pages import (
     tournamentpages,
 )
 from pages.lists import agents as agent_list
-from pages.lists import boards, search
+from pages.lists import boards, runs, search
 from pages.lists import campaigns as campaign_list
 from pages.lists import tournaments as tournament_list
+from pages.training import catalogue, run_page
 
 urlpatterns = [
     path("", home.show_home, name="home"),
@@ -34,6 +35,10 @@ urlpatterns = [
     path("agents/<int:pk>/", agents.show_agent, name="agent"),
     path("games/", games.show_games, name="games"),
     path("games/<slug:game>/", games.show_game, name="game"),
+    path("models/", catalogue.show_models, name="models"),
+    path("runs/", runs.show_runs, name="runs"),
+    path("runs/<slug:name>/", run_page.show_run, name="run"),
+    path("runs/<slug:name>/now/", run_page.show_run_now, name="run-now"),
     path("suites/<slug:name>/", suites.show_suite, name="suite"),
     path("campaigns/", campaign_list.show_campaigns, name="campaigns"),
     path("tournaments/", tournament_list.show_tournaments, name="tournaments"),

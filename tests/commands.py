@@ -17,3 +17,9 @@ def evalsite(stack: Stack, *arguments: str, **options: Any) -> "subprocess.Compl
     """Run a command to its end; it finds address and token in the data folder of the stack."""
     given = {"cwd": ROOT, "env": dict(stack.env), "check": False, **options}
     return subprocess.run(command_line(*arguments), capture_output=True, text=True, **given)
+
+
+def read_token(stack: Stack) -> str:
+    """Return the token that the start of a stack left in its data folder for its user."""
+    lines = (stack.plan.var / "client.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)["EVALSITE_TOKEN"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from math import sin
 from random import Random
+from uuid import UUID
 
 import msgspec
 from django.db.models import F
@@ -15,6 +16,7 @@ from arena.games import registry as games
 from arena.games.base import OVER, Game, State
 from arena.messages import Serving, serving_key
 from arena.move_notes import note_time, note_value, pack_notes
+from experience.tests import trained_runs
 from matches.ledger import day_costs, planning
 from matches.models import (
     Agent,
@@ -46,6 +48,7 @@ EMPTY = {
     "empty-boards": "/leaderboards/",
     "empty-system": "/system/",
     "empty-suite": "/suites/llmserve/",
+    "empty-models": "/models/",
     "not-found": "/leaderboards/nowhere/",
 }
 SHORTEST = 5
@@ -62,6 +65,7 @@ def fill(broker: Redis) -> dict[str, str]:
         pages_of_a_board()
         | _pages_of_what_waits()
         | pages_of_a_suite()
+        | pages_of_training()
         | _pages_of_the_system(broker)
     )
 
@@ -129,6 +133,27 @@ def pages_of_a_suite() -> dict[str, str]:
         rater.rate(played.leaderboard_id, now=NOW)
     Agent.objects.filter(name="llmserve_fixed").update(name=LONG)
     return {"suite": "/suites/llmserve/"}
+
+
+def pages_of_training() -> dict[str, str]:
+    """Let a run go on, one wait for its first version, another have failed; return their pages."""
+    now = db_now()
+    run = trained_runs.make_run(now=now, order=UUID(int=1), slice=4, reported_slice=4)
+    trained_runs.teach(run, 96, now=now)
+    trained_runs.judge(run, now=now)
+    trained_runs.upload(run, 8, now=now)
+    first = Agent.objects.filter(checkpoint__run=run.name).earliest("pk")
+    trained_runs.make_run("climbers", game="mountain_car", now=now)
+    problem = "5 slices in a row were lost: look into the logs of trainers"
+    over = {"has_group": False, "is_closed": True, "state": "failed", "problem": problem}
+    failed = trained_runs.make_run(LONG[:60], now=now, ended_at=now, **over)
+    trained_runs.teach(failed, 2, now=now)
+    return {
+        "runs": "/runs/",
+        "run": f"/runs/{run.name}/",
+        "run-begun": "/runs/climbers/",
+        "models": f"/models/?agent={first.pk}&purpose=teacher",
+    }
 
 
 def _pages_of_what_waits() -> dict[str, str]:

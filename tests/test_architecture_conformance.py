@@ -51,10 +51,11 @@ def test_a_default_is_a_promise_to_every_stored_checkpoint() -> None:
     """Add a parameter rather than change one of these: a seal names only what it was given."""
     defaults = {
         name: {p.name: p.default for p in architectures.get(name).parameters}
-        for name in ("gru", "mlp", "rescnn", "transformer")
+        for name in ("gru", "lines", "mlp", "rescnn", "transformer")
     }
     assert defaults == {
         "gru": {"width": 128, "layers": 1},
+        "lines": {"length": 4, "width": 128},
         "mlp": {
             "hidden": "256,256",
             "value_hidden": "shared",

@@ -42,7 +42,7 @@ NAME, PASSWORD = "operator", "a long pass phrase"
 TURNS = 60
 FIELD = ("random", "greedy", "alphabeta:1", "alphabeta:2", "mcts:100")
 FULLY_LOOKED_AT = ("campaign-decided", "campaign-open", "board-of-a-circle")
-OVER = "return !!document.querySelector('[data-campaign][data-state=ended] ~ [data-rest=over]')"
+OVER = "return !!document.querySelector('[data-follows][data-state=ended] ~ [data-rest=over]')"
 CYCLE = ("alphabeta:1", "alphabeta:2", "alphabeta:4")
 
 

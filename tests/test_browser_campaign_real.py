@@ -21,7 +21,7 @@ from tests.test_browser_gallery import Site
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 DECIDED_WITHIN_S = 60
-SHOWN = "return !!document.querySelector('[data-campaign]')"
+SHOWN = "return !!document.querySelector('[data-follows]')"
 AGENTS = "random,greedy,mcts:20,mcts:600"
 
 

@@ -189,6 +189,7 @@ QUERIES = {
     "tournaments_shards_retrieve": {"matches_per_shard": "shard_size"},
     "trajectories_list": {"tournament": "tournament"},
     "trajectories_manifest_retrieve": {"tournament": "tournament"},
+    "recommendations_retrieve": {"game": "game", "agent": "first"},
     "leaderboards_comparison_retrieve": {"first": "first", "second": "second"},
     "watches_look_retrieve": {"run": "run"},
 }

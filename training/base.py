@@ -11,7 +11,10 @@ from arena.parameters import Value
 from training.records import Records
 
 Metrics = Mapping[str, float]
-"""What came of learning from some data, by name; `n_used` steps were learned from."""
+"""What came of learning from some data, by name; `n_used` steps were learned from.
+
+`return`: the mean return of the `n_episodes` episodes that ended in them, see episodes.py.
+"""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from arena.errors import ParameterError
 from arena.parameters import Value, read_parameters
 from inference.architectures import registry as architectures
 from training.base import Task
+from training.episodes import Episodes
 from training.states import Counts, read_state, write_state
 
 GRADIENT_NORM: Final = 0.5
@@ -71,6 +72,7 @@ class TrainedPolicy:
         """Draw the weights from the seed. Raises ParameterError."""
         self.task, self.n_updates, self.n_steps = task, 0, 0
         self.place, self.n_skipped = START, 0
+        self.episodes = Episodes()
         self._algorithm = algorithm
         self.architecture, self.architecture_parameters = network
         self.module = _build(task, network, seed)
@@ -107,7 +109,9 @@ class TrainedPolicy:
 
     def save(self) -> bytes:
         """Return the whole state."""
-        counts = Counts(self._algorithm, self.n_updates, self.n_steps, self.place)
+        counts = Counts(
+            self._algorithm, self.n_updates, self.n_steps, self.place, self.episodes.under_way
+        )
         return write_state(self.module, self._optimiser, self._generator, counts)
 
     def load(self, state: bytes) -> None:
@@ -116,6 +120,7 @@ class TrainedPolicy:
             state, self.module, self._optimiser, self._generator, algorithm=self._algorithm
         )
         self.n_updates, self.n_steps, self.place = counts.n_updates, counts.n_steps, counts.place
+        self.episodes = Episodes(counts.under_way)
 
     def _take_share(self, minibatch: Tensor) -> Share:
         if not self._is_shared:

@@ -56,9 +56,7 @@ class Ppo(TrainedPolicy):
         """
         decisions = read_decisions(pieces, self.task, checkpoint=checkpoint)
         if not len(decisions):
-            raise TrainingError(
-                f"no match has a decision of checkpoint {checkpoint:.12} that went to its end"
-            )
+            raise TrainingError(f"no match has a decision of {checkpoint:.12} and went to its end")
         targets, advantages = self._work_out_returns(decisions)
         losses: list[Losses] = []
         n_skipped = self.n_skipped
@@ -80,11 +78,11 @@ class Ppo(TrainedPolicy):
     ) -> "list[Losses]":
         losses = []
         for share in self.draw_minibatches(len(decisions), self._settings.minibatch):
-            parts = self.measure_losses(
-                decisions, share.rows, targets[share.rows], advantages[share.rows]
-            )
+            rows = share.rows
+            answers = self.forward(decisions.observations[rows])
+            parts = self.weigh_decisions(decisions, rows, *answers, targets[rows], advantages[rows])
             if self.take_step(self._weigh(parts, share)):
-                losses.append(Losses(*(float(part.detach()) / len(share.rows) for part in parts)))
+                losses.append(Losses(*(float(part.detach()) / max(1, len(rows)) for part in parts)))
         return losses
 
     @torch.no_grad()
@@ -97,11 +95,16 @@ class Ppo(TrainedPolicy):
         normal = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
         return torch.from_numpy(targets).float(), torch.from_numpy(normal).float()
 
-    def measure_losses(
-        self, decisions: Decisions, rows: Tensor, targets: Tensor, advantages: Tensor
+    def weigh_decisions(
+        self,
+        decisions: Decisions,
+        rows: Tensor,
+        logits: Tensor,
+        values: Tensor,
+        targets: Tensor,
+        advantages: Tensor,
     ) -> "Parts":
-        """Return the sums over these rows of what the loss is made of."""
-        logits, values = self.forward(decisions.observations[rows])
+        """Return the sums over these rows of what the loss is made of; all others are of rows."""
         all_log_probs = mask_logits(logits, decisions.masks[rows]).log_softmax(-1)
         actions = decisions.actions[rows]
         log_probs = all_log_probs.gather(-1, actions[:, None]).squeeze(-1)

@@ -11,10 +11,12 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from training.episodes import MOST_OPEN
 from training.errors import StateError
 
 _COUNTS = "counts"
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+_Name = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
@@ -25,6 +27,8 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     n_updates: _Count
     n_steps: _Count
     place: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,20}-[0-9]{1,20}$")]
+    # Rewards so far of the episodes under way.
+    under_way: Annotated[dict[_Name, float], msgspec.Meta(max_length=MOST_OPEN)] = {}
 
 
 def write_state(

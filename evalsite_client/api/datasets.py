@@ -45,6 +45,9 @@ class Dataset:
     ready_at: datetime | None
 
 
+Results = Literal["win", "draw", "loss"]
+
+
 @dataclass(frozen=True)
 class DatasetFile:
     """A shard as the manifest names it."""
@@ -112,6 +115,7 @@ class Datasets(Calls):
         *,
         name: str,
         game: str,
+        source: Source = "experience",
         since: datetime | None = None,
         until: datetime | None = None,
         users: Sequence[str] | None = None,
@@ -119,16 +123,29 @@ class Datasets(Calls):
         max_version: int | None = None,
         min_return: float | None = None,
         max_return: float | None = None,
+        leaderboard: str = "",
+        tournaments: Sequence[int] | None = None,
+        agents: Sequence[str] | None = None,
+        top: int | None = None,
+        opponents: Sequence[str] | None = None,
+        results: Sequence[Results] | None = None,
         most_steps: int = 5000000,
         shard_steps: int = 50000,
         key: str | None = None,
     ) -> Dataset:
         """Begin a dataset: control plans and writes it.
 
-        since: When uploads were written to a file.
+        source: What players uploaded, or decisions in matches that kept trajectories.
+        since: When uploads were written to a file, or matches ended.
         users: Who uploaded them; none: anybody.
         min_version: Of the policy that chose; -1: none of ours, such as a human.
         min_return: Sum of the rewards of an episode.
+        leaderboard: Matches of this board only.
+        tournaments: Matches of these only.
+        agents: Whose decisions are taken; none: everybody's.
+        top: And those of so many best of the leaderboard, as it stands now.
+        opponents: Only where one of these was met.
+        results: Only where it ended so for who decided.
         """
         return self._post(
             Dataset,
@@ -136,6 +153,7 @@ class Datasets(Calls):
             {
                 "name": name,
                 "game": game,
+                "source": source,
                 "since": since,
                 "until": until,
                 "users": users,
@@ -143,6 +161,12 @@ class Datasets(Calls):
                 "max_version": max_version,
                 "min_return": min_return,
                 "max_return": max_return,
+                "leaderboard": leaderboard,
+                "tournaments": tournaments,
+                "agents": agents,
+                "top": top,
+                "opponents": opponents,
+                "results": results,
                 "most_steps": most_steps,
                 "shard_steps": shard_steps,
             },

@@ -2,6 +2,8 @@
 
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,9 @@ from evalsite_client.errors import InputError
 
 HEAD: Final = ("name", "game", "source", "state", "episodes", "steps", "bytes", "created")
 MEGABYTE: Final = 1_000_000
+EXPORTER: Final = "evalsite_client.minari_export"
+INSTALL: Final = "pip install 'CLONE[minari]'"
+EXAMPLE: Final = "evalsite datasets minari data/good cart_pole/good-v0 --out data/minari"
 FAILED: Final = 1
 
 
@@ -32,7 +37,9 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "datasets",
         show_datasets,
         examples="  evalsite datasets build good --game cart_pole --min-return 400 --since 7d "
-        "--wait\n  evalsite datasets download good data/good",
+        "--wait\n  evalsite datasets build best --game connect_four --source trajectories "
+        "--leaderboard connect-four --top 3 --opponent random --since 7d\n"
+        "  evalsite datasets download good data/good",
     )
     _add_filters(listed)
     actions = listed.add_subparsers(metavar="ACTION")
@@ -44,6 +51,14 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     fetched = add_command(actions, "download", download_dataset)
     fetched.add_argument("name")
     fetched.add_argument("folder", type=Path)
+    exported = add_command(
+        actions, "minari", export_to_minari, examples=f"  {INSTALL}\n  {EXAMPLE}"
+    )
+    exported.add_argument("folder", type=Path, help="of a dataset that was downloaded")
+    exported.add_argument("id", metavar="ID", help="of Minari's dataset, such as cart_pole/good-v0")
+    exported.add_argument(
+        "--out", type=Path, metavar="ROOT", help="else where Minari keeps its own"
+    )
 
 
 def _add_filters(parser: ArgumentParser, *, default: Any = None, limit: Any = SHOWN) -> None:
@@ -66,6 +81,24 @@ def _add_build(built: ArgumentParser) -> None:
         built.add_argument(f"--{name}", type=int, metavar="N", help="of the policy; -1: none")
     for name in ("min-return", "max-return"):
         built.add_argument(f"--{name}", type=float, metavar="R", help="of an episode")
+    built.add_argument(
+        "--source", choices=("experience", "trajectories"), default="experience",
+        help="uploads, or decisions in matches that kept trajectories",
+    )  # fmt: skip
+    for name, text in (
+        ("agent", "whose decisions"), ("opponent", "against whom"),
+    ):  # fmt: skip
+        built.add_argument(
+            f"--{name}", dest=f"{name}s", action="append", default=[], help=f"{text}; several times"
+        )
+    built.add_argument("--leaderboard", default="", help="matches of this board only")
+    built.add_argument("--top", type=read_whole(1), metavar="N", help="those of its best agents")
+    built.add_argument(
+        "--tournament", dest="tournaments", type=read_whole(1), action="append", default=[]
+    )
+    built.add_argument(
+        "--result", dest="results", choices=("win", "draw", "loss"), action="append", default=[]
+    )
     built.add_argument("--most-steps", type=read_whole(1), default=5_000_000, metavar="N")
     built.add_argument("--shard-steps", type=read_whole(1), default=50_000, metavar="N")
     built.add_argument("--wait", action="store_true", help="until it is ready")
@@ -100,7 +133,8 @@ def build_dataset(client: Client, options: Namespace) -> Answer:
         raise InputError("--game", "is missing: of which game are the episodes?")
     names = (
         *("name", "game", "since", "until", "users", "min_version", "max_version"),
-        *("min_return", "max_return", "most_steps", "shard_steps"),
+        *("min_return", "max_return", "source", "leaderboard", "tournaments", "agents", "top"),
+        *("opponents", "results", "most_steps", "shard_steps"),
     )
     dataset = client.datasets.build(**{name: getattr(options, name) for name in names})
     if options.wait:
@@ -119,6 +153,18 @@ def download_dataset(client: Client, options: Namespace) -> Answer:
     n_bytes = sum(path.stat().st_size for path in paths)
     text = f"{len(paths)} shards, {n_bytes / MEGABYTE:,.1f} MB in {options.folder}"
     return Answer({"files": [str(path) for path in paths]}, text)
+
+
+def export_to_minari(client: Client, options: Namespace) -> Answer:
+    """Write a downloaded dataset as one of Minari's."""
+    del client
+    if find_spec("minari") is None:
+        raise InputError("minari", f"is not installed here: {INSTALL}")
+    root = options.out or Path.home() / ".minari" / "datasets"
+    # By its name: every other command has to run without Minari.
+    n_episodes = import_module(EXPORTER).export_folder(options.folder, options.id, root)
+    text = f"{n_episodes} episodes in {root / options.id}; minari.load_dataset({options.id!r})"
+    return Answer({"id": options.id, "episodes": n_episodes, "root": str(root)}, text)
 
 
 def delete_dataset(client: Client, options: Namespace) -> Answer:

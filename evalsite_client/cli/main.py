@@ -20,6 +20,7 @@ from evalsite_client.cli import (
     gates,
     generate,
     leaderboards,
+    models,
     operating,
     options,
     plugins,
@@ -40,6 +41,7 @@ from evalsite_client.cli.show import Answer, as_json
 from evalsite_client.cli.stopping import INTERRUPTED, take_sigterm
 from evalsite_client.client import Client
 from evalsite_client.errors import (
+    ChecksumError,
     ClientError,
     InputError,
     NotAllowedError,
@@ -72,6 +74,7 @@ LISTING: Final = {
     "datasets": ("dataset", ": `evalsite datasets` lists them"),
     "leaderboards": ("leaderboard", ": `evalsite boards` lists them"),
     "matches": ("match", ""),
+    "models": ("model", ": `evalsite models` lists them"),
     "schedules": ("schedule", ": `evalsite schedules` lists them"),
     "tokens": ("token", ": `evalsite tokens` lists them"),
     "tournaments": ("tournament", ": `evalsite tournaments` lists them"),
@@ -99,6 +102,7 @@ ADDING: Final = (
         seasons.add_commands,
         results.add_commands,
         workers.add_commands,
+        models.add_commands,
         xp_client.add_commands,
         datasets.add_commands,
     ),
@@ -176,7 +180,8 @@ def _choose_status(error: ClientError) -> int:
     if isinstance(error, ProblemError):
         is_theirs = HTTPStatus.BAD_REQUEST <= error.status < HTTPStatus.INTERNAL_SERVER_ERROR
         return BAD_INPUT if is_theirs and error.status != HTTPStatus.TOO_MANY_REQUESTS else FAILED
-    return BAD_INPUT if isinstance(error, InputError) else FAILED
+    # What comes wrong again and again comes no better another time.
+    return BAD_INPUT if isinstance(error, InputError | ChecksumError) else FAILED
 
 
 def _write_complaint(error: ClientError, *, is_json: bool) -> None:

@@ -20,16 +20,28 @@ def save_text(path: Path | None, text: str) -> None:
     if path.exists() and not path.is_file():
         path.write_text(f"{text}\n", encoding="utf-8")  # a device or a pipe cannot be replaced
         return
+    save_bytes(path, f"{text}\n".encode())
+
+
+def save_bytes(path: Path, content: bytes, *, replaces: bool = True) -> None:
+    """Write a file whole or not at all; who reads it sees the old one or the new one.
+
+    replaces: False: raises FileExistsError where there is one, also one that has come meanwhile.
+    """
     target = path.resolve()  # a link stays a link
     descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(f"{text}\n")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
             # Else a power cut could leave the new name without its content.
             file.flush()
             os.fsync(file.fileno())
         Path(draft).chmod(_choose_mode(target))
-        Path(draft).replace(target)
+        if replaces:
+            Path(draft).replace(target)
+        else:
+            target.hardlink_to(draft)
+            Path(draft).unlink()
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise

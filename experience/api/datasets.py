@@ -57,8 +57,15 @@ class NewDatasetSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=60)
     game = serializers.CharField(max_length=60)
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # the metaclass takes it out
+        choices=Dataset.Source.choices,
+        default=NewDataset.source,
+        help_text="What players uploaded, or decisions in matches that kept trajectories.",
+    )
     since = serializers.DateTimeField(
-        allow_null=True, default=None, help_text="When uploads were written to a file."
+        allow_null=True,
+        default=None,
+        help_text="When uploads were written to a file, or matches ended.",
     )
     until = serializers.DateTimeField(allow_null=True, default=None)
     users = serializers.ListField(
@@ -73,6 +80,40 @@ class NewDatasetSerializer(serializers.Serializer[Any]):
     max_version = serializers.IntegerField(**VERSIONS)
     min_return = serializers.FloatField(**RETURNS, help_text="Sum of the rewards of an episode.")
     max_return = serializers.FloatField(**RETURNS)
+    leaderboard = serializers.CharField(
+        max_length=120, default="", allow_blank=True, help_text="Matches of this board only."
+    )
+    tournaments = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
+        max_length=MOST_NAMES,
+        default=list,
+        help_text="Matches of these only.",
+    )
+    agents = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        max_length=MOST_NAMES,
+        default=list,
+        help_text="Whose decisions are taken; none: everybody's.",
+    )
+    top = serializers.IntegerField(
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=MOST_NAMES,
+        help_text="And those of so many best of the leaderboard, as it stands now.",
+    )
+    opponents = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        max_length=MOST_NAMES,
+        default=list,
+        help_text="Only where one of these was met.",
+    )
+    results = serializers.ListField(
+        child=serializers.ChoiceField(choices=("win", "draw", "loss")),
+        max_length=3,
+        default=list,
+        help_text="Only where it ended so for who decided.",
+    )
     most_steps = serializers.IntegerField(
         default=queries.MOST_STEPS, min_value=1, max_value=100_000_000
     )

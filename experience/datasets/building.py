@@ -20,7 +20,7 @@ from arena.experience.datasets import write_shard
 from arena.games import registry as games
 from arena.trajectories import TrajectorySpec
 from experience import segment_files
-from experience.datasets import uploads
+from experience.datasets import trajectories, uploads
 from experience.datasets.plans import ShardPlan
 from experience.models import Dataset, DatasetShard, DatasetSource
 from matches.errors import MatchError
@@ -62,7 +62,7 @@ def _advance(dataset: Dataset, *, now: datetime) -> bool:
     """Take one step; say whether it wrote a shard."""
     form = read_form(dataset)
     if dataset.state == _States.PLANNING:
-        _plan(dataset, form)
+        _plan(dataset, form, now=now)
         return False
     shard = dataset.shards.filter(sha256="").first()
     if shard is None:
@@ -72,10 +72,14 @@ def _advance(dataset: Dataset, *, now: datetime) -> bool:
     return True
 
 
-def _plan(dataset: Dataset, form: TrajectorySpec) -> None:
-    plans, n_unfinished = uploads.plan_shards(dataset, form)
+def _plan(dataset: Dataset, form: TrajectorySpec, *, now: datetime) -> None:
+    if dataset.source == Dataset.Source.EXPERIENCE:
+        plans, n_unfinished = uploads.plan_shards(dataset, form)
+    else:
+        plans, n_unfinished = trajectories.plan_shards(dataset, now=now), 0
     if not plans:
-        _fail(dataset, f"nothing fits it; {n_unfinished} steps are of unfinished episodes")
+        unfinished = f"; {n_unfinished} steps are of unfinished episodes" if n_unfinished else ""
+        _fail(dataset, f"nothing fits it{unfinished}")
         return
     with transaction.atomic():
         # The lock: of two ticks one plans it.
@@ -95,7 +99,7 @@ def _make_row(dataset: Dataset, shard: ShardPlan) -> DatasetShard:
 
 def _write(shard: DatasetShard, form: TrajectorySpec) -> None:
     file = BytesIO()
-    write_shard(file, _read_tables(shard, form), form)
+    n_steps = write_shard(file, _read_tables(shard, form), form)
     content = file.getvalue()
     digest = sha256(content).hexdigest()
     name = name_shard(shard.dataset.name, digest)
@@ -103,18 +107,21 @@ def _write(shard: DatasetShard, form: TrajectorySpec) -> None:
     with transaction.atomic():
         segment_files.claim_file(name)
         DatasetShard.objects.filter(pk=shard.pk, sha256="").update(
-            sha256=digest, n_bytes=len(content), plan=[]
+            sha256=digest, n_steps=n_steps, n_bytes=len(content), plan=[]
         )
 
 
 def _read_tables(shard: DatasetShard, form: TrajectorySpec) -> list[pa.Table]:
-    return uploads.read_tables(shard.plan, form, first_episode=shard.first_episode)
+    if shard.dataset.source == Dataset.Source.EXPERIENCE:
+        return uploads.read_tables(shard.plan, form, first_episode=shard.first_episode)
+    return trajectories.read_tables(shard.plan, form, first_episode=shard.first_episode)
 
 
 @transaction.atomic
 def _finish(dataset: Dataset, *, now: datetime) -> None:
-    n_bytes = dataset.shards.aggregate(n=Sum("n_bytes"))["n"]
-    _move(dataset, _States.READY, n_bytes=n_bytes, ready_at=now)
+    # Of matches it is known only now how many decisions there were.
+    counts = dataset.shards.aggregate(n_bytes=Sum("n_bytes"), n_steps=Sum("n_steps"))
+    _move(dataset, _States.READY, ready_at=now, **counts)
 
 
 @transaction.atomic

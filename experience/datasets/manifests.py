@@ -10,7 +10,7 @@ from matches.errors import ConflictError
 from matches.store import signing
 
 FORMAT: Final = datasets.FORMAT
-_RESOLVED: Final = ("user_keys", "boards")
+_RESOLVED: Final = ("user_keys", "agent_keys", "opponent_keys")
 """Of a query: what follows from the rest and is of this database only."""
 
 

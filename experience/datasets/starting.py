@@ -13,17 +13,21 @@ from django.db import IntegrityError, transaction
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.trajectories import TrajectorySpec
-from experience.datasets import uploads
+from experience.datasets import trajectories, uploads
 from experience.datasets.building import name_shard
 from experience.datasets.queries import NewDataset
-from experience.models import Dataset, DatasetSource, TrainingRun
+from experience.models import Dataset, DatasetSource, Segment, TrainingRun
 from experience.segment_files import STORAGE
 from matches.errors import BadInputError, ConflictError
+from matches.models import Agent, Leaderboard
 from matches.store import auditing
 from matches.store.auditing import Actor
 
 BEGIN, DELETE = "dataset.begin", "dataset.delete"
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
+OF_UPLOADS: Final = ("users", "min_version", "max_version", "min_return", "max_return")
+OF_MATCHES: Final = ("leaderboard", "tournaments", "agents", "top", "opponents", "results")
+_TIMES: Final = ("since", "until")
 SHARD_BYTES: Final = 2**28
 """Of observations in memory while a shard is written."""
 
@@ -34,10 +38,8 @@ def begin_dataset(new: NewDataset, *, actor: Actor, now: datetime) -> Dataset:
         raise BadInputError("name", f"{new.name!r:.80}: 1 to 60 of the characters A-Z a-z 0-9 _ -")
     form = _find_form(new.game)
     _check_bounds(new)
-    query = _resolve_uploads(new)
-    segments = uploads.find_segments(new.game, since=new.since, until=new.until)
-    if not segments:
-        raise BadInputError("game", f"no uploads of {new.game} are in files of that time")
+    query = _resolve_query(new)
+    segments = _find_segments(new)
     try:
         with transaction.atomic():
             dataset = Dataset.objects.create(
@@ -93,16 +95,47 @@ def _check_bounds(new: NewDataset) -> None:
         raise BadInputError("since", f"is {new.since}, not before until, {new.until}")
 
 
-def _resolve_uploads(new: NewDataset) -> dict[str, Any]:
+def _find_segments(new: NewDataset) -> list[Segment]:
+    if new.source != Dataset.Source.EXPERIENCE:
+        return []
+    segments = uploads.find_segments(new.game, since=new.since, until=new.until)
+    if not segments:
+        raise BadInputError("game", f"no uploads of {new.game} are in files of that time")
+    return segments
+
+
+def _resolve_query(new: NewDataset) -> dict[str, Any]:
+    is_uploaded = new.source == Dataset.Source.EXPERIENCE
+    own, others = (OF_UPLOADS, OF_MATCHES) if is_uploaded else (OF_MATCHES, OF_UPLOADS)
+    for name in others:
+        if getattr(new, name) not in (None, (), ""):
+            raise BadInputError(name, f"is not asked of {new.source}")
     asked = asdict(new)
-    query = {
-        name: asked[name]
-        for name in ("min_version", "max_version", "min_return", "max_return", "most_steps")
-    }
+    query: dict[str, Any] = {name: asked[name] for name in (*own, "most_steps")}
+    query |= {name: asked[name].isoformat() if asked[name] else None for name in _TIMES}
+    return query | (_resolve_users(new) if is_uploaded else _resolve_matches(new))
+
+
+def _resolve_users(new: NewDataset) -> dict[str, Any]:
     users = dict(
         get_user_model().objects.filter(username__in=new.users).values_list("username", "pk")
     )
     if unknown := sorted(set(new.users) - users.keys()):
         raise BadInputError("users", f"there is no user {unknown[0]!r}")
-    times = {name: asked[name].isoformat() if asked[name] else None for name in ("since", "until")}
-    return {**query, **times, "users": sorted(new.users), "user_keys": sorted(users.values())}
+    return {"users": sorted(new.users), "user_keys": sorted(users.values())}
+
+
+def _resolve_matches(new: NewDataset) -> dict[str, Any]:
+    board = Leaderboard.objects.filter(name=new.leaderboard).first() if new.leaderboard else None
+    if new.leaderboard and (board is None or board.game != new.game):
+        raise BadInputError("leaderboard", f"there is no board {new.leaderboard!r} of {new.game}")
+    if odd := sorted(set(new.results) - set(trajectories.RESULTS)):
+        known = ", ".join(trajectories.RESULTS)
+        raise BadInputError("results", f"has {odd[0]!r}: they are {known}")
+    agents = trajectories.resolve_agents(new.game, new.agents, field="agents")
+    if new.top is not None:
+        agents = sorted({*agents, *trajectories.resolve_top(board, new.top)})
+    opponents = trajectories.resolve_agents(new.game, new.opponents, field="opponents")
+    names = Agent.objects.filter(pk__in=agents).order_by("name").values_list("name", flat=True)
+    # As they are now: the best of a board are others tomorrow.
+    return {"agents": list(names), "agent_keys": agents, "opponent_keys": opponents}

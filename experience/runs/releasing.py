@@ -65,9 +65,10 @@ def _propose(run: TrainingRun, *, now: datetime) -> bool:
     except (BadInputError, CheckpointFileError) as error:
         log.error("version %d of run %s cannot be released: %s", newest.version, run, error)
         return _change(newest, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
-    # One that has played for its run may be retired by now.
+    is_changed = _change(newest, state=_STATES.CANDIDATE, agent=agent)
+    # One that has played for its run may be retired by now; as a candidate it is not any more.
     unretire_agent(agent)
-    return _change(newest, state=_STATES.CANDIDATE, agent=agent)
+    return is_changed
 
 
 def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:

@@ -6,8 +6,12 @@ recorded a slice is ordered with the pieces. Its report brings the next version,
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from arena.errors import ArenaError
 from arena.seeding import derive
@@ -19,9 +23,11 @@ from experience.models import Release, Round, TrainingRun
 from experience.runs.ending import fail_run
 from experience.runs.publishing import find_or_add_agent, name_agent
 from matches.artifacts.agents import register_agent
+from matches.artifacts.checkpoint_checks import adopt_verdict
 from matches.artifacts.checkpoints import POLICY
 from matches.errors import BadInputError, ConflictError
 from matches.ledger.generation import Generation, Side, start_generation
+from matches.ledger.naming import find_agent
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Agent, Checkpoint, Outcome, Tournament, TrajectoryPiece
 from matches.plans import TournamentPlan
@@ -37,7 +43,8 @@ _States = TrainingRun.State
 
 def plays_matches(run: TrainingRun) -> bool:
     """Say whether a run learns from matches of its own versions."""
-    return trainers.get(run.algorithm).plays_matches
+    # Of one that is gone a slice is ordered as of any other: trainers refuse it with the reason.
+    return run.algorithm in trainers.names() and trainers.get(run.algorithm).plays_matches
 
 
 def advance_rounds(*, now: datetime) -> int:
@@ -61,46 +68,73 @@ def _advance(run: TrainingRun, *, now: datetime) -> bool:
     if one.tournament_id is not None:
         return is_new
     try:
-        agent = one.agent or _register_player(one, now=now)
-        assert agent.checkpoint is not None
-        state = agent.checkpoint.state
-        if state == Checkpoint.State.CHECKING:
-            return is_new
-        if state == Checkpoint.State.REFUSED:
-            raise RoundError(f"its network was refused: {agent.checkpoint.reason}")
-        tournament = start_generation(_make_generation(newest, agent))
+        return _begin_matches(one, now=now) or is_new
     except ConflictError as error:
         log.warning("version %d of run %s does not play yet: %s", newest.version, run, error)
         return is_new
     except (RoundError, BadInputError, ArenaError) as error:
         return fail_run(run, f"version {newest.version} cannot play: {error}", now=now)
-    return bool(Round.objects.filter(pk=one.pk, tournament=None).update(tournament=tournament))
 
 
-def _register_player(one: Round, *, now: datetime) -> Agent:
+@transaction.atomic
+def _begin_matches(begun: Round, *, now: datetime) -> bool:
+    """Start the matches of a round once all who play are checked; say whether it has done so."""
+    # Two ticks may come to it at once: the second one finds what the first has done.
+    one = Round.objects.select_for_update().get(pk=begun.pk)
+    if one.tournament_id is not None:
+        return False
+    if one.agent is None:
+        one.agent = _register_player(one.release, now=now)
+        one.save()
+    opponent = _find_opponent(one.release.run)
+    agents = [one.agent] if opponent is None else [one.agent, opponent]
+    if not all(_is_ready(agent) for agent in agents):
+        return False
+    one.tournament = start_generation(_make_generation(one.release, agents))
+    one.save()
+    return True
+
+
+def _register_player(release: Release, *, now: datetime) -> Agent:
     """Return the agent that draws its actions from a version's own distribution."""
-    release = one.release
     best = find_or_add_agent(release, now=now)
     player = register_agent(
-        f"{name_agent(release)} sampled",
+        f"{best.name} sampled",
         game=release.run.game,
         policy=POLICY,
         parameters=ON_POLICY,
         checkpoint=release.sha256,
     )
-    log.info("%s plays as %s, %s", release, player, best)
-    Round.objects.filter(pk=one.pk, agent=None).update(agent=player)
+    weights = player.checkpoint
+    if (
+        weights is not None
+        and weights.parent is not None
+        and adopt_verdict(weights, weights.parent)
+    ):
+        player.refresh_from_db()
     return player
 
 
-def _make_generation(release: Release, agent: Agent) -> Generation:
+def _find_opponent(run: TrainingRun) -> Agent | None:
+    """Return the one agent that the run is to beat; None: it plays itself. Raises BadInputError."""
+    against = run.parameters.get(AGAINST)
+    return None if against is None else find_agent(against, game=run.game)
+
+
+def _is_ready(agent: Agent) -> bool:
+    """Say whether an agent can play, and not only once it is checked. Raises RoundError."""
+    if agent.checkpoint is None:
+        return True
+    if agent.checkpoint.state == Checkpoint.State.REFUSED:
+        raise RoundError(f"the network of {agent.name} was refused: {agent.checkpoint.reason}")
+    return agent.checkpoint.state == Checkpoint.State.READY
+
+
+def _make_generation(release: Release, agents: Sequence[Agent]) -> Generation:
     run = release.run
-    sides = [Side(agent.name)]
-    if against := run.parameters.get(AGAINST):
-        sides.append(Side(against, field=AGAINST))
     key = signing.derive_key(f"round:{run.token}:{release.version}").hex()[:32]
     plan = TournamentPlan(
-        name=f"{agent.name} for its run"[:120],
+        name=f"{agents[0].name} for its run"[:120],
         n_matches=run.parameters[MATCHES],
         # Other games for each version, and for each run.
         seed=derive("round", run.name, run.seed, release.version),
@@ -109,6 +143,7 @@ def _make_generation(release: Release, agent: Agent) -> Generation:
         trajectory_days=DAYS,
         key=key,
     )
+    sides = [Side(agent.name) for agent in agents]
     return Generation(sides=sides, plan=plan, game=run.game)
 
 
@@ -122,9 +157,10 @@ def _end_if_over(one: Round, *, now: datetime) -> bool:
     if one.agent is not None:
         Agent.objects.filter(pk=one.agent.pk).update(is_retired=True)
     # A version that is or was a candidate for a release stays in play.
-    if one.release.agent_id is None:
-        own = Agent.objects.filter(game=run.game, name=name_agent(one.release))
-        own.filter(checkpoint__sha256=one.release.sha256).update(is_retired=True)
+    is_candidate = Exists(Release.objects.filter(agent=OuterRef("pk")))
+    own = Agent.objects.filter(game=run.game, name=name_agent(one.release))
+    own = own.filter(~is_candidate, checkpoint__sha256=one.release.sha256)
+    own.update(is_retired=True)
     return bool(Round.objects.filter(pk=one.pk, ended_at=None).update(ended_at=now))
 
 

@@ -76,6 +76,7 @@ class Sink:
         else:
             return
         self._consumer.acknowledge(game, [*batch.entries])
-        self._consumer.trim(game, read_learning(game).groups)
+        learning = read_learning(game, now=db_now())
+        self._consumer.trim(game, learning.groups + learning.waiting)
         del self._batches[game]
         log.info("%s", segment or f"{len(batch.entries)} entries of {game} were there before")

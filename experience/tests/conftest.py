@@ -28,6 +28,7 @@ def _own_files(settings: Any, tmp_path: Path) -> None:
             ("experience", "segments"),
             ("training", "training"),
             ("checkpoints", "checkpoints"),
+            ("trajectories", "trajectories"),
         )
     }
     settings.STORAGES = {**settings.STORAGES, **own}

@@ -16,6 +16,7 @@ from matches.artifacts.agents import register_spelled_agent, retire_agent
 from matches.errors import BadInputError
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Agent, Tournament
+from matches.tests.weights import added, verdict
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LEASE_S = ordering.LEASE.total_seconds()
@@ -85,9 +86,9 @@ def test_the_next_version_plays_and_the_one_before_plays_no_more(
     assert names == {
         "stones@0": True, "stones@0 sampled": True, "stones@20": False, "stones@20 sampled": False
     }  # fmt: skip
-    admit(one)
     assert one.agent is not None
     assert one.agent.checkpoint is not None
+    assert one.agent.checkpoint.state == "ready", "its parent was checked, and is the same network"
     assert one.agent.checkpoint.parent_id == before.release.sha256
     assert before.tournament is not None
     assert one.tournament is not None
@@ -110,7 +111,8 @@ def test_a_network_that_is_refused_ends_the_run(run: TrainingRun, tmp_path: Path
     admit(publish(run, tmp_path, 0, n_steps=0, seed=0), refusal="NaN in its answers")
     run.refresh_from_db()
     assert run.state == "failed"
-    assert run.problem == "version 0 cannot play: its network was refused: NaN in its answers"
+    why = "the network of stones@0 sampled was refused: NaN in its answers"
+    assert run.problem == f"version 0 cannot play: {why}"
 
 
 def test_matches_that_nobody_will_play_end_the_run(run: TrainingRun, tmp_path: Path) -> None:
@@ -139,6 +141,18 @@ def test_an_exploiter_plays_the_one_agent(stream_server: Redis, tmp_path: Path) 
     assert names == {"hunter@0 sampled", "alphabeta:2"}
     advance_rounds(now=later(9))
     assert not Agent.objects.get(name="alphabeta:2").is_retired
+
+
+def test_an_exploiter_waits_until_the_agent_is_checked(
+    stream_server: Redis, tmp_path: Path
+) -> None:
+    opponent = added(tmp_path, "fixed", game=GAME, seed=9)
+    run = begin("hunter", "exploiter", against="fixed")
+    one = admit(publish(run, tmp_path, 0, n_steps=0, seed=0))
+    assert one.tournament is None
+    verdict(opponent.checkpoint)
+    assert advance_rounds(now=later(3)) == 1
+    assert TrainingRun.objects.get(pk=run.pk).state == "running"
 
 
 def test_what_another_run_has_begun_with_is_not_stored_twice(

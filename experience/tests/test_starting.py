@@ -1,14 +1,17 @@
 """Runs begin where they can be trained, one per stream, and end when they are told to."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from redis import Redis
 
 from experience.models import TrainingRun
+from experience.runs import starting
+from experience.runs.ordering import make_order
 from experience.runs.starting import stop_run
 from experience.tests import made
-from experience.tests.made import ACTOR, NOW, begun
+from experience.tests.made import ACTOR, NOW, begun, listed_dataset
 from matches.errors import BadInputError, ConflictError
 from matches.models import AuditRow
 from matches.tests.weights import added
@@ -74,3 +77,37 @@ def test_a_run_is_stopped_once(stream_server: Redis) -> None:
         *(States.STOPPED, None, None, NOW),
     )
     assert AuditRow.objects.filter(action="training_run.stop").count() == 1
+
+
+def test_a_run_of_a_dataset_is_ordered_with_its_shards_and_needs_no_stream(settings: Any) -> None:
+    settings.STREAM_REDIS_URL = ""
+    dataset = listed_dataset("good")
+    run = begun(algorithm="bc", dataset=dataset)
+    assert not run.has_group
+    run.order = uuid4()
+    (file,) = make_order(run, now=NOW).files
+    shard = dataset.shards.get()
+    assert file.sha256 == shard.sha256
+    assert file.source.startswith(f"/files/datasets/good/{shard.sha256}?until=")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "terms", "refusal"),
+    [
+        ({}, {"algorithm": "appo"}, "appo does not learn from one: use bc"),
+        ({"game": "acrobot"}, {"algorithm": "bc"}, "good is of acrobot, not cart_pole"),
+        ({"state": "building"}, {"algorithm": "bc"}, "good is building: not ready yet"),
+    ],
+)
+def test_a_dataset_that_cannot_be_learned_from_is_refused(
+    dataset: dict[str, Any], terms: dict[str, Any], refusal: str
+) -> None:
+    with pytest.raises(BadInputError, match=refusal) as refused:
+        begun(dataset=listed_dataset("good", **dataset), **terms)
+    assert refused.value.field == "dataset"
+
+
+def test_a_dataset_of_too_many_shards_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "MAX_FILES", 0)
+    with pytest.raises(BadInputError, match="1 shards, more than 0: build it with a larger"):
+        begun(algorithm="bc", dataset=listed_dataset("good"))

@@ -83,6 +83,7 @@ TABLE: Final = {
     ("leaderboard", "freeze"): _CHANGES_BOARDS,
     ("leaderboard", "begin"): _CHANGES_BOARDS,
     ("leaderboard", "seasons"): _PUBLIC,
+    ("recommendation", "list"): _PUBLIC,
     ("system", "list"): _PUBLIC,
     ("season", "retrieve"): _PUBLIC,
     ("season", "rows"): _PUBLIC,

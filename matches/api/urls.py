@@ -19,6 +19,7 @@ from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.nodes import NodeView
 from matches.api.operating import AuditView
 from matches.api.passes import PassView
+from matches.api.recommendations import RecommendationView
 from matches.api.schedules import ScheduleView
 from matches.api.seasons import SeasonView
 from matches.api.system import SystemView
@@ -60,6 +61,7 @@ router.register("alarms", AlarmView)
 router.register("matches", MatchView)
 router.register("outcomes", OutcomeView, basename="outcome")
 router.register("attempts", AttemptView)
+router.register("recommendations", RecommendationView, basename="recommendation")
 router.register("workers", WorkerView)
 router.register("system", SystemView, basename="system")
 router.register("nodes", NodeView, basename="node")

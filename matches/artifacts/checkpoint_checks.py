@@ -71,6 +71,25 @@ def record_verdict(report: Checked, *, now: datetime) -> None:
         Agent.objects.filter(checkpoint=checkpoint).update(placement=placement)
 
 
+def adopt_verdict(checkpoint: Checkpoint, earlier: Checkpoint) -> bool:
+    """Let a checkpoint be ready as an earlier one is whose network differs in nothing but weights.
+
+    For versions that our own trainers publish by the minute: a check starts a process with torch,
+    which takes longer than they play. Say whether they are so alike and the earlier one is ready.
+    """
+    alike = ("game", "architecture", "parameters", "n_bytes")
+    is_alike = all(getattr(checkpoint, field) == getattr(earlier, field) for field in alike)
+    if not is_alike or earlier.state != Checkpoint.State.READY:
+        return False
+    found = ("n_parameters", "state_size", "row_ms", "measured_placement", "checked_at")
+    fields = {field: getattr(earlier, field) for field in found}
+    if not _write_verdict(checkpoint, Checkpoint.State.READY, **fields):
+        return False
+    placement = checkpoint.forced_placement or earlier.measured_placement
+    Agent.objects.filter(checkpoint=checkpoint).update(placement=placement)
+    return True
+
+
 def _refuse_checkpoint(checkpoint: Checkpoint, reason: str, *, now: datetime) -> None:
     if _write_verdict(checkpoint, Checkpoint.State.REFUSED, reason=reason[:500], checked_at=now):
         log.warning("checkpoint %s is refused: %s", checkpoint, reason)

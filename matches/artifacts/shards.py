@@ -63,7 +63,7 @@ class Played(NamedTuple):
     trajectory: str | None
 
 
-_COLUMNS = (
+PLAYED_COLUMNS = (
     *("pk", "sequence", "state", "game_seed", "lineup"),
     *(f"outcome__{name}" for name in ("ranks", "is_forfeit", "reason", "actions", "trajectory")),
 )
@@ -110,7 +110,7 @@ def write_shard(
     first = number * size
     n_due = min(size, tournament.n_matches - first)
     in_order = Match.objects.filter(tournament=tournament).order_by("sequence")
-    page = [Played(*row) for row in in_order.values_list(*_COLUMNS)[first : first + n_due]]
+    page = [Played(*row) for row in in_order.values_list(*PLAYED_COLUMNS)[first : first + n_due]]
     # Planning lasts: what is not there yet is as open as what is still played.
     if len(page) < n_due or any(match.state in Match.OPEN for match in page):
         raise NotClosedError(
@@ -163,25 +163,23 @@ def _read_episodes(
 ) -> Iterator[pa.Table]:
     names = _read_names(tournament)
     # Matches of one piece lie near each other: the last few are kept in memory.
-    read_piece: Callable[[str], Mapping[int, pa.Table]] = lru_cache(MAX_PIECES)(
-        partial(_read_piece, tournament, form)
+    open_piece: Callable[[str], Mapping[int, pa.Table]] = lru_cache(MAX_PIECES)(
+        partial(read_piece, tournament, form)
     )
     for episode, match in enumerate(page, first):
         if match.trajectory:
-            rows = read_piece(match.trajectory).get(match.pk)
+            rows = open_piece(match.trajectory).get(match.pk)
             if rows is None:
                 raise _make_export_error(match, "it has no rows of it")
             try:
-                _check_rows(rows, match)
+                check_rows(rows, match)
                 by_seat = dict(enumerate(_list_seat_names(match.lineup, names)))
                 yield trajectories.renumber_episode(rows, episode, by_seat)
             except ArenaError as error:
                 raise _make_export_error(match, str(error)) from error
 
 
-def _read_piece(
-    tournament: Tournament, form: TrajectorySpec, digest: str
-) -> Mapping[int, pa.Table]:
+def read_piece(tournament: Tournament, form: TrajectorySpec, digest: str) -> Mapping[int, pa.Table]:
     """Return the episodes of a piece by match. Raises ExportError."""
     path = TrajectoryPiece(tournament=tournament, sha256=digest).path
     file = blobs.open_file(path, storage=STORAGE)
@@ -200,7 +198,7 @@ def _read_piece(
         raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
 
 
-def _check_rows(rows: pa.Table, match: Played) -> None:
+def check_rows(rows: pa.Table, match: Played) -> None:
     """Raise TrajectoryError unless the rows are those of this match as it was recorded."""
     if set(rows.column("game_seed").to_pylist()) != {match.game_seed}:
         raise TrajectoryError(f"its game seed is not {match.game_seed}")

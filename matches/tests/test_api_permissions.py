@@ -140,6 +140,7 @@ EXPECTED = {
     "post /runs/": REASON,
     "get /runs/{name}/": ALL,
     "post /runs/{name}/stop/": OPERATES,
+    "get /recommendations/": ALL,
     "get /models/": ALL,
     "get /models/{name}/": ALL,
     "get /models/{name}/versions/": ALL,
@@ -281,6 +282,7 @@ QUERIES = {
     "/tournaments/{pk}/manifest/": "?matches_per_shard=4",
     "/tournaments/{pk}/shards/{number}/": "?matches_per_shard=4",
     "/leaderboards/{name}/comparison/": "?first={agent}&second={second}",
+    "/recommendations/": "?game={game}&agent={agent}",
 }
 
 

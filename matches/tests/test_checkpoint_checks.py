@@ -216,3 +216,21 @@ def test_a_tournament_whose_checkpoint_is_refused_is_cancelled_with_the_reason(
     tournament.refresh_from_db()
     assert tournament.state == Tournament.State.CANCELLED
     assert "the checkpoint of 'net' was refused: NaN weights" in tournament.problem
+
+
+def test_a_network_that_differs_in_its_weights_alone_takes_the_verdict_on_another(
+    tmp_path: Path,
+) -> None:
+    first, same = added(tmp_path, "one", seed=1), added(tmp_path, "two", seed=2)
+    larger = added(tmp_path, "three", seed=3, parameters={"hidden": "64"})
+    assert first.checkpoint is not None
+    assert same.checkpoint is not None
+    assert larger.checkpoint is not None
+    assert not checkpoint_checks.adopt_verdict(same.checkpoint, first.checkpoint)  # it has none yet
+    verdict(first.checkpoint, row_ms=2.0)
+    assert not checkpoint_checks.adopt_verdict(larger.checkpoint, first.checkpoint)
+    assert checkpoint_checks.adopt_verdict(same.checkpoint, first.checkpoint)
+    same.refresh_from_db()
+    assert same.checkpoint is not None
+    assert (same.checkpoint.state, same.checkpoint.row_ms, same.placement) == ("ready", 2.0, "gpu")
+    assert not checkpoint_checks.adopt_verdict(same.checkpoint, first.checkpoint)

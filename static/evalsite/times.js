@@ -37,7 +37,9 @@ function writeAll(node) {
 new MutationObserver((changes) => {
   for (const { target, addedNodes } of changes) {
     addedNodes.forEach(writeAll);
-    // Where a page comes in parts, the text of a time may come after its element was written.
-    if (target instanceof Element && target.matches("time[data-form], [data-zone]")) writeAll(target);
+    // Where a page comes in parts, the text of a time may come after its element was written, and
+    // the parser adds it to the text that was.
+    const element = target instanceof Element ? target : target.parentElement;
+    if (element?.matches("time[data-form], [data-zone]")) writeAll(element);
   }
-}).observe(document, { childList: true, subtree: true });
+}).observe(document, { childList: true, characterData: true, subtree: true });

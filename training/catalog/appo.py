@@ -72,6 +72,7 @@ class Appo(TrainedPolicy):
             "n_used": float(len(batch)),
             "lag": float(np.average(lags, weights=[len(chunk) for chunk in fresh])),
             "n_skipped": float(self.n_skipped - n_skipped),
+            **self.episodes.measure(fresh),
             **({"loss": float(np.mean(losses))} if losses else {}),
         }
 

@@ -28,7 +28,8 @@ class Clone(TrainedPolicy):
 
     def learn(self, chunks: Sequence[Chunk]) -> Metrics:
         """Pass once over all steps; log-probabilities are not needed."""
-        return self.learn_records(read_chunks(chunks, n_actions=self.task.n_actions))
+        records = read_chunks(chunks, n_actions=self.task.n_actions)
+        return {**self.learn_records(records), **self.episodes.measure(chunks)}
 
     def learn_records(self, records: Records) -> Metrics:
         """Pass once over all steps; what was not legal counts nothing."""

@@ -1,32 +1,41 @@
-// Keeps a campaign up to date while it runs. The page is complete without this file.
+// Keeps a campaign or a training run up to date while it goes on. The page is complete without this.
 //
 // The server makes the part that moves once a second for all who look; here it is fetched, and what
 // differs is put in the place of what was there. Answers that are the same have no body (ETag). What
-// is below it (results, matches) is of the moment the page was opened, until all has ended.
+// is below it (data-rest: results, matches) is of the moment the page was opened, until all has ended.
 
 const EVERY_MS = 1500;
 const BACK_OFF_MS = 5000;
 
-const section = document.querySelector("[data-campaign]");
+const section = document.querySelector("[data-follows]");
 const rest = document.querySelector("[data-rest]");
-const isDecided = () => section.dataset.state === "ended";
-const isOver = () => isDecided() && rest.dataset.rest === "over";
+const isEnded = () => section.dataset.state === "ended";
+const isOver = () => isEnded() && (!rest || rest.dataset.rest === "over");
 
 /** What the server sent for each part; measures.js changes the elements themselves. */
 const sent = new WeakMap();
 
-/** Puts the new contents in place; a link that has the focus keeps it. */
+/** What else can have the focus, by its place in a part. */
+const PLACES = "summary, [tabindex]";
+
+/** Puts the new contents in place; what has the focus keeps it, and what was unfolded stays so. */
 function replace(part, fresh) {
   if (part.hidden !== fresh.hidden) part.hidden = fresh.hidden;
   if (sent.get(part) === fresh.innerHTML) return;
   sent.set(part, fresh.innerHTML);
   const address = part.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  const place = [...part.querySelectorAll(PLACES)].indexOf(document.activeElement);
+  const unfolded = [...part.querySelectorAll("details")].map((details) => details.open);
   part.replaceChildren(...fresh.childNodes);
+  for (const [number, details] of part.querySelectorAll("details").entries()) {
+    if (unfolded[number]) details.open = true;
+  }
+  if (place >= 0) part.querySelectorAll(PLACES)[place]?.focus({ preventScroll: true });
   if (address) part.querySelector(`a[href="${CSS.escape(address)}"]`)?.focus({ preventScroll: true });
 }
 
 function draw(html) {
-  const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-campaign]");
+  const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-follows]");
   if (fresh.querySelectorAll("[data-part]").length !== section.querySelectorAll("[data-part]").length) {
     section.replaceChildren(...fresh.childNodes); // the first points: a table comes with them
   }
@@ -54,8 +63,8 @@ async function drawRest() {
 async function look() {
   let waitMs = EVERY_MS;
   try {
-    draw(await get(section.dataset.campaign));
-    if (isDecided()) await drawRest();
+    draw(await get(section.dataset.follows));
+    if (isEnded() && rest) await drawRest();
   } catch {
     waitMs = BACK_OFF_MS; // the server is away: what is shown stays
   }

@@ -1,0 +1,82 @@
+"""Opponents and teachers of fitting strength on pages: for an agent, or for what a form asks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from django.http import QueryDict
+
+from arena.ratings.fitting_others import OPPONENT, PURPOSES
+from matches.errors import BadInputError
+from matches.models import Rating
+from matches.models.choices import game_choices
+from matches.ratings.recommendations import (
+    Recommendations,
+    Wish,
+    describe_rule,
+    recommend,
+    recommend_near,
+)
+from pages.lists.address import BadAddressError, Choice, Field, find_agents
+
+N_SHOWN: Final = 3
+GAME, AGENT, RATING, PURPOSE = "for", "agent", "rating", "purpose"
+LABELS: Final[Mapping[str, str]] = {OPPONENT: "Opponents", "teacher": "Teachers"}
+
+
+class Fitting(NamedTuple):
+    """Who fits for a purpose; rule: by which they were chosen."""
+
+    purpose: str
+    label: str
+    found: Recommendations
+    rule: str
+
+
+def find_fitting(rating: Rating) -> list[Fitting]:
+    """Return opponents and teachers of an agent on a leaderboard: four queries."""
+    try:
+        found = [(one, recommend_near(rating, one, limit=N_SHOWN)) for one in PURPOSES]
+    except BadInputError:
+        return []  # nothing is known of it there yet
+    return [_describe(purpose, recommendations) for purpose, recommendations in found]
+
+
+def answer_form(query: QueryDict) -> dict[str, Any]:
+    """Return the form of a wish, and who fits, once it is filled."""
+    context: dict[str, Any] = {"wish_fields": _offer_fields(query)}
+    if AGENT not in query and RATING not in query:
+        return context
+    try:
+        wish = _read_wish(query)
+        context["fitting"] = [_describe(wish.purpose, recommend(wish))]
+    except (BadAddressError, BadInputError) as error:
+        context["wish_problem"] = str(error)
+    return context
+
+
+def _describe(purpose: str, found: Recommendations) -> Fitting:
+    return Fitting(purpose, LABELS[purpose], found, describe_rule(purpose, found.measure))
+
+
+def _read_wish(query: QueryDict) -> Wish:
+    """Return what the form asks for. Raises BadAddressError."""
+    game, name, rating = (query.get(key, "").strip() for key in (GAME, AGENT, RATING))
+    purpose = query.get(PURPOSE, OPPONENT)
+    agents = find_agents([name], game) if name else []
+    try:
+        number = float(rating) if rating else None
+    except ValueError as error:
+        raise BadAddressError(f"rating must be a number, got {rating[:40]!r}") from error
+    game = game or (agents[0].game if agents else "")
+    return Wish(game, agents[0].pk if agents else None, number, purpose, limit=N_SHOWN)
+
+
+def _offer_fields(query: QueryDict) -> Sequence[Choice | Field]:
+    given = {name: query.get(name, "")[:120] for name in (GAME, AGENT, RATING, PURPOSE)}
+    games = [("", "that of the agent"), *game_choices()]
+    return [
+        Choice(GAME, "Game", given[GAME], games),
+        Field(AGENT, "Agent, name or number", "search", given[AGENT], "either"),
+        Field(RATING, "or rating, mean score", "search", given[RATING], "or"),
+        Choice(PURPOSE, "As", given[PURPOSE] or OPPONENT, [(one, one) for one in PURPOSES]),
+    ]

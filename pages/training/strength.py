@@ -1,0 +1,70 @@
+"""How strong versions of runs are, by the leaderboards on which they were judged."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from arena.ratings.base import Z95
+from experience.models import Release
+from matches.models import Leaderboard, Rating
+from matches.ratings.standings import format_mean
+from matches.store.catalog import is_scored_game
+from pages.plots.training import Judged
+
+
+class Strength(NamedTuple):
+    """A rating or a mean score in words and as numbers; interval: empty where it is not known."""
+
+    board: Leaderboard
+    shown: str
+    interval: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
+    """Return the strengths of those that were judged, by key of the release: one query.
+
+    Campaign, tournament and leaderboard of each must have been read with it.
+    """
+    judged = {
+        (one.campaign.tournament.leaderboard_id, one.agent_id): one
+        for one in releases
+        if one.campaign is not None and one.agent_id is not None
+    }
+    boards = {board for board, _ in judged}
+    agents = [agent for _, agent in judged if agent is not None]
+    rated = Rating.objects.filter(leaderboard__in=boards, agent__in=agents, n_matches__gt=0)
+    strengths = {}
+    for rating in rated:
+        release = judged.get((rating.leaderboard_id, rating.agent_id))
+        if release is None or release.campaign is None:
+            continue
+        strength = _describe(rating, release.campaign.tournament.leaderboard)
+        if strength is not None:
+            strengths[release.pk] = strength
+    return strengths
+
+
+def _describe(rating: Rating, board: Leaderboard) -> Strength | None:
+    if not is_scored_game(board.game):
+        half = Z95 * rating.sd
+        low, high = rating.mu - half, rating.mu + half
+        return Strength(board, f"{rating.mu:.2f}", f"{low:.2f} to {high:.2f}", rating.mu, low, high)
+    if rating.mean_score is None:
+        return None
+    ends = rating.score_low, rating.score_high
+    return Strength(board, *format_mean(rating.mean_score, *ends), rating.mean_score, *ends)
+
+
+def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> list[Judged]:
+    """Return what can be drawn of versions, the fewest steps first."""
+    found = []
+    for release in releases:
+        strength = strengths.get(release.pk)
+        if strength is None or release.agent is None:
+            continue
+        if strength.low is not None and strength.high is not None:
+            ends = strength.value, strength.low, strength.high
+            found.append(Judged(release.agent.pk, release.agent.name, release.n_steps, *ends))
+    return sorted(found, key=lambda one: one.step)
