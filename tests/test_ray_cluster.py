@@ -67,8 +67,8 @@ def cluster(ray_programs: Path) -> Iterator[str]:
         folder = Path(nodes.enter_context(TemporaryDirectory(prefix="ray-")))
         port = find_port()
         address = f"127.0.0.1:{port}"
-        head = ("--head", "--port", str(port), "--include-dashboard", "false")
-        head += ("--temp-dir", str(folder))
+        head = ["--head", "--port", str(port), "--include-dashboard", "false"]
+        head += ["--temp-dir", str(folder)]
         nodes.enter_context(running_node(ray_programs, folder / "head.log", *head))
         nodes.enter_context(running_node(ray_programs, folder / "node.log", "--address", address))
         yield address

@@ -18,10 +18,10 @@ import gymnasium
 import numpy as np
 from numpy.random import Generator
 
-from evalsite_client.experience.environments import GAMES, Floats
+from evalsite_client.experience.environments import GAMES
 from evalsite_client.experience.playing import MOST_SEED, choose_action
 from evalsite_client.experience.policies import Mlp, build_policy
-from evalsite_client.experience.weights import read_weights
+from evalsite_client.experience.weights import Floats, read_weights
 from examples.aws_stack.cloud import connect
 
 ENVIRONMENT: Final = "CartPole-v1"

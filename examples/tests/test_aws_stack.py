@@ -50,7 +50,6 @@ PER_BATCH: Final = 8_000
 KILL_AT: Final = (0.15, 0.4, 0.7)
 KEY: Final = "xp:{cart_pole}"
 LIMIT_S: Final = 1_800.0
-ORDER: Final = [("episode", "ascending"), ("step", "ascending")]
 COLUMNS: Final = (
     *("policy_version", "episode", "step", "observation", "next_observation", "action"),
     *("reward", "terminated", "truncated", "log_prob"),
@@ -246,7 +245,7 @@ class Records:
 
 def sort_steps(table: pa.Table) -> dict[str, Any]:
     """Return each column as an array, in the order of episodes and steps."""
-    chosen = table.select(list(COLUMNS)).sort_by(ORDER)
+    chosen = table.select(list(COLUMNS)).sort_by([("episode", "ascending"), ("step", "ascending")])
     return {
         name: np.array(chosen[name].to_pylist(), np.float32)
         if "observation" in name

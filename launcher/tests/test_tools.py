@@ -110,7 +110,7 @@ def test_a_node_tool_is_installed_from_its_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("poke_env", "did you mean poke-env"), ("ray9", "there are")]
+    ("name", "hint"), [("poke_env", "did you mean poke-env"), ("kubectl", "there are")]
 )
 def test_an_unknown_name_is_refused(
     var: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str

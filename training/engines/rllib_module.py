@@ -30,7 +30,7 @@ class SealedModule(TorchRLModule):
         # Between nodes every weight must be part of the loss, also those of the value.
         return {Columns.ACTION_DIST_INPUTS: logits + 0.0 * values[:, None]}
 
-    def get_train_action_dist_cls(self) -> type[TorchCategorical]:
+    def get_train_action_dist_cls(self) -> Any:
         """Return the distribution of the actions."""
         return TorchCategorical
 
