@@ -54,12 +54,15 @@ class TrainOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: Annotated[list[DataFile], msgspec.Meta(max_length=MAX_FILES)] = []
     # Of matches: whose decisions are learned from, which is the version of the state.
     checkpoint: NoHash = ""
+    # The latest that the run has published; 0 also where it has none.
+    version: Count = 0
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a slice is; the last report of it has the state from which the next one goes on.
 
     version: of the policy, whose sealed weights are `weights`. refusal: why the run cannot go on.
+    is_given_up: a server was away, so the slice is to be ordered again.
     """
 
     trainer: Text
@@ -75,6 +78,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: Metrics
     is_last: bool
     refusal: Detail = ""
+    is_given_up: bool = False
 
 
 class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from threading import Lock
 from time import monotonic
 
 from experience.datasets import building
@@ -39,8 +40,16 @@ def _destroy_ended_groups(*, now: datetime) -> None:
         log.warning("groups of ended runs stay for now: %s", error)
 
 
+_turn = Lock()
+
+
 def _build_datasets(*, now: datetime) -> None:
-    building.build_datasets(now=now, clock_s=monotonic)
+    # Planning a large one takes longer than a tick: the other thread goes on with the rest.
+    if _turn.acquire(blocking=False):
+        try:
+            building.build_datasets(now=now, clock_s=monotonic)
+        finally:
+            _turn.release()
 
 
 _upkeep = Upkeep()

@@ -56,7 +56,9 @@ def read_learning(game: str, *, now: datetime) -> Learning:
     learning = list(runs.filter(state=TrainingRun.State.RUNNING, has_group=True))
     highest = runs.aggregate(highest=Max("version"))["highest"]
     silent = {run.name: now - (run.reported_at or run.created_at) for run in learning}
-    heard = {run.name for run in learning if run.reported_at and silent[run.name] < LEASE}
+    heard = {
+        run.name for run in learning if run.reported_at and timedelta(0) <= silent[run.name] < LEASE
+    }
     return Learning(
         tuple(learn_group(name) for name in silent if name in heard),
         tuple(

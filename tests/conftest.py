@@ -11,9 +11,12 @@ import pytest
 from launcher.stack import Stack, start_stack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -> Iterator[Stack]:
-    """Run two play nodes of two slots for the session, with the API but without the monitor."""
+    """Run two play nodes of two slots for a file, with the API but without the monitor.
+
+    Not for the session: control has work each second, which slows all tests that come after.
+    """
     var = tmp_path_factory.mktemp("cluster") / "var"
     var.mkdir()
     # That a stack makes its tables by itself is shown elsewhere (launcher, README).

@@ -94,6 +94,7 @@ def test_what_is_switched_off_in_the_node_matters_no_longer() -> None:
     }
 
 
+@pytest.mark.long
 def test_a_policy_gains_nothing_where_no_choice_matters(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     short = ("--steps", 1_440, "--episodes", 2, "--tuning-episodes", 1)

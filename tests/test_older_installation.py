@@ -13,7 +13,7 @@ import pytest
 
 from launcher.stack import start_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 INSTALLATIONS = sorted((Path(__file__).parent / "installations").glob("*.tar.xz"))
 LIMIT_S = 120

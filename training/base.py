@@ -33,6 +33,8 @@ class TrainedNetwork(Protocol):
     """Of the last chunk in its stream that it has learned from; part of its state."""
     n_steps: int
     """That it has learned from."""
+    n_updates: int
+    """How often its policy has changed, also in slices that were lost."""
     architecture: str
     architecture_parameters: Mapping[str, Value]
     """Of the architecture, as a seal has them."""

@@ -1,5 +1,6 @@
 """Files of a run on the web server: fetched and put by signed links, named by their SHA-256."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from http import HTTPStatus
@@ -12,7 +13,12 @@ from training.errors import StateError, TrainingError, UnavailableError
 
 LIMIT_S: Final = 30.0
 MAX_BYTES: Final = 256 << 20
-_PASSING: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+# Also a link that has run out while its order waited: the next order has new ones.
+_PASSING: Final = (
+    *(HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS),
+)
+PAUSES_S: Final = (1.0, 2.0, 4.0)
+"""Between tries while the server does not answer: signs of life hold the slice meanwhile."""
 _TYPE: Final = {"Content-Type": "application/octet-stream"}
 
 
@@ -44,6 +50,15 @@ class RunFiles:
 
 
 def _call(url: str, content: bytes | None, headers: Mapping[str, str]) -> bytes:
+    for pause_s in PAUSES_S:
+        try:
+            return _call_once(url, content, headers)
+        except UnavailableError:
+            time.sleep(pause_s)
+    return _call_once(url, content, headers)
+
+
+def _call_once(url: str, content: bytes | None, headers: Mapping[str, str]) -> bytes:
     request = Request(url, data=content, headers=dict(headers))
     request.method = "GET" if content is None else "PUT"
     # Neither the address nor its signature is shown: reports go where others read them.

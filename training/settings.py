@@ -1,6 +1,7 @@
 """Settings of a trainer, read from the environment once; a wrong one stops the start."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from training.errors import SettingsError
@@ -13,7 +14,7 @@ class Settings(NamedTuple):
     """Whom a trainer asks: the broker, the stream of chunks and the web server, which has files.
 
     key: proves to control that a report is of a trainer, and to a trainer that an order is not of
-    somebody else.
+    somebody else. tensorboard: the folder of files for TensorBoard; empty: none are written.
     """
 
     redis_url: str
@@ -21,6 +22,7 @@ class Settings(NamedTuple):
     site_url: str
     name: str
     key: str
+    tensorboard: str = ""
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -38,7 +40,18 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         _read_url(environ, "EVALSITE_SITE_URL", ("http://", "https://")).rstrip("/"),
         name,
         key,
+        _read_tensorboard(environ),
     )
+
+
+def _read_tensorboard(environ: Mapping[str, str]) -> str:
+    folder = environ.get("EVALSITE_TENSORBOARD", "")
+    if folder and find_spec("tensorboardX") is None:
+        raise SettingsError(
+            f"EVALSITE_TENSORBOARD is {folder!r:.80}, but tensorboardX is missing: "
+            "pip install 'CLONE[tensorboard]', or leave it empty"
+        )
+    return folder
 
 
 def _read_url(environ: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str:

@@ -84,6 +84,8 @@ class Slice:
         """Fetch the state that it begins with. Raises TrainingError, ParameterError."""
         self._order, self._reporter = order, reporter
         self._learner = begin_learner(order, reporter.files)
+        # What came after that state is played already: its number is not given twice.
+        self._learner.n_updates = max(self._learner.n_updates, order.version)
         self._state, self._stored_place = order.state, self._learner.place
         self._metrics: Metrics = {}
         self._published, self._published_s = self._learner.version, 0.0
@@ -110,11 +112,12 @@ class Slice:
                 if not has_learned:
                     # However soon it is killed, something is kept.
                     has_learned, due_s = True, now
-        if self._learner.version > self._published:
-            self._publish(now=now)
-        self._report_state(source, is_last=True)
+        is_new = self._learner.version > self._published
+        # In one report: a version that came behind the end of its slice would be too late.
+        weights = self._reporter.put_weights(self._learner) if is_new else ""
+        self._report_state(source, is_last=True, weights=weights)
 
-    def _report_state(self, source: Source, *, is_last: bool = False) -> None:
+    def _report_state(self, source: Source, *, is_last: bool = False, weights: str = "") -> None:
         if self._learner.place != self._stored_place or not self._state:
             state = self._learner.save()
             self._pause_s = min(max(STATE_S, len(state) / BYTES_PER_S), MOST_STATE_S)
@@ -123,7 +126,9 @@ class Slice:
         n_unreadable = float(source.n_unreadable)
         unreadable = {"n_unreadable": n_unreadable} if n_unreadable else {}
         metrics = {**self._metrics, **unreadable}
-        self._reporter.send(self._learner, is_last=is_last, state=self._state, metrics=metrics)
+        self._reporter.send(
+            self._learner, is_last=is_last, weights=weights, state=self._state, metrics=metrics
+        )
         # Not before: who goes on without this report must find these chunks again.
         source.acknowledge(self._stored_place)
 

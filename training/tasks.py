@@ -3,6 +3,9 @@
 import logging
 import os
 import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -22,8 +25,9 @@ from training.match_slices import train_on_matches
 from training.publisher import publish_report
 from training.settings import Settings, read_settings
 from training.signs import SIGN_S, giving_signs
-from training.slices import Reporter, Slice
+from training.slices import Report, Reporter, Slice
 from training.streams import ChunkReader
+from training.tensorboard import Curves
 
 log = logging.getLogger(__name__)
 
@@ -52,35 +56,57 @@ def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
         ):
             _train_slice(self.app, read, settings)
     except UnavailableError as error:
-        # Nobody's fault: without a report its time is over soon.
+        # Nobody's fault.
         log.warning("slice %d of run %s is given up: %s", read.slice, read.run, error)
+        publish_report(self.app, _end(read, settings, is_given_up=True))
     except (ArenaError, TrainingError) as error:
-        publish_report(self.app, _refuse(read, settings, str(error)))
+        publish_report(self.app, _end(read, settings, refusal=str(error)[:MAX_DETAIL]))
 
 
 def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:
     torch.set_num_threads(1)
     files = RunFiles(settings.site_url, order.upload)
-    reporter = Reporter(
-        order,
-        trainer=settings.name,
-        files=files,
-        report=lambda trained: publish_report(app, trained),
-    )
+    with ExitStack() as closing:
+        report = _add_curves(partial(publish_report, app), order, settings, closing)
+        reporter = Reporter(order, trainer=settings.name, files=files, report=report)
+        _learn(order, reporter, settings)
+
+
+def _add_curves(
+    report: Report, order: TrainOrder, settings: Settings, closing: ExitStack
+) -> Report:
+    """Return what also writes files for TensorBoard where settings ask for it."""
+    if not settings.tensorboard:
+        return report
+    curves = Curves(Path(settings.tensorboard), order.run, clock_s=time.time)
+    closing.callback(curves.close)
+
+    def report_and_draw(trained: Trained) -> None:
+        report(trained)
+        curves.add(trained)
+
+    return report_and_draw
+
+
+def _learn(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
     if trainers.get(order.algorithm).plays_matches:
         train_on_matches(order, reporter)
         return
     one = Slice(order, reporter)
     if order.files:
         task = Learned(order.game, tuple(order.observation_shape), order.n_actions)
-        one.run(DatasetReader(files, order.files, task, order.seed), clock_s=time.monotonic)
+        reader = DatasetReader(reporter.files, order.files, task, order.seed)
+        one.run(reader, clock_s=time.monotonic)
         return
     with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
         spec = games.get(order.game).spec
         one.run(ChunkReader(client, order.run, spec), clock_s=time.monotonic)
 
 
-def _refuse(order: TrainOrder, settings: Settings, why: str) -> Trained:
+def _end(
+    order: TrainOrder, settings: Settings, *, refusal: str = "", is_given_up: bool = False
+) -> Trained:
+    """Return the report of a slice that comes to nothing."""
     return Trained(
         trainer=settings.name,
         run=order.run,
@@ -94,5 +120,6 @@ def _refuse(order: TrainOrder, settings: Settings, why: str) -> Trained:
         state="",
         metrics={},
         is_last=True,
-        refusal=why[:MAX_DETAIL],
+        refusal=refusal,
+        is_given_up=is_given_up,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import ChunkError
-from arena.experience.checking import refuse_first
+from arena.experience.checking import MOST_STEPS, refuse_first
 from arena.experience.chunks import Chunk
 from arena.games.base import GameSpec
 
@@ -99,6 +99,9 @@ def read_chunk(content: bytes, *, spec: GameSpec, form: Form = "msgpack") -> Chu
     build = _unpack if form == "msgpack" else _build_array
     # The actions say how many steps there are.
     n_steps = len(message.actions) // (4 if form == "msgpack" else 1)
+    if n_steps > MOST_STEPS:
+        # Before anything is built of them: the server has other callers.
+        raise ChunkError("actions", f"has {n_steps} steps: must be 1 to {MOST_STEPS}")
     arrays = {
         name: build(name, getattr(message, name), (n_steps, n_features)[: 1 + column.is_row])
         for name, column in COLUMNS.items()

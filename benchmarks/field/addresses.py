@@ -171,6 +171,7 @@ NOT_ASKED: Mapping[str, str] = {
     "checkpoint-file": "a file, not a page: its link is signed",
     "trajectory-piece": "a file, not a page: its link is signed",
     "run-file": "a file, not a page: its link is signed",
+    "dataset-shard": "as above",
 }
 
 ADMIN_PAGES: Mapping[str, Sequence[str]] = {

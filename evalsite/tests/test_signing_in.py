@@ -37,7 +37,7 @@ def test_every_page_says_that_nobody_is_logged_in_and_leads_back(client: Client)
 
 def test_every_page_says_who_is_logged_in_and_lets_out(reader: Client) -> None:
     page = reader.get("/leaderboards/").content.decode()
-    assert "Logged in as <b>reader</b>" in page
+    assert 'Logged in as</span> <b title="reader">reader</b>' in page
     assert reader.post("/logout/", {"next": "/leaderboards/"})["Location"] == "/leaderboards/"
     assert "Not logged in" in reader.get("/leaderboards/").content.decode()
 

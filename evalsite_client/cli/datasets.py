@@ -108,8 +108,11 @@ def _add_build(built: ArgumentParser) -> None:
 def read_time(text: str) -> datetime:
     """Take a date, a time of ISO 8601 (UTC unless it says more), or so long ago as `7d` says."""
     if text[-1:] in UNITS and text[:-1].isdecimal():
-        ago = timedelta(seconds=int(text[:-1]) * UNITS[text[-1]])
-        return datetime.now(UTC).replace(microsecond=0) - ago
+        try:
+            ago = timedelta(seconds=int(text[:-1]) * UNITS[text[-1]])
+            return datetime.now(UTC).replace(microsecond=0) - ago
+        except OverflowError as error:
+            raise ArgumentTypeError(f"{text:.40}: is before the year 1") from error
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -11,6 +11,7 @@ from evalsite_client.errors import (
     ChecksumError,
     ClientError,
     NotThereError,
+    ProblemError,
     UnreachableError,
 )
 from evalsite_client.experience.chunks import Recorder, Step
@@ -20,11 +21,14 @@ from evalsite_client.experience.releases import Follower, Say
 from evalsite_client.experience.stopping import Stop
 from evalsite_client.experience.uploading import Uploader
 from evalsite_client.experience.weights import Floats
+from evalsite_client.retries import PASSING_STATUSES
 
 RECENT: Final = 100
 LAST_S: Final = 10.0
 """Who is stopped waits no longer for a server."""
 MOST_SEED: Final = 2**31 - 1
+PASSING: Final = {*PASSING_STATUSES, *range(500, 600)}
+"""Answers after which the server may answer otherwise soon."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,10 @@ class Player:
         try:
             with stop.interrupt_wait():
                 is_new = self.follower.follow()
-        except (NotThereError, UnreachableError, AnswerError, ChecksumError) as error:
+        except (NotThereError, UnreachableError, AnswerError, ChecksumError, ProblemError) as error:
+            is_refused = isinstance(error, ProblemError) and error.status not in PASSING
+            if is_refused and not isinstance(error, NotThereError):
+                raise
             # Withdrawn meanwhile, or what came cannot be played: the version before can.
             self._say(f"plays on with version {self.follower.version}: {error}")
             return

@@ -8,8 +8,8 @@ from experience.runs.ordering import LEASE, MOST_LOST
 from matches.store.explanation import Explanation, Finding
 from matches.store.formats import age_s, format_ago, format_count, format_span
 
-QUIET_S: Final = 15.0
-"""Trainers report each version, and their state every ten seconds: longer is worth a word."""
+QUIET_S: Final = 5.0
+"""Trainers give a sign of life every two seconds: longer is worth a word."""
 _STATES = TrainingRun.State
 
 

@@ -33,7 +33,9 @@ MOST_LOST: Final = 5
 def order_due_slices(*, now: datetime) -> int:
     """Order the slices of runs that wait for one or have lost it; return how many."""
     running = TrainingRun.objects.filter(state=TrainingRun.State.RUNNING)
-    waiting_runs = running.filter(Q(order=None) | Q(leased_until__lt=now)).order_by("pk")
+    # No lease is longer: a clock was set back.
+    is_silent = Q(leased_until__lt=now) | Q(leased_until__gt=now + LEASE)
+    waiting_runs = running.filter(Q(order=None) | is_silent).order_by("pk")
     due = [run for run in waiting_runs if rounds.is_slice_due(run, now=now)]
     if not due:
         return 0
@@ -104,6 +106,7 @@ def make_order(run: TrainingRun, *, now: datetime) -> TrainOrder:
         upload=signing.sign_link("PUT", files.uploads_path(run.name), now=now),
         max_steps=run.max_steps,
         slice_s=run.slice_s,
+        version=max(run.version, 0),
         key=trainer_key(settings.SECRET_KEY),
         files=rounds.list_files(run, now=now) if learns_from_matches else list_files(run, now=now),
         checkpoint=rounds.find_player_checkpoint(run) if learns_from_matches else "",
@@ -121,6 +124,11 @@ def list_files(run: TrainingRun, *, now: datetime) -> list[DataFile]:
 def _take(run: TrainingRun, **changes: object) -> bool:
     """Change a run whose slice is still the one that was read: two ticks order a slice once."""
     unchanged = TrainingRun.objects.filter(
-        pk=run.pk, state=TrainingRun.State.RUNNING, slice=run.slice, order=run.order
+        pk=run.pk,
+        state=TrainingRun.State.RUNNING,
+        slice=run.slice,
+        order=run.order,
+        # A trainer that was heard meanwhile keeps it.
+        leased_until=run.leased_until,
     )
     return bool(unchanged.update(**changes))

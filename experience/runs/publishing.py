@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
+
 from experience.models import Release
 from experience.runs import files
 from matches.artifacts.agents import register_agent
@@ -61,6 +63,5 @@ def _add_agent(release: Release, *, now: datetime) -> Agent:
 def _find_parent(release: Release) -> str:
     """Return the hash of the newest version before that is a checkpoint; empty: there is none."""
     before = release.run.releases.filter(version__lt=release.version).order_by("-version")
-    hashes = list(before.values_list("sha256", flat=True))
-    stored = set(Checkpoint.objects.filter(sha256__in=hashes).values_list("sha256", flat=True))
-    return next((sha256 for sha256 in hashes if sha256 in stored), "")
+    stored = Exists(Checkpoint.objects.filter(sha256=OuterRef("sha256")))
+    return before.filter(stored).values_list("sha256", flat=True).first() or ""

@@ -38,6 +38,8 @@ def record_report(report: object, *, now: datetime) -> bool:
     run = _find_run(read)
     if run is None:
         return False
+    if read.is_given_up:
+        return _take_back(run, now=now)
     try:
         weights = _inspect_weights(run, read)
         if read.state and not files.has_file(run.name, read.state):
@@ -45,6 +47,12 @@ def record_report(report: object, *, now: datetime) -> bool:
     except CheckpointFileError as error:
         return _write(run, read, None, problem=f"what its trainer put is refused: {error}", now=now)
     return _write(run, read, weights, problem=read.refusal, now=now)
+
+
+def _take_back(run: TrainingRun, *, now: datetime) -> bool:
+    """Order a slice anew that its trainer has given up, for no fault of the run's."""
+    own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
+    return bool(own.update(order=None, leased_until=None, reported_at=now))
 
 
 def extend_lease(sign: object, *, now: datetime) -> bool:
@@ -100,8 +108,9 @@ def _write(
     own = TrainingRun.objects.filter(
         pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order, slice=report.slice
     )
-    # Its steps go back after a slice was lost, but within one an older report must not come last.
-    own = own.filter(Q(reported_slice__lt=report.slice) | Q(n_steps__lte=report.n_steps))
+    if not problem:
+        # Its steps go back after a lost slice, but within one an older report must not come last.
+        own = own.filter(Q(reported_slice__lt=report.slice) | Q(n_steps__lte=report.n_steps))
     if not own.update(**_list_changes(run, report, problem, now=now)):
         return False
     if weights is not None:
@@ -121,9 +130,11 @@ def _list_changes(
         "trainer": report.trainer[:60],
         "reported_at": now,
         "leased_until": now + LEASE,
-        "n_lost": 0,
         "reported_slice": report.slice,
     }
+    if report.is_last or report.weights or report.state not in ("", run.state_sha256):
+        # Not at its first sign: what always dies after that would be ordered for ever.
+        changes["n_lost"] = 0
     if report.metrics:
         changes["metrics"] = report.metrics
     if report.state:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from arena.errors import CheckpointFileError
+from arena.errors import ArenaError, CheckpointFileError
 from arena.games import registry as games
 from experience.models import Release, TrainingRun
 from experience.runs import files
@@ -24,6 +24,7 @@ from matches.errors import BadInputError, BrokerError, ConflictError, NoNodeErro
 from matches.models import Checkpoint, Rating
 from matches.store import auditing
 from matches.store.auditing import Actor
+from matches.store.failures import Failures
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ LEVEL: Final = 0.95
 """P(worse than the best ancestor by more than the margin) from which it is an alarm."""
 EVEN: Final = 0.5
 AGAINST: Final = ("random",)
+NOT_JUDGED: Final = ("cancelled", "no_results", "bad_scores")
+"""Ends of a campaign that say nothing of the candidate."""
 RETIRE, RELEASE = "release.retire", "release.release"
 _STATES = Release.State
 
@@ -40,8 +43,15 @@ def advance_releases(*, now: datetime) -> int:
     candidates = Release.objects.filter(state=_STATES.CANDIDATE).select_related(
         "run", "agent__checkpoint", "campaign__tournament__leaderboard"
     )
-    n_judged = sum(_advance(release, now=now) for release in candidates)
-    return n_judged + sum(_propose(run, now=now) for run in _list_runs_to_propose_of())
+    failures, n_changed = Failures(), 0
+    for release in candidates:
+        with failures.collect(f"judge {release}"):
+            n_changed += _advance(release, now=now)
+    for run in _list_runs_to_propose_of():
+        with failures.collect(f"propose a version of {run}"):
+            n_changed += _propose(run, now=now)
+    failures.raise_all()
+    return n_changed
 
 
 def _list_runs_to_propose_of() -> list[TrainingRun]:
@@ -65,10 +75,9 @@ def _propose(run: TrainingRun, *, now: datetime) -> bool:
     except (BadInputError, CheckpointFileError) as error:
         log.error("version %d of run %s cannot be released: %s", newest.version, run, error)
         return _change(newest, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
-    is_changed = _change(newest, state=_STATES.CANDIDATE, agent=agent)
     # One that has played for its run may be retired by now; as a candidate it is not any more.
     unretire_agent(agent)
-    return is_changed
+    return _change(newest, state=_STATES.CANDIDATE, agent=agent)
 
 
 def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:
@@ -105,14 +114,19 @@ def _advance(release: Release, *, now: datetime) -> bool:
     return _judge(release, now=now)
 
 
+@transaction.atomic
 def _begin_evaluation(release: Release, *, now: datetime) -> bool:
+    # The end of a slice does all duties beside the tick: one of two begins.
+    locked = Release.objects.select_for_update().get(pk=release.pk)
+    if locked.campaign_id is not None or locked.state != _STATES.CANDIDATE:
+        return False
     try:
         assert release.agent is not None
         campaign = watching.start_evaluation(make_watch(release.run), release.agent)
     except (BrokerError, NoNodeError, ConflictError) as error:
         log.warning("%s is not judged yet: %s", release, error)
         return False
-    except BadInputError as error:
+    except (BadInputError, ArenaError) as error:
         log.error("%s cannot be judged: %s", release, error)
         return _change(release, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
     return _change(release, campaign=campaign)
@@ -134,6 +148,9 @@ def make_watch(run: TrainingRun) -> Watch:
 
 def _judge(release: Release, *, now: datetime) -> bool:
     assert release.campaign is not None
+    if release.campaign.why in NOT_JUDGED:
+        reason = f"it was not judged: {release.campaign.why}"
+        return _change(release, state=_STATES.HELD, reason=reason[:500], judged_at=now)
     try:
         verdict = watching.judge_checkpoint(release.campaign, level=LEVEL, now=now)
     except Rating.DoesNotExist:

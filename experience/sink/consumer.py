@@ -82,8 +82,9 @@ class Consumer:
 
     def _find_floor(self, key: str, group: Any) -> str:
         """Return the first id that a group still needs."""
-        if group["pending"]:
-            return str(self._client.xpending(key, group["name"])["min"].decode())
+        # None where all was acknowledged meanwhile.
+        if group["pending"] and (least := self._client.xpending(key, group["name"])["min"]):
+            return str(least.decode())
         milliseconds, number = order_of(group["last-delivered-id"].decode())
         return f"{milliseconds}-{number + 1}"
 

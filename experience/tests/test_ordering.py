@@ -75,6 +75,21 @@ def test_a_sign_of_life_extends_the_lease_and_is_no_report(stream_server: Redis)
     assert (run.slice, run.n_lost) == (3, 2)
 
 
+def test_a_trainer_that_is_heard_at_the_last_moment_keeps_its_slice(stream_server: Redis) -> None:
+    run = ordered(begun())
+    stream_server.delete(TRAIN_QUEUE)
+    assert extend_lease(alive(run), now=later(LEASE_S + 1))
+    # Read before that sign was taken.
+    assert not ordering._order_slice(run, set(), now=later(LEASE_S + 1))
+    assert ordered(run, at_s=LEASE_S + 1).slice == 1
+
+
+def test_a_clock_that_was_set_back_holds_no_slice(stream_server: Redis) -> None:
+    run = ordered(begun())
+    stream_server.delete(TRAIN_QUEUE)
+    assert ordered(run, at_s=-3600).slice == 2
+
+
 def test_nobody_is_silent_while_what_was_said_waits_for_control(stream_server: Redis) -> None:
     run = ordered(begun())
     stream_server.delete(TRAIN_QUEUE)

@@ -103,6 +103,31 @@ def test_a_refusal_of_the_trainer_ends_the_run_and_says_why(run: TrainingRun) ->
     assert (run.state, run.problem, run.version) == (States.FAILED, "not finite ", -1)
 
 
+def test_a_refusal_after_a_report_of_its_slice_ends_the_run_too(run: TrainingRun) -> None:
+    assert record_report(report(run, n_steps=300), now=later(1))
+    assert record_report(report(run, n_steps=0, refusal="not finite", is_last=True), now=later(2))
+    run.refresh_from_db()
+    assert (run.state, run.problem, run.n_steps) == (States.FAILED, "not finite", 300)
+
+
+def test_what_a_trainer_has_given_up_is_ordered_anew_and_is_no_loss(run: TrainingRun) -> None:
+    for turn in range(10):
+        sent = report(run, n_steps=0, is_last=True, is_given_up=True)
+        assert record_report(sent, now=later(turn))
+        run = ordered(run, at_s=turn)
+    assert (run.state, run.slice, run.n_lost, run.n_steps) == (States.RUNNING, 11, 0, 0)
+
+
+def test_slices_that_always_end_after_their_first_sign_are_lost(
+    run: TrainingRun, stream_server: Redis
+) -> None:
+    for turn in range(5):
+        assert record_report(report(run, n_steps=0), now=later(100 * turn))
+        stream_server.delete("train")
+        run = ordered(run, at_s=100 * turn + 50)
+    assert (run.state, run.n_lost) == (States.FAILED, 4)
+
+
 def test_weights_and_states_that_are_none_end_the_run(
     run: TrainingRun, stream_server: Redis, tmp_path: Path
 ) -> None:

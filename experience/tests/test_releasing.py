@@ -19,7 +19,7 @@ from experience.tests.made import ACTOR, begun, later, ordered, put, report, sea
 from matches.campaigns import judging
 from matches.errors import ConflictError
 from matches.ledger import planning, recording
-from matches.models import Agent, Alarm, AuditRow, Match
+from matches.models import Agent, Alarm, AuditRow, Campaign, Match
 from matches.ratings import rater
 from matches.tests import factories
 from matches.tests.weights import verdict
@@ -129,6 +129,49 @@ def test_a_version_as_good_as_the_one_before_is_released(publish: Any) -> None:
     assert release.state == States.RELEASED
     assert "by more than 20" in release.reason
     assert not Alarm.objects.exists()
+
+
+@pytest.mark.parametrize("why", releasing.NOT_JUDGED)
+def test_a_candidate_that_was_not_judged_is_held(publish: Any, why: str) -> None:
+    release = _advance(publish(1, n_steps=1_000, at_s=60), at_s=60)
+    _admit(release)
+    campaign = _advance(release, at_s=61).campaign
+    assert campaign is not None
+    Campaign.objects.filter(pk=campaign.pk).update(why=why, decided_at=later(62))
+    release = Release.objects.get(pk=release.pk)
+    assert _advance(release, at_s=63).state == States.HELD
+    assert release.reason == f"it was not judged: {why}"
+
+
+def test_a_candidate_of_a_game_that_is_gone_is_held_and_others_go_on(
+    run: TrainingRun, publish: Any
+) -> None:
+    release = _advance(publish(1, n_steps=1_000, at_s=60), at_s=60)
+    _admit(release)
+    TrainingRun.objects.filter(pk=run.pk).update(game="gone")
+    assert _advance(release, at_s=61).state == States.HELD
+    assert "unknown game 'gone'" in release.reason
+
+
+def test_a_fault_of_one_candidate_is_told_after_the_others_were_judged(
+    run: TrainingRun, publish: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = _advance(publish(1, n_steps=1_000, at_s=60), at_s=60)
+    _admit(release, refusal="NaN")
+    made.published(run, 2, States.CANDIDATE)  # without an agent, which cannot be
+    with pytest.raises(AssertionError):
+        releasing.advance_releases(now=later(61))
+    release.refresh_from_db()
+    assert release.state == States.HELD
+
+
+def test_of_two_ticks_one_begins_an_evaluation(publish: Any) -> None:
+    release = _advance(publish(1, n_steps=1_000, at_s=60), at_s=60)
+    _admit(release)
+    same = Release.objects.select_related("run", "agent__checkpoint").get(pk=release.pk)
+    assert releasing._begin_evaluation(same, now=later(61))
+    assert not releasing._begin_evaluation(same, now=later(61))
+    assert Campaign.objects.count() == 1
 
 
 def test_a_candidate_whose_network_is_refused_is_held(publish: Any) -> None:

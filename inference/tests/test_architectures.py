@@ -202,4 +202,6 @@ def test_a_folder_of_plug_ins_adds_an_architecture(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert answered.stdout.strip() == "('gru', 'mine', 'mlp', 'rescnn', 'transformer') mine"
+    assert (
+        answered.stdout.strip() == "('gru', 'lines', 'mine', 'mlp', 'rescnn', 'transformer') mine"
+    )

@@ -163,7 +163,10 @@ def test_weights_too_large_for_half_precision_are_refused_there(path: Path) -> N
 @pytest.mark.parametrize(
     ("seal", "reason"),
     [
-        (replace(SEAL, architecture="net"), "unknown architecture 'net': choose one of gru, mlp"),
+        (
+            replace(SEAL, architecture="net"),
+            "unknown architecture 'net': choose one of gru, lines, mlp",
+        ),
         (replace(SEAL, parameters={"depth": 3}), "'depth' is unknown: mlp takes hidden"),
         (replace(SEAL, parameters={"hidden": 3.5}), "must be str, got 3.5"),
         (Seal("rescnn", {}, "kuhn_poker", (7,), 2), r"must be \[planes, rows, columns\]"),

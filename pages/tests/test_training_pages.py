@@ -163,9 +163,9 @@ def test_somebody_who_fits_is_found_by_the_form(client: Client, run: TrainingRun
         ("agent=nobody", "there is no agent called 'nobody'"),
         ("rating=x&for=cart_pole", "rating must be a number"),
         ("rating=nan&for=cart_pole", "give a finite number"),
-        ("rating=1", "game: "),
+        ("rating=1", "give an agent, or a game and a rating"),
         ("agent=poles@16000&rating=1", "both are given"),
-        ("agent=&rating=&for=cart_pole", "neither is given"),
+        ("agent=&rating=&for=cart_pole", "give an agent, or a game and a rating"),
         ("agent=poles@16000&purpose=friend", "is none of opponent, teacher"),
     ],
 )

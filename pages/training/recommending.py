@@ -60,8 +60,12 @@ def _describe(purpose: str, found: Recommendations) -> Fitting:
 
 def _read_wish(query: QueryDict) -> Wish:
     """Return what the form asks for. Raises BadAddressError."""
-    game, name, rating = (query.get(key, "").strip() for key in (GAME, AGENT, RATING))
+    game, name, rating = (
+        query.get(key, "").replace("\0", "").strip() for key in (GAME, AGENT, RATING)
+    )
     purpose = query.get(PURPOSE, OPPONENT)
+    if not name and not (game and rating):
+        raise BadAddressError("give an agent, or a game and a rating")
     agents = find_agents([name], game) if name else []
     try:
         number = float(rating) if rating else None

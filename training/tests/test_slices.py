@@ -16,7 +16,7 @@ from arena.experience.wire import write_chunk
 from arena.games import registry as games
 from arena.messages import OrderId
 from arena.train_messages import Trained, TrainOrder
-from training import registry, slices
+from training import registry, slices, streams
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
 from training.slices import STATE_S, Reporter, Slice, seal_weights
@@ -103,7 +103,8 @@ def play_chunks(seed: int) -> list[bytes]:
 
 
 @pytest.fixture
-def run(broker: "Redis") -> Run:
+def run(broker: "Redis", monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(streams, "BLOCK_MS", 1)
     return Run(broker)
 
 
