@@ -380,23 +380,24 @@ def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
 
 def read_order(wire: object) -> MatchOrder:
     """Return the order. Raises MessageError naming the field that does not fit."""
-    order: MatchOrder = _read_message(wire, MatchOrder, "match order")
+    order: MatchOrder = read_message(wire, MatchOrder, "match order")
     return order
 
 
 def read_check(wire: object) -> CheckOrder:
     """Return the order of a check. Raises MessageError naming the field that does not fit."""
-    order: CheckOrder = _read_message(wire, CheckOrder, "check order")
+    order: CheckOrder = read_message(wire, CheckOrder, "check order")
     return order
 
 
 def read_report(wire: object) -> Report:
     """Return the report. Raises MessageError naming the field that does not fit."""
-    report: Report = _read_message(wire, Report, "report")
+    report: Report = read_message(wire, Report, "report")
     return report
 
 
-def _read_message(wire: object, form: Any, what: str) -> Any:
+def read_message(wire: object, form: Any, what: str) -> Any:
+    """Return what was sent as a message of that form; what: its name. Raises MessageError."""
     try:
         return msgspec.convert(wire, type=form, strict=True)
     # msgspec lets huge ints and deep nesting through as errors of Python's own.

@@ -9,14 +9,22 @@ from typing import Annotated, Any
 
 import msgspec
 
-from arena.errors import MessageError
-from arena.messages import BigId, Count, Detail, Few, Hash, Link, OrderId, Seconds, Text
+from arena.messages import (
+    BigId,
+    Count,
+    Detail,
+    Few,
+    Hash,
+    Link,
+    OrderId,
+    Seconds,
+    Text,
+    read_message,
+)
 from arena.parameters import Value
 
 NoHash = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
 Metrics = Annotated[dict[Text, Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]], Few]
-
-
 MAX_FILES = 4_096
 
 
@@ -103,28 +111,20 @@ def to_wire(message: Message) -> dict[str, Any]:
 
 def read_train_order(wire: object) -> TrainOrder:
     """Return the order. Raises MessageError naming the field that does not fit."""
-    order: TrainOrder = _read_message(wire, TrainOrder, "train order")
+    order: TrainOrder = read_message(wire, TrainOrder, "train order")
     return order
 
 
 def read_trained(wire: object) -> Trained:
     """Return the report. Raises MessageError naming the field that does not fit."""
-    report: Trained = _read_message(wire, Trained, "report of a trainer")
+    report: Trained = read_message(wire, Trained, "report of a trainer")
     return report
 
 
 def read_alive(wire: object) -> Alive:
     """Return the sign of life. Raises MessageError naming the field that does not fit."""
-    alive: Alive = _read_message(wire, Alive, "sign of life of a trainer")
+    alive: Alive = read_message(wire, Alive, "sign of life of a trainer")
     return alive
-
-
-def _read_message(wire: object, form: Any, what: str) -> Any:
-    try:
-        return msgspec.convert(wire, type=form, strict=True)
-    # msgspec lets huge ints and deep nesting through as errors of Python's own.
-    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
-        raise MessageError(f"broken {what}: {error}") from error
 
 
 def describe(message: Message) -> str:

@@ -5,7 +5,6 @@ A *piece* is what a player puts: its episodes are numbered by match and its agen
 the same columns.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,20 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from arena import row_files
 from arena.errors import ArenaError
 from arena.games.base import GameSpec
+from arena.row_files import FormError
 
 FORMAT = "evalsite trajectories/1"
 # Observations, masks and logits of one row group: what a writer holds in memory.
 GROUP_BYTES = 1 << 24
 
-_METADATA = b"evalsite"
-# Nothing here may depend on time or machine: a shard is named by its hash.
 _OPTIONS: dict[str, Any] = {
-    "compression": "zstd",
-    "compression_level": 3,
-    "version": "2.6",
-    "data_page_version": "2.0",
+    **row_files.OPTIONS,
     "use_dictionary": ["agent", "checkpoint"],
     "write_statistics": ["episode", "step"],
 }
@@ -122,31 +118,15 @@ def arrow_schema(form: TrajectorySpec) -> pa.Schema:
         pa.field("terminated", pa.bool_(), nullable=False),
         pa.field("truncated", pa.bool_(), nullable=False),
     ]
-    described = {
-        "format": FORMAT,
-        "game": form.game,
-        "observation_shape": list(form.observation_shape),
-        "n_actions": form.n_actions,
-    }
-    return pa.schema(columns, {_METADATA: json.dumps(described, sort_keys=True)})
+    return row_files.declare(columns, FORMAT, **vars(form))
 
 
 def read_spec(schema: pa.Schema) -> TrajectorySpec:
     """Return the form that a file declares. Raises TrajectoryError when it has other columns."""
     try:
-        described = json.loads((schema.metadata or {})[_METADATA])
-        if described["format"] != FORMAT:
-            raise ValueError(f"format {described['format']!r} is not {FORMAT!r}")
-        shape = tuple(int(length) for length in described["observation_shape"])
-        form = TrajectorySpec(str(described["game"]), shape, int(described["n_actions"]))
-        expected = arrow_schema(form)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise TrajectoryError(f"no trajectories of {FORMAT!r}: {error}") from error
-    if not schema.equals(expected):
-        # Other columns are refused and not dropped: what a file declares is what it has.
-        odd = [field.name for field in schema if field not in expected]
-        raise TrajectoryError(f"not the columns of {FORMAT!r}: {odd or schema.names}")
-    return form
+        return row_files.read_form(schema, FORMAT, TrajectorySpec, arrow_schema)
+    except FormError as error:
+        raise TrajectoryError(str(error)) from error
 
 
 def build_table(episodes: Iterable[Episode], form: TrajectorySpec) -> pa.Table:

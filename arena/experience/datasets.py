@@ -3,7 +3,6 @@
 Rows of one episode and seat stand together, in order; an episode is numbered within its dataset.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -13,17 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from arena import row_files
 from arena.errors import ArenaError
+from arena.row_files import FormError
 from arena.trajectories import GROUP_BYTES, TrajectorySpec
 
 FORMAT: Final = "evalsite dataset/1"
-_METADATA: Final = b"evalsite"
-# Nothing here may depend on time or machine: a shard is named by its hash.
 _OPTIONS: Final[dict[str, Any]] = {
-    "compression": "zstd",
-    "compression_level": 3,
-    "version": "2.6",
-    "data_page_version": "2.0",
+    **row_files.OPTIONS,
     "use_dictionary": ["player", "policy_version", "action"],
     "write_statistics": ["episode", "policy_version"],
 }
@@ -87,29 +83,15 @@ def arrow_schema(form: TrajectorySpec) -> pa.Schema:
         pa.field("truncated", pa.bool_(), nullable=False),
         pa.field("log_prob", pa.float32()),
     ]
-    described = {
-        "format": FORMAT,
-        "game": form.game,
-        "observation_shape": list(form.observation_shape),
-        "n_actions": form.n_actions,
-    }
-    return pa.schema(columns, {_METADATA: json.dumps(described, sort_keys=True)})
+    return row_files.declare(columns, FORMAT, **vars(form))
 
 
 def read_spec(schema: pa.Schema) -> TrajectorySpec:
     """Return the form that a shard declares. Raises DatasetError when it has other columns."""
     try:
-        described = json.loads((schema.metadata or {})[_METADATA])
-        if described["format"] != FORMAT:
-            raise ValueError(f"format {described['format']!r} is not {FORMAT!r}")
-        shape = tuple(int(length) for length in described["observation_shape"])
-        form = TrajectorySpec(str(described["game"]), shape, int(described["n_actions"]))
-        expected = arrow_schema(form)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise DatasetError(f"no shard of {FORMAT!r}: {error}") from error
-    if not schema.equals(expected):
-        raise DatasetError(f"not the columns of {FORMAT!r}: {schema.names}")
-    return form
+        return row_files.read_form(schema, FORMAT, TrajectorySpec, arrow_schema)
+    except FormError as error:
+        raise DatasetError(str(error)) from error
 
 
 def convert_uploads(rows: pa.Table, form: TrajectorySpec, *, first_episode: int) -> pa.Table:

@@ -1,6 +1,5 @@
 """Segments: many chunks as one Parquet file, a row a step, the same bytes for the same content."""
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,18 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from arena import row_files
 from arena.errors import ChunkError
 from arena.experience.chunks import Chunk
+from arena.row_files import FormError
 from arena.trajectories import GROUP_BYTES, TrajectorySpec
 
 FORMAT: Final = "evalsite experience/1"
-_METADATA: Final = b"evalsite"
-# Nothing here may depend on time or machine: the name of a segment has its hash.
 _OPTIONS: Final[dict[str, Any]] = {
-    "compression": "zstd",
-    "compression_level": 3,
-    "version": "2.6",
-    "data_page_version": "2.0",
+    **row_files.OPTIONS,
     "use_dictionary": ["user", "chunk", "policy_version", "action"],
     "write_statistics": ["user", "policy_version"],
 }
@@ -63,29 +59,15 @@ def arrow_schema(form: TrajectorySpec) -> pa.Schema:
         pa.field("truncated", pa.bool_(), nullable=False),
         pa.field("log_prob", pa.float32()),
     ]
-    described = {
-        "format": FORMAT,
-        "game": form.game,
-        "observation_shape": list(form.observation_shape),
-        "n_actions": form.n_actions,
-    }
-    return pa.schema(columns, {_METADATA: json.dumps(described, sort_keys=True)})
+    return row_files.declare(columns, FORMAT, **vars(form))
 
 
 def read_spec(schema: pa.Schema) -> TrajectorySpec:
     """Return the form that a file declares. Raises ChunkError when it has other columns."""
     try:
-        described = json.loads((schema.metadata or {})[_METADATA])
-        if described["format"] != FORMAT:
-            raise ValueError(f"format {described['format']!r} is not {FORMAT!r}")
-        shape = tuple(int(length) for length in described["observation_shape"])
-        form = TrajectorySpec(str(described["game"]), shape, int(described["n_actions"]))
-        expected = arrow_schema(form)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise ChunkError("", f"no segment of {FORMAT!r}: {error}") from error
-    if not schema.equals(expected):
-        raise ChunkError("", f"not the columns of {FORMAT!r}: {schema.names}")
-    return form
+        return row_files.read_form(schema, FORMAT, TrajectorySpec, arrow_schema)
+    except FormError as error:
+        raise ChunkError("", str(error)) from error
 
 
 def write_segment(target: Path | BinaryIO, sent: Iterable[SentChunk], form: TrajectorySpec) -> int:

@@ -100,7 +100,7 @@ def declare(text: str) -> bytes:
     ("content", "says"),
     [
         (b"PAR1", "no shard: "),
-        (declare("{}"), "no shard of 'evalsite dataset/1'"),
+        (declare("{}"), "no file of 'evalsite dataset/1'"),
         (declare('{"format": "evalsite dataset/2"}'), "'evalsite dataset/2' is not"),
         (
             declare(

@@ -90,7 +90,7 @@ def _foreign(rows: pa.Table) -> BytesIO:
     ("source", "said"),
     [
         (BytesIO(b"PAR1"), "no segment: "),
-        (_foreign(pa.table({"a": [1]})), "no segment of 'evalsite experience/1'"),
+        (_foreign(pa.table({"a": [1]})), "no file of 'evalsite experience/1'"),
         (
             _foreign(pa.table({"a": [1]}).replace_schema_metadata({"evalsite": '{"format": "x"}'})),
             "format 'x' is not 'evalsite experience/1'",
