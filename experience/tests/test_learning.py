@@ -25,4 +25,6 @@ def test_uploads_wait_for_a_learner_only_while_it_is_heard(stream_server: Redis)
     assert (silent.groups, silent.waiting, silent.latest_version) == ((), ("learn:poles",), 3)
     assert read_learning("cart_pole", now=later(WAITED_FOR_S + 4)).waiting == ("learn:poles",)
     assert read_learning("cart_pole", now=later(WAITED_FOR_S + 5)).waiting == ()
+    # A clock that was set back: nobody is heard from later on.
+    assert read_learning("cart_pole", now=later(-1)).groups == ()
     assert read_learning("mountain_car", now=later(1)).groups == ()

@@ -111,11 +111,13 @@ def test_a_refusal_after_a_report_of_its_slice_ends_the_run_too(run: TrainingRun
 
 
 def test_what_a_trainer_has_given_up_is_ordered_anew_and_is_no_loss(run: TrainingRun) -> None:
+    assert record_report(report(run, n_steps=300, is_last=True), now=later(0))
+    run = ordered(run)
     for turn in range(10):
         sent = report(run, n_steps=0, is_last=True, is_given_up=True)
         assert record_report(sent, now=later(turn))
         run = ordered(run, at_s=turn)
-    assert (run.state, run.slice, run.n_lost, run.n_steps) == (States.RUNNING, 11, 0, 0)
+    assert (run.state, run.slice, run.n_lost, run.n_steps) == (States.RUNNING, 12, 0, 300)
 
 
 def test_slices_that_always_end_after_their_first_sign_are_lost(

@@ -66,7 +66,7 @@ class Run:
 
     def train(
         self, state: str = "", *, order: OrderId = "0" * 32, max_steps: int = 10**9,
-        dies_at: int = -1, n_looks: int = 6, seen: Callable[[], None] = lambda: None,
+        dies_at: int = -1, n_looks: int = 6, seen: Callable[[], None] = lambda: None, **changes: Any,
     ) -> list[Trained]:  # fmt: skip
         """Return the reports of a slice that takes so many seconds, one for each look."""
         reports: list[Trained] = []
@@ -80,7 +80,7 @@ class Run:
 
         terms = make_order(
             order=order, parameters={"epochs": 1, "max_lag": 1_000}, state=state,
-            max_steps=max_steps, slice_s=n_looks * LOOK_S,
+            max_steps=max_steps, slice_s=n_looks * LOOK_S, **changes,
         )  # fmt: skip
         reporter = Reporter(terms, trainer="trainer-1", files=self.files, report=report)
         one = Slice(terms, reporter)
@@ -136,6 +136,12 @@ def test_weights_can_be_played_as_a_checkpoint(
     seal = inspect_file(path).seal
     assert seal is not None
     assert (seal.game, seal.architecture, seal.n_actions) == ("cart_pole", "mlp", 2)
+
+
+def test_the_number_of_a_version_that_was_lost_is_not_given_again(run: Run) -> None:
+    run.add_chunks(CHUNKS_AT_ONCE)
+    versions = [one.version for one in run.train(version=7) if one.weights]
+    assert versions == [7, 8]
 
 
 def test_a_slice_goes_on_from_the_state_and_learns_from_no_chunk_twice(run: Run) -> None:

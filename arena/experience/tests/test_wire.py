@@ -27,6 +27,13 @@ def test_what_is_written_is_read_again(form: Form, chunk: Chunk) -> None:
     assert_same(read_chunk(content, spec=SPEC, form=form), chunk)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_too_long_is_refused_before_anything_is_built_of_it(form: Form) -> None:
+    content = write_chunk(chunk_of((1_025,)), form=form)
+    with pytest.raises(ChunkError, match="has 1025 steps: must be 1 to 1024"):
+        read_chunk(content, spec=SPEC, form=form)
+
+
 def test_equal_chunks_are_equal_bytes_however_their_arrays_lie() -> None:
     chunk = chunk_of()
     other = replace(
