@@ -11,7 +11,8 @@ from evalsite_client.api import models
 from evalsite_client.api.models import Version
 from evalsite_client.decoding import decode
 from evalsite_client.downloads import CHUNK
-from evalsite_client.errors import AnswerError, ChecksumError, NotThereError
+from evalsite_client.errors import AnswerError, ChecksumError, NotThereError, UnreachableError
+from evalsite_client.transport import find_cause
 
 MOST_BYTES: Final = 256 * 2**20
 
@@ -38,7 +39,8 @@ class Models(models.Models):
     def fetch_weights(self, version: Version) -> bytes:
         """Return the file of a version, which has its size and SHA-256.
 
-        Raises NotThereError where it is gone, ChecksumError where it comes wrong again and again.
+        Raises NotThereError where it is gone; ChecksumError where it comes wrong again and again,
+        UnreachableError where it breaks off.
         """
         named = f"version {version.version} of run {version.run}"
         if not version.url:
@@ -49,23 +51,28 @@ class Models(models.Models):
         n_tried = 0
         while True:
             n_tried += 1
-            try:
-                content = self._read_file(version)
-            except requests.RequestException:  # it was cut off on its way
-                content = b""
-            actual = sha256(content).hexdigest()
-            if len(content) == version.size and actual == version.sha256:
+            content, fault = self._read_file(version, named)
+            if fault is None:
                 return content
             if not self._transport.pause_before_retry(n_tried, None):
-                came = f"{len(content)} bytes with the SHA-256 {actual}"
-                raise ChecksumError(f"{named} came as {came} instead of {version.sha256}")
+                raise fault
 
-    def _read_file(self, version: Version) -> bytes:
+    def _read_file(
+        self, version: Version, named: str
+    ) -> tuple[bytes, UnreachableError | ChecksumError | None]:
+        """Return what came, and what is wrong with it."""
         content = bytearray()
-        with self._transport.open_stream(version.url) as response:
-            for piece in response.iter_content(CHUNK):
-                content += piece
-                # What is longer than it should be is not read to its end.
-                if len(content) > version.size:
-                    break
-        return bytes(content)
+        try:
+            with self._transport.open_stream(version.url) as response:
+                for piece in response.iter_content(CHUNK):
+                    content += piece
+                    # What is longer than it should be is not read to its end.
+                    if len(content) > version.size:
+                        break
+        except requests.RequestException as error:
+            broken = f"{named} broke off after {len(content):,} bytes: {find_cause(error)}"
+            return b"", UnreachableError(broken)
+        if (actual := sha256(content).hexdigest()) == version.sha256:
+            return bytes(content), None
+        came = f"{len(content)} bytes with the SHA-256 {actual}"
+        return b"", ChecksumError(f"{named} came as {came} instead of {version.sha256}")

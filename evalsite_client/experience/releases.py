@@ -67,10 +67,10 @@ class Follower:
                 return
             except NotThereError as error:
                 now_s = clock.monotonic()
-                if now_s - begun_s >= limit_s:
-                    why = f"run {self._run} has no version after {limit_s:g} s: {error}"
-                    raise WaitTimeoutError(why) from error
                 if now_s - told_s >= LINE_EVERY_S:
                     told_s = now_s
                     self._say(f"waits for the first version of run {self._run}")
+                if now_s - begun_s >= limit_s:
+                    why = f"run {self._run} has no version after {limit_s:g} s: {error}"
+                    raise WaitTimeoutError(why) from error
             clock.sleep(POLL_S)

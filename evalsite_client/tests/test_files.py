@@ -9,6 +9,8 @@ import requests
 from requests import Response
 
 from evalsite_client import ChecksumError, InputError, Retries, UnreachableError, WaitTimeoutError
+from evalsite_client.api.models import Version
+from evalsite_client.decoding import decode
 from evalsite_client.tests import fakes
 from evalsite_client.tests.fakes import FakeTime, answer, broken, in_turn, problem
 from evalsite_client.tests.schema_samples import Schema
@@ -78,6 +80,16 @@ def test_a_download_that_breaks_off_begins_again(tmp_path: Path) -> None:
     client, piece, _ = _piece(_torn, _torn, retries=TWICE)
     with pytest.raises(UnreachableError, match="broke off after 10 bytes: torn"):
         client.trajectories.download(piece, tmp_path / "empty")
+
+
+def test_weights_that_break_off_are_loaded_again() -> None:
+    sample = _sample("Version", url="/files/w", size=len(CONTENT), sha256=DIGEST)
+    named = decode(Version, sample)
+    client, _ = fakes.client(in_turn(_torn, lambda: fakes.raw(CONTENT)))
+    assert client.models.fetch_weights(named) == CONTENT
+    client, _ = fakes.client(in_turn(_torn, _torn), retries=TWICE)
+    with pytest.raises(UnreachableError, match="broke off after 10 bytes: torn"):
+        client.models.fetch_weights(named)
 
 
 def test_all_pieces_of_a_tournament_are_fetched(tmp_path: Path) -> None:
