@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from evalsite_client.api import datasets
-from evalsite_client.api.datasets import Dataset, DatasetShard
+from evalsite_client.api.datasets import Dataset, DatasetManifest, DatasetShard
 from evalsite_client.downloads import download_file
-from evalsite_client.errors import WaitTimeoutError
+from evalsite_client.errors import AnswerError, InputError, WaitTimeoutError
 from evalsite_client.retries import ask_again
 
 OVER: Final = ("ready", "failed")
+MANIFEST: Final = "manifest.json"
 
 
 class Datasets(datasets.Datasets):
@@ -39,11 +40,13 @@ class Datasets(datasets.Datasets):
         """Fetch all shards that are not in the folder yet, then manifest.json; return the shards.
 
         The same call goes on with a folder that it had begun: what has its hash is kept. Raises
-        ProblemError where the dataset is not ready, ChecksumError.
+        ProblemError where the dataset is not ready, ChecksumError, InputError where the folder has
+        another dataset.
 
         progress: told of every shard that is there.
         """
         manifest, target = self.manifest(dataset), Path(folder)
+        _check_folder(target, manifest)
         names = {shard.sha256: shard.file for shard in manifest.shards}
         paths = []
         for shard in self.shards(dataset):
@@ -52,8 +55,22 @@ class Datasets(datasets.Datasets):
                 progress(shard)
         target.mkdir(parents=True, exist_ok=True)
         # Last: with it, all that it names is there.
-        (target / "manifest.json").write_text(f"{dumps(asdict(manifest), indent=2)}\n")
+        (target / MANIFEST).write_text(_describe(manifest))
         return tuple(paths)
 
     def _download_shard(self, shard: DatasetShard, path: Path) -> Path:
         return download_file(self._transport, lambda: shard.url, path, digest=shard.sha256)
+
+
+def _check_folder(folder: Path, manifest: DatasetManifest) -> None:
+    """Refuse a folder of another dataset, whose shards would be mixed with these."""
+    for shard in manifest.shards:
+        if Path(shard.file).name != shard.file:
+            raise AnswerError(f"the server names a shard {shard.file!r:.80}: no name of a file")
+    there = folder / MANIFEST
+    if there.exists() and there.read_text() != _describe(manifest):
+        raise InputError("folder", f"{folder} holds another dataset: choose a new folder")
+
+
+def _describe(manifest: DatasetManifest) -> str:
+    return f"{dumps(asdict(manifest), indent=2)}\n"

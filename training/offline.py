@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_order(options: argparse.Namespace) -> LearnOrder:
     """Return the order of a command. Raises UnknownNameError, TrainingError."""
+    if not options.out.absolute().parent.is_dir():
+        raise TrainingError(f"--out {options.out}: there is no folder {options.out.parent}")
     spec = games.get(options.game).spec
     parameters = dict(_split_parameter(text) for text in options.parameter)
     return LearnOrder(

@@ -61,6 +61,10 @@ def test_a_dataset_is_built_downloaded_again_and_deleted(
     torn.write_bytes(whole[:100])
     evalsite("datasets", "download", "poles", folder)
     assert (torn.read_bytes(), kept.stat().st_mtime_ns) == (whole, before)
+    manifest["name"] = "another"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    status, _, complaint = evalsite("datasets", "download", "poles", folder)
+    assert (status, "holds another dataset" in complaint) == (2, True)
     assert evalsite("datasets", "delete", "poles")[0] == 0
     assert evalsite("datasets", "show", "poles")[::2] == (
         2, "evalsite: there is no dataset poles: `evalsite datasets` lists them\n"

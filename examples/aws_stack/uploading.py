@@ -52,9 +52,15 @@ class Site:
         Raises RuntimeError where the platform stays away or the token is not taken.
         """
         until_s = time.monotonic() + self.limit_s
+        try:
+            # NaN is no JSON: what is not known is null.
+            content = json.dumps(chunk, allow_nan=False).encode()
+        except ValueError as error:
+            _keep(chunk, str(error), refused)
+            return "refused"
         while True:
             try:
-                return self._send_once(chunk)
+                return self._send_once(content)
             except HTTPError as error:
                 why = error.read(2_000).decode(errors="replace")
                 if error.code in _REFUSALS:
@@ -62,16 +68,17 @@ class Site:
                     return "refused"
                 if error.code not in _BUSY:
                     raise RuntimeError(f"{self.url}{PATH} answers {error.code}: {why}") from error
-                wait_s = min(60.0, float(error.headers.get("Retry-After", WAIT_S)))
+                # May be a date, too.
+                asked = error.headers.get("Retry-After", "")
+                wait_s = min(60.0, float(asked)) if asked.isdecimal() else WAIT_S
             except (URLError, OSError) as error:
                 why, wait_s = str(error), WAIT_S
             if time.monotonic() + wait_s > until_s:
                 raise RuntimeError(f"{self.url} took no chunk for {self.limit_s:g} s: {why}")
             time.sleep(wait_s)
 
-    def _send_once(self, chunk: dict[str, Any]) -> str:
-        # NaN is no JSON: what is not known is null.
-        body = gzip.compress(json.dumps(chunk, allow_nan=False).encode(), 1, mtime=0)
+    def _send_once(self, content: bytes) -> str:
+        body = gzip.compress(content, 1, mtime=0)
         headers = {
             "Authorization": f"Token {self.token}",
             "Content-Type": "application/json",

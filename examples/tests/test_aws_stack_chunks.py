@@ -217,6 +217,16 @@ def test_a_busy_platform_is_asked_again_and_a_refused_chunk_is_kept(
     ]
 
 
+def test_a_number_that_is_none_is_kept_apart_and_ends_nothing(
+    platform: Platform, tmp_path: Path
+) -> None:
+    records = make_records([130, 140])
+    records[3]["reward"] = float("nan")
+    forwarder = Forwarder("stream", platform.site, tmp_path)
+    assert forward(forwarder, records, 0).steps == {"refused": 130, "accepted": 140}
+    assert len(list((tmp_path / "refused").iterdir())) == 1
+
+
 def test_a_token_that_is_not_taken_ends_the_batch(platform: Platform, tmp_path: Path) -> None:
     platform.statuses = [403]
     forwarder = Forwarder("stream", platform.site, tmp_path)

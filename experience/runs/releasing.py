@@ -94,8 +94,10 @@ def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:
 def _close(run: TrainingRun) -> None:
     """Let a run that has ended be asked no more."""
     ended = TrainingRun.objects.filter(pk=run.pk).exclude(state=TrainingRun.State.RUNNING)
-    if ended.update(is_closed=True):
+    if ended.exists():
+        # First: killed in between, it is done again.
         files.delete_unnamed(run)
+        ended.update(is_closed=True)
 
 
 def _advance(release: Release, *, now: datetime) -> bool:

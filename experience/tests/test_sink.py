@@ -8,13 +8,15 @@ from uuid import UUID
 
 import pytest
 from django.core.files.storage import storages
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.db.backends.signals import connection_created
 from redis import Redis
 
 from arena.experience.segments import SentChunk, read_segment
 from arena.experience.tests.made import assert_same, chunk_of
 from arena.experience.wire import write_chunk
 from experience import segment_files
+from experience.management.commands.sink import keep_commits
 from experience.models import ChunkIndex, Segment
 from experience.sink import gathering, running, writing
 from experience.sink.consumer import Consumer
@@ -101,6 +103,19 @@ def test_chunks_become_a_file_with_a_row_and_leave_the_stream(
 
 def _uuid(seed: int) -> UUID:
     return UUID(int=seed)
+
+
+def test_a_commit_of_the_sink_is_on_disk_before_the_stream_forgets() -> None:
+    own = connection.copy()
+    connection_created.connect(keep_commits)
+    try:
+        with own.cursor() as cursor:
+            if own.vendor == "sqlite":
+                cursor.execute("PRAGMA synchronous")
+                assert cursor.fetchone() == (2,)
+    finally:
+        connection_created.disconnect(keep_commits)
+        own.close()
 
 
 def test_few_steps_wait_for_more_or_for_their_time() -> None:

@@ -88,6 +88,15 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
     assert not segment.with_name("out.safetensors").exists()
 
 
+def test_a_folder_that_is_missing_is_told_before_anything_is_learned(
+    segment: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = segment.parent / "nowhere" / "x"
+    given = ["--game", "cart_pole", "--out", str(out), str(segment)]
+    assert offline.main(given) == offline.BAD_INPUT
+    assert "there is no folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1 is not enough"])
 def test_a_file_that_is_no_segment_is_named(
     segment: Path, capsys: pytest.CaptureFixture[str], content: bytes

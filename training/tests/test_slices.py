@@ -66,7 +66,8 @@ class Run:
 
     def train(
         self, state: str = "", *, order: OrderId = "0" * 32, max_steps: int = 10**9,
-        dies_at: int = -1, n_looks: int = 6, seen: Callable[[], None] = lambda: None, **changes: Any,
+        dies_at: int = -1, n_looks: int = 6, seen: Callable[[], None] = lambda: None,
+        **changes: Any,
     ) -> list[Trained]:  # fmt: skip
         """Return the reports of a slice that takes so many seconds, one for each look."""
         reports: list[Trained] = []

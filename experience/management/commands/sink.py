@@ -8,6 +8,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from redis import Redis
 
 from arena.games import registry
@@ -15,6 +18,16 @@ from experience.sink.consumer import Consumer
 from experience.sink.gathering import Limits
 from experience.sink.running import Sink
 from experience.stream import MISSING, TIMEOUTS
+
+
+def keep_commits(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Have what is committed on disk: what it names is deleted from the stream after it.
+
+    PostgreSQL does so by itself; SQLite, as our settings open it, may lose some at a power cut.
+    """
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA synchronous = FULL")
 
 
 class Command(BaseCommand):
@@ -41,6 +54,8 @@ class Command(BaseCommand):
         stop = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
+        connection_created.connect(keep_commits)
+        connection.close()  # of the checks, which may have opened one before
         games = [name for name in registry.names() if registry.get(name).spec.n_seats == 1]
         client = Redis.from_url(settings.STREAM_REDIS_URL, **TIMEOUTS)
         consumer = Consumer(client, options["name"], games)
