@@ -50,6 +50,17 @@ def sample_actions(
     return chosen
 
 
+def action_probabilities(logits: FloatBatch, masks: MaskBatch) -> NDArray[np.float64]:
+    """Return the softmax of the logits over the legal actions: float64 [B, A], 0 where illegal.
+
+    logits: finite float [B, A]; masks: bool [B, A], at least one True per row.
+    """
+    masked = np.where(masks, logits.astype(np.float64), -np.inf)
+    likelihoods = np.exp(masked - masked.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = likelihoods / likelihoods.sum(axis=1, keepdims=True)
+    return shares
+
+
 def log_prob(
     logits: NDArray[np.float32], mask: NDArray[np.bool_], action: int, *, temperature: float
 ) -> float:

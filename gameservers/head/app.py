@@ -1,7 +1,7 @@
 """The addresses of the head, and the duties that run beside them."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from gameservers.discovery.registry import Registry
+from gameservers.head import acting, looking, reporting
 from gameservers.head import bucket as folders
-from gameservers.head import looking, reporting
 from gameservers.head.access import AccessError, find_pass
 from gameservers.head.blocks import EvaluateError
 from gameservers.head.bucket import Bucket
@@ -81,6 +81,7 @@ class Head:
                 Route("/discovered", self.show_discovered),
                 Route("/discover", self.discover, methods=["POST"]),
                 Route("/evaluate", self.evaluate, methods=["POST"]),
+                Route("/act", self.act, methods=["POST"]),
                 WebSocketRoute("/ws", self._viewers.watch),
                 WebSocketRoute("/serve", self.lines.serve),
                 WebSocketRoute("/serve/{channel}", self.lines.serve_channel),
@@ -118,9 +119,17 @@ class Head:
 
     async def evaluate(self, request: Request) -> Response:
         """Decide rows for an agent."""
+        return await self._answer(self._evaluating.evaluate(request))
+
+    async def act(self, request: Request) -> Response:
+        """Decide one position for an agent, and say what it thinks of it."""
+        return await self._answer(acting.act(self._evaluating, request))
+
+    async def _answer(self, answering: Awaitable[Response]) -> Response:
+        """Return an answer; count how long it took, or that it was refused."""
         began = time.monotonic()
         try:
-            answer = await self._evaluating.evaluate(request)
+            answer = await answering
         except (AccessError, EvaluateError, InferenceError):
             self.stats.n_refused += 1
             raise

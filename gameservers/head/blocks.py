@@ -82,11 +82,11 @@ Request = BinaryHeader | JsonRequest
 def read_request(body: bytes, *, is_binary: bool) -> tuple[Request, memoryview]:
     """Return the request and the arrays behind it, none of JSON. Raises EvaluateError."""
     if not is_binary:
-        return _decode(body, JsonRequest), memoryview(b"")
+        return decode_json(body, JsonRequest), memoryview(b"")
     end = body.find(b"\n", 0, MAX_HEADER)
     if end < 0:
         raise EvaluateError("no JSON object and newline before the arrays: see docs/gameservers.md")
-    return _decode(body[:end], BinaryHeader), memoryview(body)[end + 1 :]
+    return decode_json(body[:end], BinaryHeader), memoryview(body)[end + 1 :]
 
 
 def read_block(request: Request, arrays: memoryview, form: Form) -> Block:
@@ -163,7 +163,8 @@ def _read_floats(name: str, values: Any, shape: tuple[int, ...]) -> FloatBatch:
         raise EvaluateError(text) from error
 
 
-def _decode(text: bytes, form: Any) -> Any:
+def decode_json(text: bytes, form: Any) -> Any:
+    """Return a request of this form. Raises EvaluateError."""
     try:
         return msgspec.json.decode(text, type=form)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

@@ -39,13 +39,17 @@ RETRY_AFTER_S = "1"
 
 @dataclass(frozen=True)
 class Player:
-    """Who decides: a network, where it runs and how it chooses. temperature 0: its best action."""
+    """Who decides: a network, where it runs and how it chooses. temperature 0: its best action.
+
+    game: empty where only the form of what it sees is known.
+    """
 
     name: str
     ref: CheckpointRef
     placement: str
     form: Form
     temperature: float = 0.0
+    game: str = ""
 
 
 class Evaluating:
@@ -58,27 +62,25 @@ class Evaluating:
     async def evaluate(self, request: Request) -> Response:
         """Answer a caller. Raises EvaluateError, AccessError, InferenceError."""
         is_binary = request.headers.get("content-type", "").startswith(BINARY)
-        asked, arrays = read_request(await _read_body(request), is_binary=is_binary)
-        player = self._find_player(request, asked.agent)
+        asked, arrays = read_request(await read_body(request), is_binary=is_binary)
+        player = self.find_player(request, asked.agent)
         block = read_block(asked, arrays, player.form)
-        temperature = player.temperature
-        if asked.temperature is not None:
-            temperature = asked.temperature
-        if temperature and block.seeds is None:
-            raise EvaluateError(
-                f"seeds: missing, and {player.name} draws its actions (temperature "
-                f"{temperature:g}): give each row the seed of its decision"
-            )
-        output = await self._networks.ask(
-            player.placement, player.ref, block.observations, block.states
-        )
+        temperature = choose_temperature(player, asked.temperature, block)
+        output = await self.ask(player, block)
         actions = choose_actions(output, block, temperature)
         head = {"agent": player.name, "checkpoint": player.ref.checkpoint, "rows": len(actions)}
         if isinstance(asked, BinaryHeader):
             return _answer_binary(head, actions, output)
         return _answer_json(head, actions, output)
 
-    def _find_player(self, request: Request, name: str) -> Player:
+    async def ask(self, player: Player, block: Block) -> NetworkOutput:
+        """Return what the network of a player says of the rows. Raises InferenceError."""
+        return await self._networks.ask(
+            player.placement, player.ref, block.observations, block.states
+        )
+
+    def find_player(self, request: Request, name: str) -> Player:
+        """Return whom a caller may ask. Raises AccessError, EvaluateError."""
         token = find_pass(request)
         if token.startswith("agent:"):
             try:
@@ -113,7 +115,21 @@ def make_player(agent: AskedAgent) -> Player:
         plays.placement,
         Form(tuple(agent.observation_shape), agent.n_actions, plays.state_size),
         float(temperature),
+        agent.game,
     )
+
+
+def choose_temperature(
+    player: Player, asked: float | None, block: Block, *, field: str = "seeds"
+) -> float:
+    """Return how actions are drawn; 0: the best ones. Raises EvaluateError without seeds for it."""
+    temperature = player.temperature if asked is None else asked
+    if temperature and block.seeds is None:
+        raise EvaluateError(
+            f"{field}: missing, and {player.name} draws its actions (temperature "
+            f"{temperature:g}): give each row the seed of its decision"
+        )
+    return temperature
 
 
 def choose_actions(output: NetworkOutput, block: Block, temperature: float) -> Any:
@@ -139,7 +155,7 @@ def answer_error(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": f"the network of this agent cannot answer: {error}"}, 422)
 
 
-async def _read_body(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
     """Return the body. Raises EvaluateError once it is too long."""
     pieces, n_bytes = [], 0
     async for piece in request.stream():

@@ -1,0 +1,175 @@
+"""POST /act: what an agent would do now, for a player or a game server, and what it thinks of it.
+
+The position is told by its actions, where the game is played here, or by what its seat sees.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
+
+from arena.errors import ArenaError, IllegalActionError, UnknownNameError
+from arena.games import registry as games
+from arena.games.base import OVER, Game, State
+from arena.messages import BigId, Count
+from arena.policies.base import Row
+from arena.policies.network_policy import NetworkOutput
+from arena.policies.sampling import action_probabilities
+from gameservers.head.blocks import Block, EvaluateError, JsonRequest, decode_json, read_block
+from gameservers.head.evaluating import (
+    Evaluating,
+    Player,
+    choose_actions,
+    choose_temperature,
+    read_body,
+)
+
+Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+
+class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A position of a game that is played here, by the actions that led to it."""
+
+    actions: list[Count]
+    game_seed: BigId = 0
+    opening_plies: Count = 0
+    parameters: dict[str, Any] = {}
+
+
+class ActRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One decision: of a position, or of an observation with the legal actions (all without)."""
+
+    position: Position | None = None
+    observation: list[Any] | None = None
+    legal: list[int] | None = None
+    state: list[float] | None = None
+    seed: BigId | None = None
+    agent: str = ""
+    temperature: Temperature | None = None
+
+
+class _Row(NamedTuple):
+    """The row to decide, a block of one, and the position where it is known."""
+
+    block: Block
+    state: State | None
+
+
+async def act(evaluating: Evaluating, request: Request) -> Response:
+    """Answer a caller. Raises EvaluateError, AccessError, InferenceError."""
+    asked = decode_json(await read_body(request), ActRequest)
+    player = evaluating.find_player(request, asked.agent)
+    # Replaying a long game takes longer than others should wait.
+    row = await asyncio.to_thread(_read_row, asked, player)
+    temperature = choose_temperature(player, asked.temperature, row.block, field="seed")
+    output = await evaluating.ask(player, row.block)
+    action = int(choose_actions(output, row.block, temperature)[0])
+    said = {"agent": player.name, "checkpoint": player.ref.checkpoint}
+    said |= _describe(action, row, output)
+    return Response(msgspec.json.encode(said), media_type="application/json")
+
+
+def _read_row(asked: ActRequest, player: Player) -> _Row:
+    """Return the row of a request. Raises EvaluateError."""
+    if (asked.position is None) == (asked.observation is None):
+        raise EvaluateError("position or observation: send one of the two, never both")
+    if asked.position is None:
+        legal = range(player.form.n_actions) if asked.legal is None else asked.legal
+        return _Row(_make_block(asked, player, asked.observation, legal, asked.seed), None)
+    if asked.legal is not None:
+        raise EvaluateError("legal: leave it out, the position says which actions are legal")
+    state = _replay(asked.position, player)
+    seat, seed = state.to_move(), asked.seed
+    if seed is None:
+        seed = Row(state, seat, asked.position.game_seed).seed()
+    seen = state.observation(seat).tolist()
+    return _Row(_make_block(asked, player, seen, state.legal_actions(), seed), state)
+
+
+def _make_block(
+    asked: ActRequest, player: Player, seen: Any, legal: Sequence[int], seed: int | None
+) -> Block:
+    if player.form.n_states and asked.state is None:
+        raise EvaluateError(
+            f"state: missing, and {player.name} is recurrent: send the `state` of the answer "
+            f"before, or {player.form.n_states} zeros at its first decision"
+        )
+    request = JsonRequest(
+        observations=[seen],
+        legal=[list(legal)],
+        seeds=None if seed is None else [seed],
+        states=None if asked.state is None else [asked.state],
+    )
+    try:
+        return read_block(request, memoryview(b""), player.form)
+    except EvaluateError as error:
+        # It names the columns of a block, of which this is one row.
+        column, _, problem = str(error).partition(":")
+        raise EvaluateError(f"{column.removesuffix('s')}:{problem}") from error
+
+
+def _replay(position: Position, player: Player) -> State:
+    """Return the position. Raises EvaluateError."""
+    game = _find_game(position, player)
+    if len(position.actions) > game.spec.max_steps:
+        most = f"a game of {game.spec.id} has at most {game.spec.max_steps}"
+        raise EvaluateError(f"position.actions: {len(position.actions)} of them, and {most}")
+    state = game.start(position.game_seed, opening_plies=position.opening_plies)
+    for place, action in enumerate(position.actions):
+        try:
+            state.apply(action)
+        except IllegalActionError as error:
+            raise EvaluateError(f"position.actions.{place}: {error}") from error
+    if state.to_move() == OVER:
+        raise EvaluateError("position.actions: the game is over: there is nothing to decide")
+    return state
+
+
+def _find_game(position: Position, player: Player) -> Game:
+    """Return the game of an agent, if it can be replayed here. Raises EvaluateError."""
+    tell = "send `observation` and `legal` instead"
+    if not player.game:
+        raise EvaluateError(f"position: the game of {player.name} is not known here: {tell}")
+    try:
+        game = games.get(player.game).configured(position.parameters)
+    except UnknownNameError as error:
+        raise EvaluateError(f"position: {error}: {tell}") from error
+    except ArenaError as error:
+        raise EvaluateError(f"position.parameters: {error}") from error
+    if game.spec.served or not game.spec.is_replayable:
+        raise EvaluateError(f"position: {player.game} cannot be replayed here: {tell}")
+    if not 0 <= position.opening_plies <= game.spec.max_steps:
+        most = f"must be 0..{game.spec.max_steps}"
+        raise EvaluateError(f"position.opening_plies: {position.opening_plies}: {most}")
+    return game
+
+
+def _describe(action: int, row: _Row, output: NetworkOutput) -> dict[str, Any]:
+    """Return the decision, what the network gives each action, and what it expects."""
+    chances = action_probabilities(output.logits, row.block.masks)[0]
+    said: dict[str, Any] = {
+        "action": action,
+        "probabilities": chances.tolist(),
+        "value": float(output.values[0]),
+    }
+    if row.state is not None:
+        names = {n: row.state.action_name(n) for n in row.state.legal_actions()}
+        said |= {"seat": row.state.to_move(), "name": names[action]}
+        said["advice"] = _rank_actions(names, chances)
+    if output.states.shape[1]:
+        said["state"] = output.states[0].tolist()
+    return said
+
+
+def _rank_actions(names: dict[int, str], chances: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Return the legal actions by name, the likeliest first."""
+    ranked = sorted(names, key=lambda action: (-chances[action], action))
+    return [
+        {"action": action, "name": names[action], "probability": float(chances[action])}
+        for action in ranked
+    ]
