@@ -32,19 +32,23 @@ _States = Dataset.State
 
 
 def build_datasets(*, now: datetime, clock_s: Callable[[], float]) -> int:
-    """Do a bit of the oldest dataset that is not ready; return how many shards were written."""
-    until_s, n_written = clock_s() + BUDGET_S, 0
+    """Do a bit of the oldest datasets that are not ready; return how many shards were written."""
+    until_s, n_written, waiting = clock_s() + BUDGET_S, 0, set[int]()
+    unready = Dataset.objects.filter(state__in=(_States.PLANNING, _States.BUILDING))
     while clock_s() < until_s:
-        dataset = Dataset.objects.filter(state__in=(_States.PLANNING, _States.BUILDING)).last()
+        # Those that cannot go on now hold up no other one.
+        dataset = unready.exclude(pk__in=waiting).last()
         if dataset is None:
             break
         try:
             n_written += _advance(dataset, now=now)
         except (MatchError, ArenaError) as error:
             _fail(dataset, str(error))
-        except OSError as error:  # a full disk, a storage that is away: later again
-            log.error("dataset %s is not built on yet: %s", dataset, error)
-            break
+        except OSError as error:  # a full disk, a storage that is away: at the next tick again
+            waiting.add(dataset.pk)
+            _note_problem(dataset, f"it waits: {error}")
+        else:
+            _note_problem(dataset, "")
     return n_written
 
 
@@ -128,6 +132,17 @@ def _finish(dataset: Dataset, *, now: datetime) -> None:
 def _fail(dataset: Dataset, problem: str) -> None:
     log.error("dataset %s has failed: %s", dataset, problem)
     _move(dataset, _States.FAILED, problem=problem[:500])
+
+
+def _note_problem(dataset: Dataset, problem: str) -> None:
+    """Say why a dataset waits; empty: it goes on."""
+    if problem == dataset.problem:
+        return
+    if problem:
+        log.error("dataset %s: %s", dataset, problem)
+    Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(
+        problem=problem[:500]
+    )
 
 
 def _move(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:

@@ -28,7 +28,7 @@ class Dataset(models.Model):
     query = models.JSONField(default=dict, help_text="What was asked for, names resolved.")
     shard_steps = models.PositiveIntegerField(help_text="So many steps make a file.")
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
-    problem = models.CharField(max_length=500, blank=True, help_text="Why it failed.")
+    problem = models.CharField(max_length=500, blank=True, help_text="Why it failed or waits.")
     n_episodes = models.PositiveBigIntegerField("episodes", default=0)
     n_steps = models.PositiveBigIntegerField("steps", default=0)
     n_steps_unfinished = models.PositiveBigIntegerField(

@@ -6,16 +6,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from django.conf import settings
 from django.core.files.storage import storages
 
 from arena.checkpoints import MAX_BYTES, inspect_file
 from arena.errors import CheckpointFileError
 from experience.models import Release, TrainingRun
 from matches.store import blobs, signing
-from matches.store.staging import Stream, UploadError, stage_content
+from matches.store.staging import Stream, UploadError, stage_content, staging_folder
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +73,8 @@ def copy_weights(run: TrainingRun, sha256: str) -> Iterator[Path]:
     file = blobs.open_file(name_file(run.name, sha256), storage=STORAGE)
     if file is None:
         raise CheckpointFileError(f"there is no file {sha256}")
-    with file, TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
-        path = Path(folder) / f"{sha256}.safetensors"
+    with file, staging_folder() as folder:
+        path = folder / f"{sha256}.safetensors"
         path.write_bytes(file.read())
         seal = inspect_file(path).seal
         if seal is None or seal.game != run.game:

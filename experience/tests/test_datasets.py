@@ -52,8 +52,8 @@ def cut(chunk: Chunk, at: int, *, seed: int) -> tuple[Chunk, Chunk]:
     return replace(chunk, **early), replace(chunk, chunk_id=f"{seed:032x}", **late)
 
 
-def begun(**query: Any) -> Dataset:
-    return begin_dataset(NewDataset("poles", "cart_pole", **query), actor=ACTOR, now=NOW)
+def begun(name: str = "poles", **query: Any) -> Dataset:
+    return begin_dataset(NewDataset(name, "cart_pole", **query), actor=ACTOR, now=NOW)
 
 
 def built(dataset: Dataset) -> Dataset:
@@ -164,6 +164,27 @@ def test_a_shard_that_was_cut_off_is_written_anew_to_the_same_bytes(
     assert dataset.state == "building"
     monkeypatch.setattr(segment_files, "store_file", store)
     assert rows_of(built(dataset))[0].actions.shape == (25,)
+
+
+def test_one_that_cannot_go_on_says_why_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored(chunk_of((5, 20), seed=1))
+    stuck = begun(name="stuck")
+    store, name = segment_files.store_file, "datasets/stuck/"
+
+    def refuse(path: str, content: bytes) -> str:
+        if path.startswith(name):
+            raise OSError(28, "No space left")
+        return store(path, content)
+
+    monkeypatch.setattr(segment_files, "store_file", refuse)
+    assert built(begun(name="other")).state == "ready"
+    stuck.refresh_from_db()
+    assert (stuck.state, "No space left" in stuck.problem) == ("building", True)
+    monkeypatch.setattr(segment_files, "store_file", store)
+    again = built(stuck)
+    assert (again.state, again.problem) == ("ready", "")
 
 
 def test_a_dataset_keeps_its_segments_until_it_is_ready() -> None:

@@ -16,12 +16,12 @@ from arena.experience.segments import SentChunk, read_segment
 from arena.experience.tests.made import assert_same, chunk_of
 from arena.experience.wire import write_chunk
 from experience import segment_files
-from experience.management.commands.sink import keep_commits
 from experience.models import ChunkIndex, Segment
 from experience.sink import gathering, running, writing
 from experience.sink.consumer import Consumer
 from experience.sink.gathering import Batch, Entry, Limits
 from experience.sink.running import Sink
+from experience.sqlite_commits import keep_commits
 
 pytestmark = pytest.mark.django_db
 

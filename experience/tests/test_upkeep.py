@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
+from django.db import connection
 from django.test import TestCase
 from redis import Redis
 
@@ -17,6 +18,7 @@ from arena.experience.tests.made import assert_same, chunk_of
 from experience import segment_files
 from experience.models import ChunkIndex, Dataset, Segment
 from experience.sink import writing
+from experience.sqlite_commits import kept_commits
 from experience.tests.test_datasets import begun, built, rows_of, stored
 from experience.tests.test_sink import KEY, entry_of, put
 from experience.upkeep import compaction, sweeping
@@ -219,3 +221,18 @@ def test_upkeep_is_done_once_a_minute_and_files_are_swept_once_an_hour(
     # The first two are too old; of the others one day after the other is joined.
     assert seen == [(4, 1), (4, 1), (2, 1), (2, 2)]
     assert not ChunkIndex.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_upkeep_commits_is_on_disk_before_files_go() -> None:
+    def read_level() -> object:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA synchronous")
+            return cursor.fetchone()[0]
+
+    if connection.vendor != "sqlite":
+        return  # PostgreSQL does so by itself
+    before = read_level()
+    with kept_commits():
+        assert read_level() == 2
+    assert read_level() == before == 1

@@ -9,7 +9,9 @@ from typing import Any, Final
 from django.conf import settings
 from redis.exceptions import RedisError
 
+from experience.sqlite_commits import kept_commits
 from experience.upkeep import compaction, pruning, retention, sweeping
+from matches.store.staging import sweep_staging
 
 EVERY: Final = timedelta(minutes=1)
 SWEEP_EVERY: Final = timedelta(hours=1)
@@ -30,11 +32,14 @@ class Upkeep:
         if not _is_due(self._done_at, EVERY, now=now):
             return
         self._done_at = now
-        retention.delete_old_segments(days=settings.EVALSITE_EXPERIENCE_DAYS, now=now)
-        compaction.compact_next(most_rows=settings.EVALSITE_EXPERIENCE_COMPACT_ROWS, now=now)
+        # Files go once their rows are gone: that has to outlive a power cut.
+        with kept_commits():
+            retention.delete_old_segments(days=settings.EVALSITE_EXPERIENCE_DAYS, now=now)
+            compaction.compact_next(most_rows=settings.EVALSITE_EXPERIENCE_COMPACT_ROWS, now=now)
         if _is_due(self._swept_at, SWEEP_EVERY, now=now):
             self._swept_at = now
             sweeping.sweep_files(now=now)
+            sweep_staging(now=now)
         if settings.STREAM_REDIS_URL:
             self._prune(connect, now=now)
 

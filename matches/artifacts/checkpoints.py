@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
@@ -28,6 +26,7 @@ from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
 from matches.store import blobs
+from matches.store.staging import staging_folder
 
 POLICY = "network"
 MAX_STEP = 2**63 - 1
@@ -80,12 +79,11 @@ def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
 
     Raises BadInputError naming the field and the file that are refused.
     """
-    # Beside the storage of files, so that a file is stored by renaming it.
-    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
+    with staging_folder() as folder:
         sealed: list[Sealed] = []
         for place, (file, new) in enumerate(given):
             before = sealed[-1].sha256 if sealed else None
-            sealed.append(_seal_file(file, new, Path(folder) / str(place), before=before))
+            sealed.append(_seal_file(file, new, folder / str(place), before=before))
         # All files are looked at before the first is stored: a run is added whole or not at all.
         by_hash: dict[str, Sealed] = {}
         for one in sealed:

@@ -1,7 +1,10 @@
 """Uploads of files named by their hash: written beside the storages, and checked, before stored."""
 
+import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
@@ -12,7 +15,10 @@ from django.conf import settings
 
 from matches.errors import MatchError
 
+LEFT_AFTER = timedelta(days=1)
 _CHUNK = 1 << 20
+_PREFIX = "staging-"
+log = logging.getLogger(__name__)
 
 
 class UploadError(MatchError):
@@ -33,12 +39,33 @@ class Stream(Protocol):
 
 
 @contextmanager
+def staging_folder() -> Iterator[Path]:
+    """Yield a new folder beside the storages, so that a file of it is stored by renaming it."""
+    with TemporaryDirectory(prefix=_PREFIX, dir=settings.VAR) as folder:
+        yield Path(folder)
+
+
+def sweep_staging(*, now: datetime) -> int:
+    """Delete the folders that killed programs have left here, after a day; return how many."""
+    oldest = (now - LEFT_AFTER).timestamp()
+    left = [
+        folder
+        for folder in Path(settings.VAR).glob(f"{_PREFIX}*")
+        if folder.is_dir() and folder.stat().st_mtime < oldest
+    ]
+    for folder in left:
+        shutil.rmtree(folder, ignore_errors=True)
+    if left:
+        log.warning("%d folders of programs that were killed were deleted", len(left))
+    return len(left)
+
+
+@contextmanager
 def stage_content(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
     """Yield a file beside the storage with the content. Raises UploadError if it is another one."""
     hashed, n_left = sha256(), n_bytes
-    # Beside the storage, so that it is stored by renaming it.
-    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
-        staged = Path(folder) / digest
+    with staging_folder() as folder:
+        staged = folder / digest
         with staged.open("wb") as file:
             # Never more than was announced, however much is sent.
             while n_left and (chunk := content.read(min(_CHUNK, n_left))):

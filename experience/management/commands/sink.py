@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from redis import Redis
 
@@ -17,17 +16,8 @@ from arena.games import registry
 from experience.sink.consumer import Consumer
 from experience.sink.gathering import Limits
 from experience.sink.running import Sink
+from experience.sqlite_commits import keep_commits
 from experience.stream import MISSING, TIMEOUTS
-
-
-def keep_commits(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Have what is committed on disk: what it names is deleted from the stream after it.
-
-    PostgreSQL does so by itself; SQLite, as our settings open it, may lose some at a power cut.
-    """
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA synchronous = FULL")
 
 
 class Command(BaseCommand):
