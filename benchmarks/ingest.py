@@ -151,7 +151,7 @@ def _measure_matches(seconds: float) -> float:
     from matches.store.clock import db_now  # noqa: PLC0415
 
     agents = [register_spelled_agent(level, game="skill_game") for level in LEVELS]
-    board = open_board(f"beside {uuid4().hex[:8]}", "skill_game")
+    board = open_board(f"beside-{uuid4().hex[:8]}", "skill_game")
     tournament = schedule_agents(board, agents, 1_000_000, seed=1)
     sleep(WARM_S)
     tournament.refresh_from_db()

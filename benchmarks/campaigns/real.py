@@ -13,7 +13,7 @@ import numpy as np
 
 from arena.ratings.accuracy import strict_accuracy
 from arena.ratings.counts import count_results
-from arena.ratings.settled import settle_ratings
+from arena.ratings.settled import FittedTerms, settle_ratings
 from benchmarks.campaigns.accuracy import make_level_row
 from benchmarks.stacks import await_tournament, open_board, private_stack, schedule_agents
 
@@ -102,7 +102,7 @@ def follow_tournament(field: RealField, pairing: str, seed: int) -> Curve:
     # The last look is at all results, however far the factor would go beyond.
     while known < len(results) * GROWTH:
         first = results[: min(int(known), len(results))]
-        mu = settle_ratings(count_results(first), n, has_seat_term=True).mu
+        mu = settle_ratings(count_results(first), n, terms=FittedTerms(seat=True)).mu
         curve.append((len(first), strict_accuracy(list(range(n)), mu.tolist()) or 0.0))
         known *= GROWTH
     return curve

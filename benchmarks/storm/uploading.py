@@ -1,10 +1,15 @@
-"""Players upload while sink, trainer, stream and web server are killed: each chunk is kept once."""
+"""Players upload while sink, trainer, stream and web server are killed: each chunk is kept once.
 
+In between the stream's memory is full for a while, and so is the disk that all of the stack is on.
+"""
+
+import re
 import socket
 from argparse import Namespace
 from collections import Counter
 from http import HTTPStatus
 from itertools import cycle
+from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import Any
@@ -16,10 +21,14 @@ import pyarrow.parquet as pq
 import requests
 
 from benchmarks.stacks import private_stack, wait_until
+from benchmarks.storm.filling import fill_disk, fill_stream, small_disk
 from benchmarks.uploads import GAME, N_STEPS, PATH, make_body
 from launcher.stack import Stack
 
 KILLED = ("sink", "trainer-1", "stream", "web")
+FULL_STREAM, FULL_DISK = "full stream", "full disk"
+# So often each program is killed before something is full.
+N_ROUNDS = 3
 N_CLIENTS = 4
 KILL_EVERY_S = 3.0
 RUN = "chaos"
@@ -44,6 +53,7 @@ class Clients:
         self.unanswered: set[str] = set()
         self.halves: set[str] = set()
         self.answers: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
         self.refusals: list[str] = []
         self._threads = [Thread(target=self._send_many) for _ in range(N_CLIENTS)]
 
@@ -108,22 +118,34 @@ class Clients:
                 self._version = response.json()["latest_policy_version"]
                 self.accepted.add(chunk_id.hex)
                 return None
+        with self._lock:
+            self.reasons[_read_detail(response)] += 1
         if response.status_code not in BUSY:
             self.refusals.append(f"{response.status_code}: {response.text:.300}")
             self.stop.set()
         return min(1.0, float(response.headers.get("Retry-After", 1)))
 
 
+def _read_detail(response: requests.Response) -> str:
+    """Return what an answer says, without numbers: equal ones are counted together."""
+    try:
+        said = str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        said = response.text
+    return f"{response.status_code}: {re.sub(r'[0-9]+', 'N', said):.120}"
+
+
 def measure_uploads(options: Namespace) -> dict[str, Any]:
     """Upload so many steps under kills; return what of them is in the segments."""
     shape: dict[str, Any] = {"web": True, "nodes": 0, "trainers": 1, "experience": True}
-    with private_stack(**shape, settings={"EVALSITE_EXPERIENCE_QUOTA": "0"}) as stack:
+    settings = {"EVALSITE_EXPERIENCE_QUOTA": "0"}
+    with small_disk() as disk, private_stack(**shape, settings=settings) as stack:
         token = _begin_run()
         clients = Clients(stack.plan.addresses()["Board"], token, n_steps=options.transitions)
         clients.start()
         began_s = monotonic()
         try:
-            kills = _kill_in_turn(stack, clients, every_s=options.every)
+            acts = _disturb_in_turn(stack, clients, disk, every_s=options.every)
         finally:
             clients.stop.set()
             clients.join()
@@ -136,9 +158,10 @@ def measure_uploads(options: Namespace) -> dict[str, Any]:
     return {
         "transitions": options.transitions,
         **figures,
-        "kills": sum(kills.values()),
-        "acts": dict(kills),
+        "kills": sum(acts[program] for program in KILLED),
+        "acts": dict(acts),
         "answers": dict(clients.answers),
+        "reasons": dict(clients.reasons),
         "refusals": clients.refusals,
         "seconds": round(uploaded_s, 1),
         "run_state": run.state,
@@ -167,24 +190,32 @@ def _read_run() -> Any:
     return TrainingRun.objects.get(name=RUN)
 
 
-def _kill_in_turn(stack: Stack, clients: Clients, *, every_s: float) -> Counter[str]:
-    """Kill the programs one after the other until enough is uploaded; return how often each was."""
-    kills: Counter[str] = Counter()
+def _disturb_in_turn(
+    stack: Stack, clients: Clients, disk: Path | None, *, every_s: float
+) -> Counter[str]:
+    """Disturb one thing after the other until enough is uploaded; return how often each was."""
+    acts: Counter[str] = Counter()
     told_s = monotonic()
-    programs = cycle(KILLED)
-    while not (clients.is_done or clients.refusals):
+    # Without a disk of its own the stack would fill that of the machine.
+    full_disk = [FULL_DISK] if disk else []
+    for act in cycle((*KILLED * N_ROUNDS, FULL_STREAM, *KILLED * N_ROUNDS, *full_disk)):
+        if clients.is_done or clients.refusals:
+            return acts
         sleep(every_s)
-        program = next(programs)
-        pid = stack.pids().get(program)
-        if pid is not None:
+        if act == FULL_STREAM:
+            acts[act] += fill_stream(stack, every_s)
+        elif act == FULL_DISK:
+            assert disk is not None
+            acts[act] += fill_disk(disk, every_s)
+        elif (pid := stack.pids().get(act)) is not None:
             psutil.Process(pid).kill()
-            kills[program] += 1
+            acts[act] += 1
         clients.send_half()
         if monotonic() - told_s >= LINE_EVERY_S:
             told_s = monotonic()
             n_steps = N_STEPS * len(clients.accepted)
-            print(f"{n_steps:,} steps accepted, {sum(kills.values())} kills", flush=True)
-    return kills
+            print(f"{n_steps:,} steps accepted, {acts.total()} disturbances", flush=True)
+    return acts
 
 
 def _await_segments(accepted: set[str]) -> None:
