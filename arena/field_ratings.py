@@ -15,7 +15,7 @@ from arena.local_play import PlayedMatch
 from arena.ratings.base import DRAW_PROBABILITY, Z95, RatingError
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.samples import Sampler, best_shares
-from arena.ratings.settled import SettledRatings, settle_ratings
+from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 
 N_SAMPLES = 20_000
 SCORES = {1.0: 1, 0.5: 0, 0.0: -1}
@@ -85,7 +85,8 @@ def rate(
 
     rows: (first, second, score) with the points of the first, 1, 0.5 or 0; matches that
     `arena.play` returned; or a DataFrame with these three columns. draw_probability: of a match
-    between equals. has_seat_term: whether the first is to be given an advantage that is fitted.
+    between equals, as it is thought of before; it is fitted. has_seat_term: whether the first is
+    to be given an advantage that is fitted.
     score_margin: scores on one game seed that differ by no more are a draw, in games of one seat.
     seed: of the samples behind p_best. The model is TrueSkill's with one fit to all results (see
     arena.ratings.settled). Raises RatingError, naming the row.
@@ -102,14 +103,14 @@ def rate(
         len(names),
         draw_probability=draw_probability,
         weight=weight,
-        has_seat_term=has_seat_term,
+        terms=FittedTerms(seat=has_seat_term, draws=True),
     )
     sampler = Sampler.of_field(
         counts,
         settled.mu,
         settled.covariance,
         settled.spread,
-        draw_probability=draw_probability,
+        draw_probability=settled.draw_probability,
         weight=weight,
     )
     samples = sampler.draw(np.random.default_rng(seed), N_SAMPLES)

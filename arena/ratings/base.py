@@ -93,6 +93,11 @@ def unit_draw_margin(draw_probability: float) -> float:
     return NormalDist().inv_cdf((draw_probability + 1) / 2)
 
 
+def probability_of_margin(margin: float) -> float:
+    """Return the draw probability of equal agents under a margin as above, 0 or more."""
+    return 2 * NormalDist().cdf(margin) - 1
+
+
 DEFAULT = Constants()
 
 

@@ -88,7 +88,7 @@ class PairLikelihood:
         is_seated: bool = False,
     ) -> None:
         """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
-        self.n_agents, self._margin = n_agents, margin
+        self.n_agents, self.margin = n_agents, margin
         if is_seated:
             # Who sat first matters then: the wins of either seat stay apart.
             first, second = counts.first, counts.second
@@ -100,8 +100,8 @@ class PairLikelihood:
         else:
             parts = _merge_seats(counts)
         (self.i, self.j, times), self.seat = np.concatenate([p[:3] for p in parts], axis=1), None
-        self._n_decided = sum(part.shape[1] for part in parts[:-1])
-        self._times = weight * times.astype(np.float64)
+        self.n_decided = sum(part.shape[1] for part in parts[:-1])
+        self.times = weight * times.astype(np.float64)
         if is_seated:
             signs = [np.full(p.shape[1], s) for p, s in zip(parts, (1.0, -1.0, 1.0), strict=True)]
             self.seat = np.concatenate(signs)
@@ -111,20 +111,26 @@ class PairLikelihood:
         """Whether the advantage of the first seat is a term, the last number of z."""
         return self.seat is not None
 
+    def leads(self, z: Floats) -> Floats:
+        """Return how far agent i is ahead in each row, [m]: of wins, which come first, the winner.
+
+        z: float64 [n], [n + 1] with a seat term.
+        """
+        lead: Floats = z[self.i] - z[self.j]
+        return lead if self.seat is None else lead + self.seat * z[-1]
+
     def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient and curvature at z: float64 [n], [n + 1] with a seat term."""
-        lead, n_decided, n = z[self.i] - z[self.j], self._n_decided, self.n_agents
-        if self.seat is not None:
-            lead = lead + self.seat * z[-1]
+        lead, n_decided, n = self.leads(z), self.n_decided, self.n_agents
         # Wins stand before draws, as __init__ laid the pairs out.
-        wins = win_terms(lead[:n_decided], self._margin)
-        draws = draw_terms(lead[n_decided:], self._margin)
+        wins = win_terms(lead[:n_decided], self.margin)
+        draws = draw_terms(lead[n_decided:], self.margin)
         terms = join_terms(wins, draws)
-        slope, curvature = self._times * terms.slope, self._times * terms.curvature
+        slope, curvature = self.times * terms.slope, self.times * terms.curvature
         gradient = sum_by_key(self.i, slope, n) - sum_by_key(self.j, slope, n)
         if self.seat is not None:
             gradient = np.append(gradient, self.seat @ slope)
-        return LikelihoodPoint(float(self._times @ terms.value), gradient, curvature)
+        return LikelihoodPoint(float(self.times @ terms.value), gradient, curvature)
 
     def seat_curvature(self, curvature: Floats) -> Floats:
         """Return minus the second derivatives by each agent and the seat: [n]."""

@@ -1,7 +1,9 @@
 """The posterior mode of a field and the doubt there, by Newton's method."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -87,6 +89,13 @@ class Objective:
     def is_sparse(self) -> bool:
         """Whether the field has more than DENSE_LIMIT agents, too many for a dense matrix."""
         return self.n_agents > information_matrix.DENSE_LIMIT
+
+    def with_margin(self, margin: float) -> Self:
+        """Return the same objective where draws are differences within another margin."""
+        changed = copy(self)
+        changed.likelihood = copy(self.likelihood)
+        changed.likelihood.margin = margin
+        return changed
 
     @cached_property
     def _pattern(self) -> information_matrix.SparsityPattern:

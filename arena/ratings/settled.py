@@ -10,6 +10,7 @@ agents in 10^6 pairs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -22,9 +23,11 @@ from arena.ratings.base import (
     DrawWithoutDrawProbabilityError,
     RatingError,
     UnknownAgentError,
+    probability_of_margin,
     unit_draw_margin,
 )
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
+from arena.ratings.draw_margin import fit_margin
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
@@ -32,6 +35,7 @@ from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
 __all__ = [
+    "FittedTerms",
     "PairCounts",
     "SeatAdvantage",
     "SettledRatings",
@@ -55,6 +59,20 @@ class SeatAdvantage:
     sd: float
 
 
+class FittedTerms(NamedTuple):
+    """What is fitted beside skills and spread.
+
+    seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
+    given, above 0, is what is thought of it before.
+    """
+
+    seat: bool = False
+    draws: bool = False
+
+
+NO_TERMS = FittedTerms()
+
+
 @dataclass(frozen=True, eq=False)
 class SettledRatings:
     """The ratings of a field, and how sure they are together.
@@ -63,7 +81,8 @@ class SettledRatings:
     any has mean MU and the spread as sd). covariance: float64 [n, n], joint; None if more than
     2,000 agents have results, whose sd is then good to a percent or two. spread: the fitted
     standard deviation of the skills. results_hash: the digest of the pair counts. seat: the
-    advantage of the first seat, where it is a term of the fit.
+    advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
+    agents, as given or fitted.
     """
 
     mu: Floats
@@ -73,6 +92,7 @@ class SettledRatings:
     n_results: int
     results_hash: str
     seat: SeatAdvantage | None = None
+    draw_probability: float = DRAW_PROBABILITY
 
     def superiority(self, i: int, j: int) -> float:
         """Return P(agent i is above agent j); one half for an agent and itself."""
@@ -110,15 +130,15 @@ def settle_ratings(
     weight: float = 1.0,
     start: Sequence[float] | Floats | None = None,
     parents: Sequence[int] | Ints | None = None,
-    has_seat_term: bool = False,
+    terms: FittedTerms = NO_TERMS,
 ) -> SettledRatings:
     """Return the settled ratings of agents 0..n_agents-1.
 
     counts: of pairs, or of teams in a game of teams. weight: what one pair of a match counts,
     1 / (k - 1) for k seats or k teams; divided by the dispersion of the blocks where that is known.
     start: the mu of an earlier fit, to get there faster; it may be shorter than the field. parents:
-    of each agent the one it goes on from, or -1: its prior is N(parent, 2^2). has_seat_term: fit
-    what sitting first is worth, too. Raises RatingError.
+    of each agent the one it goes on from, or -1: its prior is N(parent, 2^2). terms: what
+    is fitted beside the skills. Raises RatingError.
     """
     margin = unit_draw_margin(draw_probability)
     if margin == 0 and counts.has_draws:
@@ -128,32 +148,50 @@ def settle_ratings(
     # Agents without results cost nothing: the fit leaves them out, but for parents and children.
     fitted = np.union1d(counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
-        return _assemble_field(counts, n_agents, fitted, None)
+        return _assemble_field(counts, n_agents, fitted, None, draw_probability)
     within, n_fitted = counts.reindex(fitted), len(fitted)
     likelihood: Likelihood
     if isinstance(within, PairCounts):
         likelihood = PairLikelihood(
-            within, n_fitted, margin=margin, weight=weight, is_seated=has_seat_term
+            within, n_fitted, margin=margin, weight=weight, is_seated=terms.seat
         )
-    elif has_seat_term:
-        raise RatingError("has_seat_term: teams have no first seat, leave it out")
+    elif terms.seat:
+        raise RatingError("terms.seat: teams have no first seat, leave it out")
     else:
         likelihood = TeamLikelihood(within, n_fitted, margin=margin, weight=weight)
     z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
-    posterior = _fit_skills(make_objective(likelihood, parent_prior(parent_of, fitted)), z)
-    return _assemble_field(counts, n_agents, fitted, posterior)
+    objective = make_objective(likelihood, parent_prior(parent_of, fitted))
+    is_fitted = terms.draws and margin > 0
+    posterior, fitted_margin = _fit_skills(objective, z, fits_draws=is_fitted)
+    if is_fitted:
+        draw_probability = probability_of_margin(fitted_margin)
+    return _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
 
 
-def _fit_skills(objective: Objective, z: Floats) -> Posterior:
-    """Fit skills and spread in turn: the spread is the one that explains the field (EM)."""
+def _fit_skills(objective: Objective, z: Floats, *, fits_draws: bool) -> tuple[Posterior, float]:
+    """Fit skills, spread and draw margin in turn; return the posterior and the margin.
+
+    The spread is the one that explains the field (EM), the margin is that of the mode.
+    """
     # SIGMA is what is thought of an agent of which nothing is known: the first guess.
     spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
+    given = objective.likelihood.margin
     for _ in range(_N_SPREAD_ROUNDS):
         # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
         rough = find_mode(objective, spread, np.append(z, seat), is_rough=True)
         z, spread = rough.z, _next_spread(rough, objective.prior.children)
         seat = [] if rough.seat is None else [rough.seat]
-    return find_mode(objective, spread, np.append(z, seat))
+        if fits_draws:
+            objective = objective.with_margin(_fit_draws(objective.likelihood, rough, given))
+    return find_mode(objective, spread, np.append(z, seat)), objective.likelihood.margin
+
+
+def _fit_draws(likelihood: Likelihood, posterior: Posterior, prior: float) -> float:
+    seat = [] if posterior.seat is None else [posterior.seat]
+    leads = likelihood.leads(np.append(posterior.z, seat))
+    return fit_margin(
+        leads, likelihood.n_decided, likelihood.times, start=likelihood.margin, prior=prior
+    )
 
 
 def _next_spread(posterior: Posterior, children: Ints) -> float:
@@ -170,12 +208,18 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
 
 
 def _assemble_field(
-    counts: PairCounts | TeamCounts, n_agents: int, fitted: Ints, posterior: Posterior | None
+    counts: PairCounts | TeamCounts,
+    n_agents: int,
+    fitted: Ints,
+    posterior: Posterior | None,
+    draw_probability: float,
 ) -> SettledRatings:
     """Put the fit of those that played among the others, back on the scale of the ratings."""
     if posterior is None:
         mu, sd = np.full(n_agents, MU), np.full(n_agents, SIGMA)
-        return SettledRatings(mu, sd, np.diag(sd**2), SIGMA, 0, counts.digest)
+        return SettledRatings(
+            mu, sd, np.diag(sd**2), SIGMA, 0, counts.digest, draw_probability=draw_probability
+        )
     spread = posterior.spread * _UNIT
     mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
     mu[fitted] = MU + posterior.z * _UNIT
@@ -188,7 +232,9 @@ def _assemble_field(
     seat = None
     if posterior.seat is not None and posterior.uncertainty.seat is not None:
         seat = SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.uncertainty.seat) * _UNIT)
-    return SettledRatings(mu, sd, covariance, spread, counts.n_results, counts.digest, seat)
+    return SettledRatings(
+        mu, sd, covariance, spread, counts.n_results, counts.digest, seat, draw_probability
+    )
 
 
 def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:

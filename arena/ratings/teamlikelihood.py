@@ -29,7 +29,7 @@ class TeamLikelihood:
 
     def __init__(self, counts: TeamCounts, n_agents: int, *, margin: float, weight: float) -> None:
         """Keep wins as (winners, losers, how often) and draws as (first, second, how often)."""
-        self.n_agents, self._margin = n_agents, margin
+        self.n_agents, self.margin = n_agents, margin
         ahead, behind, times = counts.first, counts.second, counts.times
         # Rows that the first side lost are turned round: whoever won is ahead, as in a pair.
         parts = [
@@ -38,24 +38,29 @@ class TeamLikelihood:
             (ahead, behind, times[:, _DREW]),
         ]
         kept = [(one[n > 0], two[n > 0], n[n > 0]) for one, two, n in parts]
-        self._n_decided = len(kept[0][2]) + len(kept[1][2])
+        self.n_decided = len(kept[0][2]) + len(kept[1][2])
         one, two, n_times = (np.concatenate([part[i] for part in kept]) for i in range(3))
         self.members: Ints = np.concatenate([one, two], axis=1)
-        self._times = weight * n_times.astype(np.float64)
+        self.times = weight * n_times.astype(np.float64)
         # The sum of s performances has s times the variance of one: a standard deviation of
         # sqrt(s).
         self._pull: Floats = np.repeat([1.0, -1.0], counts.size) / sqrt(counts.size)
 
+    def leads(self, z: Floats) -> Floats:
+        """Return how far the first side of each row is ahead, [m]: of wins the winners."""
+        lead: Floats = z[self.members] @ self._pull
+        return lead
+
     def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient [n] and curvature by the lead of each row [m] at z [n]."""
-        lead, n = z[self.members] @ self._pull, self._n_decided
+        lead, n = self.leads(z), self.n_decided
         # Wins stand before draws, as __init__ laid the rows out.
-        wins, draws = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
+        wins, draws = win_terms(lead[:n], self.margin), draw_terms(lead[n:], self.margin)
         terms = join_terms(wins, draws)
-        slope = (self._times * terms.slope)[:, None] * self._pull
+        slope = (self.times * terms.slope)[:, None] * self._pull
         gradient = sum_by_key(self.members.ravel(), slope.ravel(), self.n_agents)
         return LikelihoodPoint(
-            float(self._times @ terms.value), gradient, self._times * terms.curvature
+            float(self.times @ terms.value), gradient, self.times * terms.curvature
         )
 
     @cached_property

@@ -11,7 +11,7 @@ import trueskill
 
 import arena
 from arena.ratings.base import RatingError
-from arena.ratings.settled import count_results, settle_ratings
+from arena.ratings.settled import FittedTerms, count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 POINTS = {1: 1, 0: 0.5, -1: 0}
@@ -31,7 +31,7 @@ def test_it_is_the_settled_rating_whatever_the_order() -> None:
     rated = arena.rate(rows)
     Random(1).shuffle(rows)
     assert arena.rate(iter(rows)).mu.tolist() == rated.mu.tolist()
-    settled = settle_ratings(count_results(field.results), 8)
+    settled = settle_ratings(count_results(field.results), 8, terms=FittedTerms(draws=True))
     order = [int(one.removeprefix("agent-")) for one in rated.names]
     assert rated.mu.tolist() == settled.mu[order].tolist() == sorted(settled.mu)[::-1]
     assert rated.p_above(rated.names[0], rated.names[-1]) == settled.superiority(

@@ -13,7 +13,7 @@ import numpy as np
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
 from arena.ratings.base import BETA
-from arena.ratings.counts import Floats
+from arena.ratings.settled import SettledRatings
 from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_dispersion, measure_sum_dispersion
@@ -41,7 +41,7 @@ def infer_belief(evidence: Evidence) -> Belief:
     data = load_fit(board, evidence.agents, counts, late_sides=late_sides)
     settled = data.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
-    factor = estimate_dispersion(evidence, settled.mu)
+    factor = estimate_dispersion(evidence, settled)
     if factor > 1:
         settled = data.settle(dispersion=factor)
     spec = games.get(board.game).spec
@@ -51,19 +51,19 @@ def infer_belief(evidence: Evidence) -> Belief:
     return form_belief(settled, counts, n_opponents=max(1, n_opponents))
 
 
-def estimate_dispersion(evidence: Evidence, mu: Floats) -> float:
-    """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
+def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
+    """Return how much more the blocks of agents vary than their ratings expect, 1 or more.
 
     Measured in the newest matches of the leaderboards that know them, but for the late ones; 1 in
     a game of more than two sides, whose blocks are not compared.
     """
     spec = games.get(evidence.board.game).spec
     if spec.n_seats == COUPLE:
-        return _estimate_for_pairs(evidence, mu)
-    return _estimate_for_teams(evidence, mu) if spec.teams else 1.0
+        return _estimate_for_pairs(evidence, settled)
+    return _estimate_for_teams(evidence, settled) if spec.teams else 1.0
 
 
-def _estimate_for_pairs(evidence: Evidence, mu: Floats) -> float:
+def _estimate_for_pairs(evidence: Evidence, settled: SettledRatings) -> float:
     index = {agent: position for position, agent in enumerate(evidence.agents)}
     blocks: dict[tuple[int, int, int], dict[str, float]] = {}
     for seed, lineup, ranks in _read_newest(evidence):
@@ -82,13 +82,14 @@ def _estimate_for_pairs(evidence: Evidence, mu: Floats) -> float:
     outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
     firsts, seconds = np.array(pairs, dtype=np.int64).reshape(-1, GAMES_OF_BLOCK).T
     table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
-    draw_probability = evidence.board.draw_probability
-    return measure_dispersion(mu, firsts, seconds, table, draw_probability=draw_probability)
+    return measure_dispersion(
+        settled.mu, firsts, seconds, table, draw_probability=settled.draw_probability
+    )
 
 
-def _estimate_for_teams(evidence: Evidence, mu: Floats) -> float:
+def _estimate_for_teams(evidence: Evidence, settled: SettledRatings) -> float:
     """Return the dispersion of blocks of sides; the leaderboard itself is all that counts."""
-    rating = dict(zip(evidence.agents, mu.tolist(), strict=True))
+    rating = dict(zip(evidence.agents, settled.mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
     for seed, lineup, ranks in _read_newest(evidence):
@@ -107,7 +108,7 @@ def _estimate_for_teams(evidence: Evidence, mu: Floats) -> float:
         np.array(leads),
         np.array([len(points) for points in blocks.values()], dtype=np.int64),
         np.array([sum(points.values()) for points in blocks.values()]),
-        draw_probability=evidence.board.draw_probability,
+        draw_probability=settled.draw_probability,
     )
 
 

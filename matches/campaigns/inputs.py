@@ -38,7 +38,7 @@ def _convert_gap(field: str, value: float, leaderboard: Leaderboard) -> float:
     if not value >= 0:
         raise BadInputError(field, f"must be 0 or more, got {value!r}")
     try:
-        return gap_of(value, draw_probability=leaderboard.draw_probability)
+        return gap_of(value, draw_probability=leaderboard.current_draw_probability)
     except ArenaError as error:
         raise BadInputError(field, str(error)) from error
 

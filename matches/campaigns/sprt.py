@@ -44,4 +44,4 @@ def estimate_gap(evidence: Evidence) -> Gap:
         raise ValueError(f"{len(agents)} agents are fitted without a covariance")
     variance = float(joint[0, 0] + joint[1, 1] - 2 * joint[0, 1])
     gap = float(settled.mu[0] - settled.mu[1])
-    return Gap(gap, sqrt(variance), board.draw_probability)
+    return Gap(gap, sqrt(variance), settled.draw_probability)

@@ -119,7 +119,7 @@ def warn_before_start(
         counts=counts,
         n_in_flight={},
         meetings=(),
-        draw_probability=leaderboard.draw_probability,
+        draw_probability=fit.draw_probability,
         sides=load_sides(leaderboard, agents) if spec.teams else None,
     )
     return pairings.get_adaptive(pairing).configured(parameters).warning(standing)

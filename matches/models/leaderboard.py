@@ -30,7 +30,7 @@ class Leaderboard(models.Model):
     draw_probability = models.FloatField(
         default=0.10,
         validators=(validate_finite, MinValueValidator(0.001), MaxValueValidator(0.9)),
-        help_text="Of a match between equals.",
+        help_text="Of a match between equals, as it is thought of before results; it is fitted.",
     )
     is_rated = models.BooleanField(
         default=True,
@@ -61,6 +61,9 @@ class Leaderboard(models.Model):
     )
     results_hash = models.CharField(max_length=64, blank=True, editable=False)
     spread = models.FloatField(null=True, editable=False, help_text="Fitted sd of skill.")
+    fitted_draw_probability = models.FloatField(
+        null=True, editable=False, help_text="The draw probability that explains the results."
+    )
     seat_mu = models.FloatField(
         null=True, editable=False, help_text="Advantage of the first of two seats, as a rating."
     )
@@ -115,6 +118,12 @@ class Leaderboard(models.Model):
     def shown_version(self) -> str:
         """The version of its rules, short enough to read."""
         return short_version(self.game_version)
+
+    @property
+    def current_draw_probability(self) -> float:
+        """The fitted draw probability of equal agents; before there is one, what was thought."""
+        fitted = self.fitted_draw_probability
+        return self.draw_probability if fitted is None else fitted
 
     @property
     def is_rerating(self) -> bool:

@@ -74,7 +74,7 @@ def predict_match(board: Leaderboard, gap: float) -> Expected:
     # In a game of teams the others of both sides count as equally strong, and add their chance.
     n_performances = 2 * games.get(board.game).spec.team_size
     lead = gap / (sqrt(n_performances) * BETA)
-    margin = unit_draw_margin(board.draw_probability)
+    margin = unit_draw_margin(board.current_draw_probability)
     win, loss = _NORMAL.cdf(lead - margin), _NORMAL.cdf(-lead - margin)
     # Rounding may leave the two a little above 1 where the margin is nothing.
     return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
@@ -112,7 +112,7 @@ def _read_mark(board: Leaderboard) -> tuple[object, ...]:
     # Since when it is there, too: of a restored database the rest may be as before.
     since = (board.created_at, board.fitted_at, board.rated_at)
     counted = (board.n_counted, board.n_settled, board.n_rerates_done, board.results_hash)
-    return (*since, *counted, board.spread, board.draw_probability)
+    return (*since, *counted, board.spread, board.current_draw_probability)
 
 
 # Half of the time of a page of two agents of 10,000, which is looked at again and again.
@@ -138,7 +138,7 @@ def _estimate_variance(
         ratings[:, 0],
         ratings[:, 1],
         spread=board.spread or SIGMA,
-        draw_probability=board.draw_probability,
+        draw_probability=board.current_draw_probability,
         weight=1 / max(1, n_sides - 1),
     )
 

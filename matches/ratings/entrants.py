@@ -53,7 +53,7 @@ def load_standing(
         counts=counts,
         n_in_flight=_count_in_flight(board, agents),
         meetings=load_meetings(tournament, agents) if needs_meetings else (),
-        draw_probability=board.draw_probability,
+        draw_probability=settled.draw_probability,
         seeding=tuple(tournament.seeding),
         sides=load_sides(board, agents) if spec.teams else None,
     )

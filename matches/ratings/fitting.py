@@ -15,7 +15,13 @@ from django.db.models import QuerySet
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
 from arena.ratings.scores import weigh_blocks
-from arena.ratings.settled import PairCounts, SettledRatings, TeamCounts, settle_ratings
+from arena.ratings.settled import (
+    FittedTerms,
+    PairCounts,
+    SettledRatings,
+    TeamCounts,
+    settle_ratings,
+)
 from arena.ratings.teamcounts import TeamSide
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
 from matches.models.match import parse_numbers
@@ -47,7 +53,7 @@ class FitData:
             draw_probability=self.board.draw_probability,
             weight=self.weight / dispersion,
             parents=self.parents,
-            has_seat_term=games.get(self.board.game).spec.n_seats == COUPLE,
+            terms=FittedTerms(seat=games.get(self.board.game).spec.n_seats == COUPLE, draws=True),
         )
 
     @cached_property

@@ -35,6 +35,8 @@ from matches.store.failures import Failures
 LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MEANS = ("mean_score", "score_low", "score_high")
+# Of a leaderboard, what a fit of its results says beside the ratings.
+FITTED = ("spread", "fitted_draw_probability", "seat_mu", "seat_sd", "leader_p_best")
 # A board with matches in flight is rated at most this often: nobody sees more.
 MIN_INTERVAL = timedelta(seconds=0.5)
 # The same by the outcomes beyond the prefix, each of which is read and folded again: some 5 us of a
@@ -178,7 +180,7 @@ def start_over(board: Leaderboard) -> None:
         season_first_sequence=board.next_sequence,
         prefix_sequence=board.next_sequence - 1,
         **dict.fromkeys(("n_counted", "n_settled"), 0),
-        **dict.fromkeys(("spread", "seat_mu", "seat_sd", "leader_p_best"), None),
+        **dict.fromkeys(FITTED),
         **dict.fromkeys(("rated_at", "fitted_at"), None),
         results_hash="",
         n_rerates_asked=F("n_rerates_asked") + 1,
@@ -303,6 +305,7 @@ def _store_settled(
         n_settled=board.n_counted,
         results_hash=settled.results_hash,
         spread=settled.spread,
+        fitted_draw_probability=settled.draw_probability,
         seat_mu=settled.seat.mu if settled.seat else None,
         seat_sd=settled.seat.sd if settled.seat else None,
         rated_at=now,

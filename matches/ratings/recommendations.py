@@ -105,7 +105,7 @@ def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendatio
 def _make_rules(board: Leaderboard) -> Rules | None:
     """Return how its matches go, None in a game of one seat."""
     spec = games.get(board.game).spec
-    return None if spec.is_scored else Rules(2 * spec.team_size, board.draw_probability)
+    return None if spec.is_scored else Rules(2 * spec.team_size, board.current_draw_probability)
 
 
 def _seek_place(

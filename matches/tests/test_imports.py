@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from redis import Redis
 
 from arena import field_ratings
 from arena.messages import MatchOrderRow, ResultRow
+from arena.ratings.settled import count_results, settle_ratings
 from matches.artifacts.agents import register_spelled_agent, unretire_agent
 from matches.campaigns import belief
 from matches.errors import BadInputError, BadRowsError, ConflictError
@@ -280,11 +280,12 @@ def test_they_do_not_hide_that_blocks_vary_more_than_the_model_expects(
     make.play_all(broker, play)
     rater.rate(tournament.leaderboard_id, now=make.NOW)
     board, pair = tournament.leaderboard, entrants_of(tournament)
-    before = belief.estimate_dispersion(evidence.gather_evidence(board, pair), np.zeros(2))
+    equal = settle_ratings(count_results([]), 2)
+    before = belief.estimate_dispersion(evidence.gather_evidence(board, pair), equal)
     assert before > 1.5
     _import(board, write([("level:10", "level:50", "1-0")] * 100))
     rater.rate(board.pk, now=make.later(9))
-    after = belief.estimate_dispersion(evidence.gather_evidence(board, pair), np.zeros(2))
+    after = belief.estimate_dispersion(evidence.gather_evidence(board, pair), equal)
     assert after == before
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.ratings.settled import count_results, settle_ratings
+from arena.ratings.settled import FittedTerms, count_results, settle_ratings
 from arena.verdicts.beliefs import form_belief
 from matches.ratings import p_best
 
@@ -53,7 +53,7 @@ def test_a_campaign_is_surer_of_two_that_met_often() -> None:
     wins = [(0, 2, 1), (1, 2, 1), (2, 0, -1), (2, 1, -1)]
     met_often = [(0, 1, 1), (1, 0, -1)] * 70 + [(0, 1, -1), (1, 0, 1)] * 50
     counts = count_results(np.array(wins + met_often, np.int64))
-    settled = settle_ratings(counts, 3, has_seat_term=True)
+    settled = settle_ratings(counts, 3, terms=FittedTerms(seat=True))
     # Where the two lie in the field is as doubtful as before, which of them is better is not.
     on_the_page = p_best.compute_p_best(settled.mu, settled.sd)[0]
     assert form_belief(settled, counts).chances_of_best()[0] > on_the_page + 0.1

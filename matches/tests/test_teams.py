@@ -266,7 +266,7 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
     board, agents = tournament.leaderboard, entrants.entrants_of(tournament)
     evidence = gather_all_evidence(board, agents)
     known = fitting.fit_ratings(board, agents)
-    factor = estimate_dispersion(evidence, known.mu)
+    factor = estimate_dispersion(evidence, known)
     assert factor == pytest.approx(4, abs=0.8)
     belief = infer_belief(evidence)
     assert belief.sd.mean() > 1.2 * known.sd.mean()

@@ -9,7 +9,13 @@ from arena.ratings.base import BETA, DEFAULT, MU, RatingError
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.posterior import Objective, find_mode
-from arena.ratings.settled import SeatAdvantage, SettledRatings, count_results, settle_ratings
+from arena.ratings.settled import (
+    FittedTerms,
+    SeatAdvantage,
+    SettledRatings,
+    count_results,
+    settle_ratings,
+)
 from arena.ratings.tests.simulated import simulated
 
 ADVANTAGE = BETA / 2
@@ -50,7 +56,7 @@ def test_it_is_found_and_the_order_is_better_for_it() -> None:
         counts = count_results(results)
         without, with_term = (
             settle_ratings(counts, 20),
-            settle_ratings(counts, 20, has_seat_term=True),
+            settle_ratings(counts, 20, terms=FittedTerms(seat=True)),
         )
         found.append(seat(with_term).mu / BETA)
         claimed.append(seat(with_term).sd / BETA)
@@ -62,13 +68,13 @@ def test_it_is_found_and_the_order_is_better_for_it() -> None:
 
 def test_it_is_a_function_of_the_set_of_results() -> None:
     _, results = unbalanced(12, 800, 1)
-    wanted = settle_ratings(count_results(results), 12, has_seat_term=True)
+    wanted = settle_ratings(count_results(results), 12, terms=FittedTerms(seat=True))
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(results)
         parts = [count_results(part) for part in np.array_split(shuffled, seed + 1)]
         names = ("first", "second", "n_first_wins", "n_draws", "n_second_wins")
         whole = PairCounts(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
-        again = settle_ratings(whole, 12, has_seat_term=True)
+        again = settle_ratings(whole, 12, terms=FittedTerms(seat=True))
         assert again.mu.tobytes() == wanted.mu.tobytes()
         assert again.sd.tobytes() == wanted.sd.tobytes()
         assert again.seat == wanted.seat
@@ -77,23 +83,23 @@ def test_it_is_a_function_of_the_set_of_results() -> None:
 def test_turned_seats_turn_its_sign() -> None:
     _, results = unbalanced(8, 400, 2)
     turned = results[:, [1, 0, 2]] * [1, 1, -1]
-    here = settle_ratings(count_results(results), 8, has_seat_term=True)
-    there = settle_ratings(count_results(turned), 8, has_seat_term=True)
+    here = settle_ratings(count_results(results), 8, terms=FittedTerms(seat=True))
+    there = settle_ratings(count_results(turned), 8, terms=FittedTerms(seat=True))
     assert seat(there).mu == pytest.approx(-seat(here).mu, abs=1e-8)
     assert there.mu == pytest.approx(here.mu, abs=1e-8)
 
 
 def test_without_the_term_there_is_none() -> None:
     assert settle_ratings(count_results(simulated(5, 50).results), 5).seat is None
-    assert settle_ratings(count_results([]), 5, has_seat_term=True).seat is None
+    assert settle_ratings(count_results([]), 5, terms=FittedTerms(seat=True)).seat is None
 
 
 def test_a_large_field_has_the_same_term(monkeypatch: pytest.MonkeyPatch) -> None:
     _, results = unbalanced(60, 3000, 3)
     counts = count_results(results)
-    dense = settle_ratings(counts, 60, has_seat_term=True)
+    dense = settle_ratings(counts, 60, terms=FittedTerms(seat=True))
     monkeypatch.setattr(information_matrix, "DENSE_LIMIT", 50)
-    sparse = settle_ratings(counts, 60, has_seat_term=True)
+    sparse = settle_ratings(counts, 60, terms=FittedTerms(seat=True))
     assert seat(sparse).mu == pytest.approx(seat(dense).mu, abs=0.02)
     assert seat(sparse).sd == pytest.approx(seat(dense).sd, rel=1e-3)
     assert sparse.mu == pytest.approx(dense.mu, abs=0.05)

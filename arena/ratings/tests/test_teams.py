@@ -27,7 +27,7 @@ from arena.ratings.counts import Floats, count_results
 from arena.ratings.live import fold_matches, update_ranked
 from arena.ratings.posterior import TeamObjective, find_mode
 from arena.ratings.samples import Sampler
-from arena.ratings.settled import settle_ratings
+from arena.ratings.settled import FittedTerms, settle_ratings
 from arena.ratings.teamcounts import TeamCounts, split_sides
 from arena.ratings.teamlikelihood import TeamLikelihood
 from arena.ratings.tests.simulated import count_teams
@@ -284,7 +284,7 @@ def test_the_mode_has_no_slope() -> None:
 def test_what_teams_do_not_have_is_refused() -> None:
     counts = count_teams(simulated(6, 30, 11)[1], TWO)
     with pytest.raises(RatingError, match="teams have no first seat"):
-        settle_ratings(counts, 6, has_seat_term=True)
+        settle_ratings(counts, 6, terms=FittedTerms(seat=True))
     with pytest.raises(UnknownAgentError):
         settle_ratings(counts, 4)
     with pytest.raises(DrawWithoutDrawProbabilityError):
