@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=10)
 """So long a slice may be silent: trainers give a sign of life every two seconds."""
+PAUSE: Final = timedelta(seconds=10)
+"""Before a slice is ordered a third time; then three, seven and fifteen times as long."""
 MOST_LOST: Final = 5
 """Slices in a row without any report, after which it is the run that ends trainers."""
 
@@ -36,7 +38,11 @@ def order_due_slices(*, now: datetime) -> int:
     # No lease is longer: a clock was set back.
     is_silent = Q(leased_until__lt=now) | Q(leased_until__gt=now + LEASE)
     waiting_runs = running.filter(Q(order=None) | is_silent).order_by("pk")
-    due = [run for run in waiting_runs if rounds.is_slice_due(run, now=now)]
+    due = [
+        run
+        for run in waiting_runs
+        if rounds.is_slice_due(run, now=now) and not _is_paused(run, now=now)
+    ]
     if not due:
         return 0
     if dispatch.read_queue_length(TRAINED_QUEUE):
@@ -44,6 +50,17 @@ def order_due_slices(*, now: datetime) -> int:
         due = [run for run in due if run.order is None]
     waiting = dispatch.list_waiting_orders(TRAIN_QUEUE)
     return sum(_order_slice(run, waiting, now=now) for run in due)
+
+
+def _is_paused(run: TrainingRun, *, now: datetime) -> bool:
+    """Say whether a slice that was lost is not ordered anew yet.
+
+    The more are lost in a row, the longer: while machines or a disk fail, it is not the run.
+    """
+    if run.order is None or run.leased_until is None or not run.n_lost:
+        return False
+    pause = PAUSE * (2**run.n_lost - 1)
+    return run.leased_until < now < run.leased_until + pause
 
 
 def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:

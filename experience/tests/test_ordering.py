@@ -17,6 +17,7 @@ from matches.errors import BrokerError
 
 pytestmark = pytest.mark.django_db
 LEASE_S = ordering.LEASE.total_seconds()
+PAUSE_S = ordering.PAUSE.total_seconds()
 
 
 def _group_names(server: Redis) -> list[str]:
@@ -71,7 +72,7 @@ def test_a_sign_of_life_extends_the_lease_and_is_no_report(stream_server: Redis)
     assert not extend_lease(alive(run, order="f" * 32), now=later(30))
     assert not extend_lease({**alive(run), "run": "gone"}, now=later(30))
     assert not extend_lease({}, now=later(30))
-    run = ordered(run, at_s=2 * LEASE_S + 7)
+    run = ordered(run, at_s=2 * LEASE_S + 7 + PAUSE_S)
     assert (run.slice, run.n_lost) == (3, 2)
 
 
@@ -103,10 +104,18 @@ def test_nobody_is_silent_while_what_was_said_waits_for_control(stream_server: R
 
 
 def test_a_run_whose_slices_end_every_trainer_fails(stream_server: Redis) -> None:
-    run = begun()
-    for turn in range(ordering.MOST_LOST + 1):
-        ordered(run, at_s=turn * (LEASE_S + 1))
+    run, at_s = ordered(begun()), 0.0
+    stream_server.delete(TRAIN_QUEUE)
+    for pauses in (0, 1, 3, 7, 15):
+        assert run.state == TrainingRun.State.RUNNING
+        before = run.slice
+        # So long after the lease, and not a second before.
+        at_s += LEASE_S + pauses * PAUSE_S
+        assert ordered(run, at_s=at_s).slice == before
+        at_s += 1
+        ordered(run, at_s=at_s)
         stream_server.delete(TRAIN_QUEUE)
+    assert at_s > 300
     assert run.state == TrainingRun.State.FAILED
     assert "5 slices in a row were lost" in run.problem
     assert groups.destroy_ended_groups() == 1
