@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 from arena.ratings.counts import Floats
-from arena.transitivity.pair_table import PairTable
+from arena.ratings.pair_table import PairTable
 
 LEVEL = 0.05
 MAX_CYCLES = 20

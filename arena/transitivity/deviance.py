@@ -19,8 +19,8 @@ from arena.ratings.base import BETA, DRAW_PROBABILITY, RatingError, unit_draw_ma
 from arena.ratings.counts import Floats, Ints, PairCounts, sum_by_key
 from arena.ratings.information_matrix import DENSE_LIMIT
 from arena.ratings.likelihood import draw_terms, win_terms
+from arena.ratings.pair_table import PairTable, tabulate_pairs
 from arena.ratings.settled import SettledRatings, settle_ratings
-from arena.transitivity.pair_table import PairTable, tabulate_pairs
 
 N_REPLICATES = 500
 _UNIT = sqrt(2) * BETA

@@ -8,10 +8,10 @@ from scipy.special import ndtr
 
 from arena.ratings.base import BETA, RatingError
 from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.pair_table import PairTable, tabulate_pairs
 from arena.transitivity.cycles import Cycle, find_cycles
 from arena.transitivity.deviance import N_REPLICATES, Deviance, deviance_test
 from arena.transitivity.nash import NashAverage, nash_average
-from arena.transitivity.pair_table import PairTable, tabulate_pairs
 
 LEVEL = 0.01
 # About ten seconds; the time grows with the square of the agents and more.

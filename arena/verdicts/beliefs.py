@@ -15,6 +15,7 @@ from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.settled import SettledRatings
+from arena.verdicts.pair_leads import PairLeads
 
 N_SAMPLES = 8_192
 # More agents than this are judged by their top, as the rest cannot be among the best.
@@ -23,6 +24,8 @@ _JITTER = 1e-9
 # Of skills, to weigh evidence by: fitted to few agents it follows their results too closely. With 2
 # for all, two equal agents among others far away got a wrong "beats" in 5.3 % instead of 5.
 LEAST_SPREAD, MOST_SPREAD = 2.0, 4.0
+# Of leads that are drawn: numbers at a time, and samples however many pairs there are.
+_MOST_NUMBERS, _FEWEST_SAMPLES = 4_000_000, 512
 
 Bools = NDArray[np.bool_]
 
@@ -32,7 +35,8 @@ class Belief:
     """mu: float64 [n]. covariance: float64 [n, n] or, of a large field, None: independent, sd [n].
 
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
-    draw, where they are needed. spread: sd of the skills of such a field.
+    draw, where they are needed. spread: sd of the skills of such a field. leads: of pairs, where
+    they are more than the differences of skills.
     """
 
     mu: Floats
@@ -41,6 +45,7 @@ class Belief:
     n_matches: Ints
     n_samples: int = N_SAMPLES
     spread: float = LEAST_SPREAD
+    leads: PairLeads | None = None
 
     @property
     def n_agents(self) -> int:
@@ -52,19 +57,29 @@ class Belief:
         """The agents from the highest to the lowest mu; of equals the first one first."""
         return np.argsort(-self.mu, kind="stable")
 
+    def expected_leads(self, above: Ints, below: Ints) -> Floats:
+        """Return by how much the one is expected to be better than the other, pair by pair."""
+        gaps: Floats = self.mu[above] - self.mu[below]
+        if self.leads is None:
+            return gaps
+        led: Floats = self.leads.share[above, below] * gaps + self.leads.own[above, below]
+        return led
+
     def variances(self, above: Ints, below: Ints) -> Floats:
-        """Return the variance of skill[above] - skill[below], pair by pair."""
+        """Return the variance of the lead of above over below, pair by pair."""
         if self.covariance is None:
             independent: Floats = self.sd[above] ** 2 + self.sd[below] ** 2
             return independent
         joint, alone = self.covariance, np.diag(self.covariance)
         gaps: Floats = alone[above] + alone[below] - 2 * joint[above, below]
+        if self.leads is not None:
+            gaps = self.leads.share[above, below] ** 2 * gaps + self.leads.variance[above, below]
         # Rounding may leave the gap of two nearly equal agents a variance below 0.
         return np.maximum(gaps, _JITTER)
 
     def superiority(self, above: Ints, below: Ints, lead: float = 0.0) -> Floats:
-        """Return P(skill[above] > skill[below] + lead), pair by pair."""
-        gaps = self.mu[above] - self.mu[below] - lead
+        """Return P(above is better than below by more than lead), pair by pair."""
+        gaps = self.expected_leads(above, below) - lead
         chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))
         return chances
 
@@ -81,7 +96,7 @@ class Belief:
         pair = np.array([a]), np.array([b])
         spread = min(max(self.spread, LEAST_SPREAD), MOST_SPREAD)
         variance, before = float(self.variances(*pair)[0]), 2 * spread**2
-        gap = float(self.mu[a] - self.mu[b])
+        gap = float(self.expected_leads(*pair)[0])
         z, z_before = (gap - lead) / sqrt(variance), -lead / sqrt(before)
         side = 1 if z >= 0 else -1
         densities = (z**2 - z_before**2 + min(0.0, log(variance / before))) / 2
@@ -96,6 +111,7 @@ class Belief:
             covariance=joint,
             sd=self.sd[agents],
             n_matches=self.n_matches[agents],
+            leads=None if self.leads is None else self.leads.restrict_to(agents),
         )
 
     @cached_property
@@ -115,6 +131,18 @@ class Belief:
         joint = self.covariance + _JITTER * np.eye(self.n_agents)
         drawn: Floats = self.mu + normal @ np.linalg.cholesky(joint).T
         return drawn
+
+    def sample_leads(self, above: Ints, below: Ints) -> Floats:
+        """Return leads drawn from the belief, pair by pair: float64 [s, m], s at most n_samples."""
+        n_samples = min(self.n_samples, max(_FEWEST_SAMPLES, _MOST_NUMBERS // max(1, len(above))))
+        skills = self.samples[:: self.n_samples // n_samples]
+        gaps: Floats = skills[:, above] - skills[:, below]
+        if self.leads is None:
+            return gaps
+        noise = _normal_numbers(len(gaps) + len(gaps) % 2, len(above))[: len(gaps)]
+        leads, pairs = self.leads, (above, below)
+        drawn: Floats = leads.share[pairs] * gaps + leads.own[pairs]
+        return drawn + np.sqrt(leads.variance[pairs]) * noise
 
     def chances_of_best(self) -> Floats:
         """Return P(this agent is the best of all) for each; they add up to 1."""

@@ -15,6 +15,8 @@ from arena.verdicts.beliefs import Belief, Bools
 
 # Two blocks: before that, an agent's rating is the prior's rather than its own.
 MIN_MATCHES = 4
+# Of doubts that are added without a sample.
+_HARDLY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,15 @@ class Claim:
 
 def claim_probability(belief: Belief, claim: Claim) -> float:
     """Return the probability of the claim."""
-    return float(np.mean(claim.holds(belief.samples)))
+    if belief.leads is None:
+        return float(np.mean(claim.holds(belief.samples)))
+    above, below = claim.pairs
+    doubts = 1 - belief.superiority(above, below, -claim.margin)
+    # Most pairs of a large field are hardly in doubt: they are added, and not drawn.
+    is_drawn = doubts > _HARDLY / max(1, len(doubts))
+    drawn = belief.sample_leads(above[is_drawn], below[is_drawn])
+    holds = float(np.mean((drawn > -claim.margin).all(axis=1)))
+    return max(0.0, holds - float(doubts[~is_drawn].sum()))
 
 
 def is_sure(belief: Belief, claim: Claim, error: float) -> bool:

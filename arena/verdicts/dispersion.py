@@ -2,7 +2,8 @@
 
 The model counts the two games of a block as independent. Where one decides the other, as with two
 deterministic agents, there is less evidence than games: settle the rating with the weight
-1 / dispersion.
+1 / dispersion. From the first block on: what is measured is shrunk towards a careful guess, so that
+a few blocks that happen to vary little are no reason to be bold.
 """
 
 from math import sqrt
@@ -15,8 +16,11 @@ from arena.ratings.counts import Floats, Ints
 from arena.verdicts.base import VerdictError
 from arena.verdicts.sprt import BLOCKS
 
-# Fewer blocks say too little about their variance.
-MIN_BLOCKS = 30
+# What is thought of blocks before they are seen, half way to games that repeat each other, and how
+# many blocks of equal agents that weighs.
+GUESS, GUESS_BLOCKS = 1.5, 10
+# Of a game without draws, of equal agents: no variance is larger.
+_MOST_VARIANCE = 0.25
 _UNIT = sqrt(2) * BETA
 _POINTS = np.arange(BLOCKS) / 2
 
@@ -37,12 +41,10 @@ def measure_dispersion(
     if outcomes.shape != (len(first), BLOCKS) or len(first) != len(second):
         raise VerdictError(f"outcomes must be [{len(first)}, {BLOCKS}], got {outcomes.shape}")
     n_blocks = outcomes.sum(axis=1)
-    if n_blocks.sum() < MIN_BLOCKS:
-        return 1.0
     mean, variance = _game_moments(mu[first] - mu[second], unit_draw_margin(draw_probability))
     # Squares about what the ratings expect, not about the mean: what they miss is variance, too.
-    squares = (outcomes * (_POINTS - 2 * mean[:, None]) ** 2).sum()
-    return max(1.0, float(squares / (n_blocks * 2 * variance).sum()))
+    squares = float((outcomes * (_POINTS - 2 * mean[:, None]) ** 2).sum())
+    return _shrink(squares, float((n_blocks * 2 * variance).sum()), games_of_block=2)
 
 
 def measure_sum_dispersion(
@@ -59,11 +61,19 @@ def measure_sum_dispersion(
             f"lead, n_games and points must be of one length, got {len(lead)}, {len(n_games)} and "
             f"{len(points)}"
         )
-    if len(lead) < MIN_BLOCKS:
-        return 1.0
     mean, variance = _game_moments(lead * _UNIT, unit_draw_margin(draw_probability))
-    squares = ((points - n_games * mean) ** 2).sum()
-    return max(1.0, float(squares / (n_games * variance).sum()))
+    squares = float(((points - n_games * mean) ** 2).sum())
+    games_of_block = float(n_games.mean()) if len(n_games) else 1.0
+    return _shrink(squares, float((n_games * variance).sum()), games_of_block=games_of_block)
+
+
+def _shrink(squares: float, expected: float, *, games_of_block: float) -> float:
+    """Return the dispersion, 1 or more, by squares seen and expected of all blocks; 1 of none."""
+    if not expected:
+        return 1.0
+    # Blocks of agents far apart vary little, and say as much less about how much they vary.
+    guessed = GUESS_BLOCKS * games_of_block * _MOST_VARIANCE
+    return max(1.0, (GUESS * guessed + squares) / (guessed + expected))
 
 
 def _game_moments(gap: Floats, margin: float) -> tuple[Floats, Floats]:

@@ -110,7 +110,7 @@ def test_a_run_whose_slices_end_every_trainer_fails(stream_server: Redis) -> Non
         assert run.state == TrainingRun.State.RUNNING
         before = run.slice
         # So long after the lease, and not a second before.
-        at_s += LEASE_S + pauses * PAUSE_S
+        at_s += LEASE_S + pauses * PAUSE_S - 0.5
         assert ordered(run, at_s=at_s).slice == before
         at_s += 1
         ordered(run, at_s=at_s)

@@ -15,53 +15,66 @@ before the values are computed anew: the last pairs of a matching meet only beca
 taken.
 
 No field is quite a ranking by one number: the lead of one agent over another departs from their
-difference by some t. So n matches of a pair tell n I / (1 + n I t^2), never more than 1 / t^2, and
-who met often enough meets others; without that, neighbours would be played for ever where they beat
-each other otherwise than the long range says. The fit knows nothing of t: its covariance C is wider
-by t^2 C S C with the Laplacian S of (n I)^2.
+difference by some t, estimated from what the pairs did. So n matches of a pair tell n I / (1 + n I
+t^2), never more than 1 / t^2, and who met often enough meets others; without that, neighbours would
+be played for ever where they beat each other otherwise than the long range says. The fit knows
+nothing of t: its covariance C is wider by t^2 C S C with the Laplacian S of (n I)^2.
+
+With `edge` only the differences count that a top k turns on: each as likely as that one of its two
+agents is among the first k and the other is not, by samples of what may be true.
 """
 
 import numpy as np
 
 from arena.pairing.adaptive import Adaptive
-from arena.pairing.base import Lineup, PairingError, Standing
+from arena.pairing.base import COUPLE, Lineup, PairingError, Standing
 from arena.pairing.matching import count_in_flight, count_met, expected_information, match_greedily
+from arena.parameters import Parameter
 from arena.ratings.counts import Floats
+from arena.ratings.pair_variance import estimate_pair_variance
 
 _LEAST_VARIANCE = 1e-9
 _TIE_BREAK = 1e-9
-# t^2, in units of rating: one is some 45 points of Elo.
-_PAIR_VARIANCE = 1.0
 _HORIZON = 0.4
 # The part of a matching.
 _TAKEN = 0.25
+# Of what may be true, to see which differences an edge turns on.
+_N_SAMPLES = 512
+_JITTER = 1e-9
 
 
 class _OrderInformation(Adaptive):
     id = "order_information"
     title = "Order information"
+    parameters = (
+        Parameter("edge", 0, "ask who is among the first k only; 0: the whole order", 0, 10_000),
+    )
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         gap = standing.mu[:, None] - standing.mu
         information = standing.field.pair_weight * expected_information(gap)
-        n_met = count_met(standing)
+        n_met, pair_variance = count_met(standing), _estimate_departures(standing)
         if standing.covariance is None:
             raise PairingError(
                 f"pairing {self.id!r} needs the joint covariance, which {len(standing.mu)} "
                 "agents are too many for: choose posterior_sample or ladder"
             )
-        joint = _widen_covariance(standing.covariance, n_met * information)
+        joint = _widen_covariance(standing.covariance, n_met * information, pair_variance)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
+        if edge := self.number("edge"):
+            openness = openness * _find_crossings(standing.mu, joint, edge, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
-        others = np.linalg.inv(joint) - _graph_laplacian(_discount_repeats(n_met * information))
+        known = _discount_repeats(n_met * information, pair_variance)
+        others = np.linalg.inv(joint) - _graph_laplacian(known)
         times = n_met + count_in_flight(standing)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            precision = others + _graph_laplacian(_discount_repeats(times * information))
+            expected = _discount_repeats(times * information, pair_variance)
+            precision = others + _graph_laplacian(expected)
             narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
-            repeated = 1 + times * information * _PAIR_VARIANCE
+            repeated = 1 + times * information * pair_variance
             value = worth * _expected_narrowing(narrowed, openness) / repeated**2
             matched = match_greedily(value, standing.field.n_seats)
             best = matched[: max(1, int(len(matched) * _TAKEN))][: n_blocks - len(chosen)]
@@ -72,15 +85,40 @@ class _OrderInformation(Adaptive):
         return chosen
 
 
-def _discount_repeats(information: Floats) -> Floats:
+def _estimate_departures(standing: Standing) -> float:
+    """Return t^2; 0 where results of several seats or teams are not independent of each other."""
+    if standing.covariance is None or standing.field.n_seats != COUPLE:
+        return 0.0
+    return estimate_pair_variance(
+        standing.counts,
+        standing.mu,
+        standing.covariance,
+        draw_probability=standing.draw_probability,
+    ).variance
+
+
+def _find_crossings(mu: Floats, joint: Floats, edge: int, rng: np.random.Generator) -> Floats:
+    """Return P(one of the two is among the first k and the other is not): [n, n]."""
+    n = len(mu)
+    root = np.linalg.cholesky(joint + _JITTER * np.eye(n))
+    ranked = np.argsort(-(mu + rng.standard_normal((_N_SAMPLES, n)) @ root.T), axis=1)
+    is_in = np.zeros((_N_SAMPLES, n))
+    np.put_along_axis(is_in, ranked[:, :edge], 1.0, axis=1)
+    both = is_in.T @ is_in / _N_SAMPLES
+    alone = np.diag(both)
+    crossings: Floats = alone[:, None] + alone - 2 * both
+    return crossings
+
+
+def _discount_repeats(information: Floats, pair_variance: float) -> Floats:
     """Return what results say about the ratings by what they say about the lead of the pair."""
-    return information / (1 + information * _PAIR_VARIANCE)
+    return information / (1 + information * pair_variance)
 
 
-def _widen_covariance(joint: Floats, information: Floats) -> Floats:
+def _widen_covariance(joint: Floats, information: Floats, pair_variance: float) -> Floats:
     """Return the covariance of a fit that takes every lead for the difference of two ratings."""
     # The sandwich of a misspecified fit: C (1/C + t^2 S) C.
-    return joint + _PAIR_VARIANCE * joint @ _graph_laplacian(information**2) @ joint
+    return joint + pair_variance * joint @ _graph_laplacian(information**2) @ joint
 
 
 def _expected_narrowing(joint: Floats, openness: Floats) -> Floats:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from arena.ratings.pair_table import tabulate_pairs
 from arena.ratings.settled import count_results
 from arena.ratings.tests.simulated import simulated
 from arena.transitivity.cycles import find_cycles
-from arena.transitivity.pair_table import tabulate_pairs
 from arena.transitivity.tests.fields import played
 
 

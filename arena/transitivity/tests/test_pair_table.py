@@ -1,7 +1,7 @@
 """The table of pairs: seats do not matter."""
 
+from arena.ratings.pair_table import tabulate_pairs
 from arena.ratings.settled import count_results
-from arena.transitivity.pair_table import tabulate_pairs
 
 
 def test_both_orders_of_a_pair_are_one_row() -> None:

@@ -6,7 +6,7 @@ import pytest
 from arena.ratings.base import DEFAULT, unit_draw_margin
 from arena.ratings.counts import Ints
 from arena.verdicts.base import VerdictError
-from arena.verdicts.dispersion import MIN_BLOCKS, measure_dispersion, measure_sum_dispersion
+from arena.verdicts.dispersion import GUESS, measure_dispersion, measure_sum_dispersion
 
 ONE, OTHER = np.array([0]), np.array([1])
 MU = np.array([26.0, 25.0])
@@ -37,9 +37,14 @@ def test_opposite_games_do_not_make_it_surer() -> None:
     assert measure_dispersion(MU, ONE, OTHER, np.array([[0, 0, 500, 0, 0]])) == 1.0
 
 
-def test_few_blocks_say_nothing() -> None:
-    few = np.array([[0, 0, 0, 0, MIN_BLOCKS - 1]])
-    assert measure_dispersion(MU, ONE, OTHER, few) == 1.0
+def test_few_blocks_are_thought_to_repeat_each_other_a_little() -> None:
+    none, one = np.zeros((1, 5), np.int64), np.array([[0, 0, 1, 0, 0]])
+    assert measure_dispersion(MU, ONE, OTHER, none) == pytest.approx(1.0)
+    assert 1.3 < measure_dispersion(MU, ONE, OTHER, one) < GUESS
+    few = [measure_dispersion(MU, ONE, OTHER, outcomes(n, False)) for n in (10, 40, 160)]
+    assert few == sorted(few, reverse=True)
+    repeated = [measure_dispersion(MU, ONE, OTHER, outcomes(n, True)) for n in (10, 40, 160)]
+    assert min(repeated) > 1.5
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
@@ -66,9 +71,10 @@ def test_games_that_repeat_each_other_vary_the_more(n_same: int) -> None:
     assert _sums(n_same) == pytest.approx(n_same, rel=0.1)
 
 
-def test_few_blocks_of_many_games_say_nothing() -> None:
-    few = np.full(MIN_BLOCKS - 1, 4)
-    assert measure_sum_dispersion(np.zeros(len(few)), few, few.astype(float)) == 1
+def test_few_blocks_of_many_games_are_thought_to_repeat_each_other_a_little() -> None:
+    games = np.full(3, 4)
+    assert 1.1 < measure_sum_dispersion(np.zeros(3), games, games / 2) < GUESS
+    assert measure_sum_dispersion(np.zeros(0), games[:0], np.zeros(0)) == 1
 
 
 def test_sums_that_do_not_fit_are_refused() -> None:
