@@ -84,7 +84,7 @@ class PairLikelihood:
         n_agents: int,
         *,
         margin: float,
-        weight: float,
+        weight: float | Floats,
         is_seated: bool = False,
     ) -> None:
         """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
@@ -101,7 +101,8 @@ class PairLikelihood:
             parts = _merge_seats(counts)
         (self.i, self.j, times), self.seat = np.concatenate([p[:3] for p in parts], axis=1), None
         self.n_decided = sum(part.shape[1] for part in parts[:-1])
-        self.times = weight * times.astype(np.float64)
+        weights = weight if isinstance(weight, float | int) else weight[self.i, self.j]
+        self.times = weights * times.astype(np.float64)
         if is_seated:
             signs = [np.full(p.shape[1], s) for p, s in zip(parts, (1.0, -1.0, 1.0), strict=True)]
             self.seat = np.concatenate(signs)

@@ -9,7 +9,7 @@ agents in 10^6 pairs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -127,7 +127,7 @@ def settle_ratings(
     n_agents: int,
     *,
     draw_probability: float = DRAW_PROBABILITY,
-    weight: float = 1.0,
+    weight: float | Floats = 1.0,
     start: Sequence[float] | Floats | None = None,
     parents: Sequence[int] | Ints | None = None,
     terms: FittedTerms = NO_TERMS,
@@ -135,7 +135,8 @@ def settle_ratings(
     """Return the settled ratings of agents 0..n_agents-1.
 
     counts: of pairs, or of teams in a game of teams. weight: what one pair of a match counts,
-    1 / (k - 1) for k seats or k teams; divided by the dispersion of the blocks where that is known.
+    1 / (k - 1) for k seats or k teams; divided by the dispersion of the blocks where that is known;
+    float64 [n, n] where pairs of agents differ in it, never of teams.
     start: the mu of an earlier fit, to get there faster; it may be shorter than the field. parents:
     of each agent the one it goes on from, or -1: its prior is N(parent, 2^2). terms: what
     is fitted beside the skills. Raises RatingError.
@@ -153,7 +154,11 @@ def settle_ratings(
     likelihood: Likelihood
     if isinstance(within, PairCounts):
         likelihood = PairLikelihood(
-            within, n_fitted, margin=margin, weight=weight, is_seated=terms.seat
+            within,
+            n_fitted,
+            margin=margin,
+            weight=weight if np.isscalar(weight) else weight[np.ix_(fitted, fitted)],
+            is_seated=terms.seat,
         )
     elif terms.seat:
         raise RatingError("terms.seat: teams have no first seat, leave it out")
@@ -247,11 +252,14 @@ def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Fl
     return full
 
 
-def _check_field(counts: PairCounts | TeamCounts, n_agents: int, weight: float) -> None:
+def _check_field(counts: PairCounts | TeamCounts, n_agents: int, weight: float | Floats) -> None:
     if n_agents < 0:
         raise RatingError(f"n_agents must be 0 or more, got {n_agents}")
     highest = int(counts.agents.max(initial=-1))
     if highest >= n_agents:
         raise UnknownAgentError(highest, n_agents)
-    if not (isfinite(weight) and weight > 0):
+    weights = np.asarray(weight)
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise RatingError(f"weight must be finite and above 0, got {weight!r}")
+    if weights.shape and (weights.shape != (n_agents, n_agents) or isinstance(counts, TeamCounts)):
+        raise RatingError(f"weight must be one number, or of {n_agents} x {n_agents} agents")

@@ -152,14 +152,20 @@ class Belief:
         return chances
 
 
-def form_belief(settled: SettledRatings, counts: PairCounts, *, n_opponents: int = 1) -> Belief:
+def form_belief(
+    settled: SettledRatings,
+    counts: PairCounts,
+    *,
+    n_opponents: int = 1,
+    leads: PairLeads | None = None,
+) -> Belief:
     """Return what the settled rating of these counts says.
 
-    n_opponents: of each agent in a match, each of whom is one result of it.
+    n_opponents: of each agent in a match, each of whom is one result of it. leads: of pairs.
     """
     n_matches = count_matches(counts, len(settled.mu)) // n_opponents
     mu, joint, sd = settled.mu, settled.covariance, settled.sd
-    return Belief(mu, joint, sd, n_matches, spread=settled.spread)
+    return Belief(mu, joint, sd, n_matches, spread=settled.spread, leads=leads)
 
 
 def count_matches(counts: PairCounts, n_agents: int) -> Ints:

@@ -1,0 +1,101 @@
+"""Whether strength drifts: agents that do better or worse than they did before, part by part.
+
+The blocks are cut into parts of equal length in planned order. Of each agent and part the points
+are compared with what ratings expect that are the same throughout. If strength walks at random,
+adding N(0, q) from part to part, the squares of the departures grow with q (method of moments), and
+the newest part says the most about now: the gain of Kalman's filter says by how much.
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.base import BETA, unit_draw_margin
+from arena.ratings.counts import Floats, Ints
+from arena.ratings.settled import SettledRatings
+
+PARTS = 8
+# Fewer blocks of an agent in a part say nothing of it.
+_LEAST_BLOCKS = 2
+_UNIT = sqrt(2) * BETA
+_LEAST_VARIANCE = 0.05
+# Standard deviations of chance that are taken off.
+_BY_CHANCE = 1.0
+
+
+class SeedBlocks(NamedTuple):
+    """Blocks of two games on one seed with the seats exchanged, in planned order.
+
+    first, second: int64 [b], agents. scores: int64 [b, 2], 1, 0 or -1 of the agent `first` where it
+    sat first, and where it sat second.
+    """
+
+    first: Ints
+    second: Ints
+    scores: Ints
+
+
+class Drift(NamedTuple):
+    """How strength walks.
+
+    variance: of a step from part to part, in units of rating, squared. excess: of the departures
+    over those of ratings that stay, in standard deviations. gain: what the newest part weighs, 1
+    over the number of parts where nothing drifts. departures: float64 [parts, n], of each agent, in
+    standard deviations of chance.
+    """
+
+    variance: float
+    excess: float
+    gain: float
+    departures: Floats
+
+
+def estimate_drift(blocks: SeedBlocks, settled: SettledRatings, *, dispersion: float) -> Drift:
+    """Return how the strength of agents of these ratings walks."""
+    part = np.arange(len(blocks.first)) * PARTS // max(1, len(blocks.first))
+    residual, variance, information, n_blocks = _tabulate(blocks, part, settled, dispersion)
+    is_seen = n_blocks >= _LEAST_BLOCKS
+    departures = np.where(is_seen, residual / np.sqrt(np.maximum(variance, _LEAST_VARIANCE)), 0.0)
+    # A rating takes one degree of freedom of each agent.
+    df = float(is_seen.sum() - is_seen.any(axis=0).sum())
+    none = Drift(0.0, 0.0, 1 / PARTS, departures)
+    if df <= 0:
+        return none
+    excess = (float((departures**2).sum()) - df) / sqrt(2 * df)
+    told = float(information[is_seen].sum())
+    if excess <= _BY_CHANCE or told <= 0:
+        return none._replace(excess=excess)
+    # The mean square of a random walk of so many steps about its own mean: see Wiener's process.
+    q = (excess - _BY_CHANCE) * sqrt(2 * df) / told * 6 / PARTS
+    of_part = told / float(is_seen.sum())
+    before = sqrt(q**2 / 4 + q / of_part) - q / 2
+    return Drift(q, excess, min(1.0, before * of_part), departures)
+
+
+def _tabulate(
+    blocks: SeedBlocks, part: Ints, settled: SettledRatings, dispersion: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return residual points, their variance, information and blocks: [parts, n] each."""
+    margin = unit_draw_margin(settled.draw_probability)
+    lead = (settled.mu[blocks.first] - settled.mu[blocks.second]) / _UNIT
+    win, not_lost = ndtr(lead - margin), ndtr(lead + margin)
+    mean = win + not_lost  # of both games
+    variance = np.maximum(2 * (win + (not_lost - win) / 4 - (mean / 2) ** 2), _LEAST_VARIANCE)
+    variance = variance * dispersion
+    slope = (_density(lead - margin) + _density(lead + margin)) / _UNIT
+    residual = blocks.scores.sum(axis=1) / 2 + 1 - mean
+    shape = (PARTS, len(settled.mu))
+    columns = (residual, variance, slope**2 / variance, np.ones(len(part)))
+    tables = [np.zeros(shape) for _ in columns]
+    for number, (table, column) in enumerate(zip(tables, columns, strict=True)):
+        np.add.at(table, (part, blocks.first), column)
+        # What one has too much the other has too little.
+        np.add.at(table, (part, blocks.second), -column if number == 0 else column)
+    return tables[0], tables[1], tables[2], tables[3]
+
+
+def _density(x: Floats) -> Floats:
+    density: Floats = np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
+    return density

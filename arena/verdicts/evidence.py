@@ -1,0 +1,116 @@
+"""What is believed by results that need not be as the rating model has them.
+
+Four things that a ranking by one number with independent games leaves out are measured on the
+results themselves, each shrunk to what chance would show, and each makes the belief as much less
+sure: games of a block that repeat each other, leads of pairs that depart from the ratings, strength
+that drifts, and draws (which the fit itself sees to). Where none of it shows, the belief is that of
+the plain fit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.pair_variance import NO_PAIR_VARIANCE, PairVariance, estimate_pair_variance
+from arena.ratings.settled import SettledRatings
+from arena.verdicts.beliefs import Belief, form_belief
+from arena.verdicts.dispersion import measure_dispersion
+from arena.verdicts.drift import PARTS, Drift, SeedBlocks, estimate_drift
+from arena.verdicts.forecast import match_information
+from arena.verdicts.pair_leads import infer_pair_leads
+from arena.verdicts.sprt import BLOCKS
+
+# Fits counts, each pair of which has a weight: one number, or float64 [n, n].
+Settle = Callable[[PairCounts, float | Floats], SettledRatings]
+# Results are counted in so many parts, so that old ones can count less.
+_PARTS_OF_RESULT = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class ModelChecks:
+    """How far the results depart from a ranking by one number, with independent games."""
+
+    dispersion: float
+    pairs: PairVariance
+    drift: Drift
+
+
+def infer_belief(
+    counts: PairCounts, blocks: SeedBlocks, settle: Settle
+) -> tuple[Belief, ModelChecks]:
+    """Return what is believed of the agents, and how well the model fits.
+
+    counts: all results, those of the blocks, which are the newest ones, included.
+    """
+    settled = settle(counts, 1.0)
+    dispersion = _measure_dispersion(blocks, settled)
+    drift = estimate_drift(blocks, settled, dispersion=dispersion)
+    recent, share = counts, 1.0
+    if drift.variance > 0:
+        recent, share = _discount_old(counts, blocks, drift.gain), 1 / _PARTS_OF_RESULT
+    settled = settle(recent, share / dispersion)
+    pairs = NO_PAIR_VARIANCE
+    if settled.covariance is not None:
+        pairs = estimate_pair_variance(
+            counts,
+            settled.mu,
+            settled.covariance,
+            draw_probability=settled.draw_probability,
+            dispersion=dispersion,
+        )
+    checks = ModelChecks(dispersion, pairs, drift)
+    if not pairs.variance:
+        return form_belief(settled, counts), checks
+    weight = share / dispersion * _discount_pairs(counts, settled, checks)
+    settled = settle(recent, weight)
+    leads = infer_pair_leads(counts, settled, pair_variance=pairs.variance, dispersion=dispersion)
+    return form_belief(settled, counts, leads=leads), checks
+
+
+def _measure_dispersion(blocks: SeedBlocks, settled: SettledRatings) -> float:
+    first, second = blocks.first, blocks.second
+    points = blocks.scores.sum(axis=1) * np.where(first < second, 1, -1) + 2
+    n = len(settled.mu)
+    met, which = np.unique(
+        np.minimum(first, second) * n + np.maximum(first, second), return_inverse=True
+    )
+    outcomes = np.zeros((len(met), BLOCKS), np.int64)
+    np.add.at(outcomes, (which, points), 1)
+    return measure_dispersion(
+        settled.mu, *np.divmod(met, n), outcomes, draw_probability=settled.draw_probability
+    )
+
+
+def _discount_old(counts: PairCounts, blocks: SeedBlocks, gain: float) -> PairCounts:
+    """Return the counts in thousandths, those of older parts of the blocks the less."""
+    age = PARTS - 1 - np.arange(len(blocks.first)) * PARTS // max(1, len(blocks.first))
+    weights = np.rint(_PARTS_OF_RESULT * (1 - gain) ** np.arange(PARTS + 1)).astype(np.int64)
+    size = int(max(counts.first.max(), counts.second.max())) + 1
+    table = np.zeros((3, size, size), np.int64)
+    columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
+    for kind, column in enumerate(columns):
+        # What is older than the blocks weighs as the part before them would.
+        table[kind, counts.first, counts.second] = weights[PARTS] * column
+    for seat, (first, second) in enumerate(
+        ((blocks.first, blocks.second), (blocks.second, blocks.first))
+    ):
+        kind = 1 - blocks.scores[:, seat] * (1 - 2 * seat)
+        np.add.at(table, (kind, first, second), weights[age] - weights[PARTS])
+    first, second = np.nonzero(table.any(axis=0))
+    return PairCounts(first, second, *table[:, first, second])
+
+
+def _discount_pairs(counts: PairCounts, settled: SettledRatings, checks: ModelChecks) -> Floats:
+    """Return what a result of each pair says about ratings, of what it says about its lead."""
+    n = len(settled.mu)
+    met = np.zeros((n, n))
+    np.add.at(
+        met,
+        (counts.first, counts.second),
+        counts.n_first_wins + counts.n_draws + counts.n_second_wins,
+    )
+    information = (met + met.T) * match_information(settled.mu[:, None] - settled.mu)
+    discount: Floats = 1 / (1 + information / checks.dispersion * checks.pairs.variance)
+    return discount
