@@ -2,12 +2,16 @@
 
 ./run bench verdicts [--part fields|campaigns|sprt|durations|calibration|large|real]
 [--n N] [--json FILE]
+
+./run bench verdicts --part worlds [--worlds NAME] [--questions ID] [--rule NAME] [--fit NAME]
+[--n N] [--first-seed SEED] holds N campaigns a question in each world that is not the rating
+model's. It is long, so that it is no part of the others.
 """
 
 import os
 import signal
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +24,10 @@ from arena.ratings.counts import Floats
 from arena.verdicts.sprt import EloModel, SequentialTest
 from benchmarks import large_fields
 from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
+from benchmarks.campaigns.hard import campaign, coverage
+from benchmarks.campaigns.hard.catalog import HARD_WORLDS
+from benchmarks.campaigns.hard.fits import FITS
+from benchmarks.campaigns.hard.rules import RULES
 from benchmarks.report import format_table, make_parser, whole_number, writable_path, write_report
 from launcher.programs import ONE_THREAD
 
@@ -81,6 +89,19 @@ TESTED = (
 FACTORS, SLOTS = (1.0, 2.0, 4.0, 10.0), (1, 8, 64)
 # Share of the campaigns of each question in which lost games last longer.
 TIMED = {durations.SPRT: 1 / 5, "beats": 1 / 20, "best": 1 / 20}
+
+
+class HardField(NamedTuple):
+    """How many agents a hard world has, and the budget of each question that is asked there."""
+
+    n_agents: int
+    budgets: dict[str, int]
+
+
+TEN = HardField(10, {"best": 4_000, "top_k": 4_000, "rank_all": 8_000})
+OTHER_FIELDS = {"many": HardField(100, {"best": 2_000, "top_k": 2_000})}
+COVERAGE = "coverage"
+ASKED = (*TEN.budgets, COVERAGE)
 
 
 @dataclass
@@ -210,6 +231,43 @@ def measure_real(figures: Figures) -> None:
     figures.keep("campaigns", "Real fields: campaigns", held)
 
 
+def measure_worlds(figures: Figures) -> None:
+    """Measure verdicts and ratings in worlds that are not those of the rating model."""
+    options = figures.options
+    seeds = range(options.first_seed, options.first_seed + options.n)
+    for name in options.worlds or list_worlds():
+        for question in options.questions or ASKED:
+            if question == COVERAGE and name in coverage.FIELDS:
+                measure_coverage(figures, name, seeds)
+            elif name in HARD_WORLDS and question in OTHER_FIELDS.get(name, TEN).budgets:
+                hold_in_world(figures, name, question, seeds)
+
+
+def measure_coverage(figures: Figures, name: str, seeds: Sequence[int]) -> None:
+    tasks = [coverage.Task(name, figures.options.fit, seed) for seed in seeds]
+    measured = figures.work(f"coverage, {name}", coverage.measure_named, tasks)
+    row = coverage.make_row(name, figures.options.fit, measured)
+    figures.keep("coverage", "True strengths within the 95 % that ratings show", [row])
+
+
+def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[int]) -> None:
+    """Hold the campaigns of a question in a world; the first few by round robin, too."""
+    rule, field = figures.options.rule, OTHER_FIELDS.get(name, TEN)
+    held = []
+    for is_even, chosen in ((False, seeds), (True, seeds[: max(2, len(seeds) // EVEN_SHARE)])):
+        terms = (question, name, field.n_agents, MARGIN, field.budgets[question], is_even)
+        tasks = [(stopping.Task(*terms, seed), rule) for seed in chosen]
+        title = f"{question}, {name}{', round robin' * is_even}"
+        held.append(figures.work(title, campaign.hold_named, tasks))
+    row = campaign.make_row(rule, *held)
+    figures.keep("worlds", "Campaigns in worlds that are not the model's", [row])
+
+
+def list_worlds() -> list[str]:
+    """Return the names of all hard worlds, then of those where only coverage is measured."""
+    return list(HARD_WORLDS | dict.fromkeys(coverage.FIELDS))
+
+
 PARTS: dict[str, Callable[[Figures], None]] = {
     "fields": measure_fields,
     "campaigns": measure_campaigns,
@@ -219,6 +277,8 @@ PARTS: dict[str, Callable[[Figures], None]] = {
     "large": measure_large,
     "real": measure_real,
 }
+# Only where they are asked for.
+LONG_PARTS: dict[str, Callable[[Figures], None]] = {"worlds": measure_worlds}
 
 
 @contextmanager
@@ -241,20 +301,32 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def add_world_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument_group("the part worlds").add_argument
+    add("--worlds", choices=list_worlds(), action="append", help="only this one; repeatable")
+    add("--questions", choices=ASKED, action="append", help="only this one; repeatable")
+    add("--rule", choices=RULES, default="campaigns", help="what gives the verdicts (campaigns)")
+    add("--fit", choices=FITS, default="leaderboards", help="what covers the truth (leaderboards)")
+    help_seed = "seed of the first campaign (default 0)"
+    add("--first-seed", type=whole_number(0), default=0, metavar="SEED", help=help_seed)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = make_parser("verdicts", "Whether verdicts hold, on simulated fields.")
     add, cores = parser.add_argument, os.cpu_count() or 1
-    add("--part", choices=PARTS, action="append", help="only this part; repeatable")
+    parts = PARTS | LONG_PARTS
+    add("--part", choices=parts, action="append", help="only this part; repeatable")
     help_n = f"campaigns; the other parts follow (default {N_CAMPAIGNS:,})"
     add("--n", type=whole_number(20), default=N_CAMPAIGNS, metavar="N", help=help_n)
     help_p = f"default {cores}"
     add("--processes", type=whole_number(1), default=cores, metavar="P", help=help_p)
     help_figure = "write the reliability diagram to FILE (SVG)"
     add("--figure", type=writable_path, metavar="FILE", help=help_figure)
+    add_world_options(parser)
     options, began = parser.parse_args(arguments), perf_counter()
     with open_pool(options.processes) as workers:
         figures = Figures(workers, options)
-        for name, measure_part in PARTS.items():
+        for name, measure_part in parts.items():
             if name in (options.part or PARTS):
                 measure_part(figures)
     claims = accuracy.add_claims(figures.claims.values())

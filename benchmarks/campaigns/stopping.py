@@ -18,7 +18,7 @@ from benchmarks.campaigns.accuracy import count_claims
 from benchmarks.campaigns.worlds import (
     WORLDS,
     Planner,
-    World,
+    Truth,
     plan_adaptively,
     plan_beforehand,
     watch_field,
@@ -92,7 +92,7 @@ def make_planner(task: Task) -> Planner:
     return plan_adaptively(pairing, task.seed * 1_000_003)
 
 
-def is_wrong(question: str, world: World, verdict: Verdict, allowed: float) -> bool:
+def is_wrong(question: str, world: Truth, verdict: Verdict, allowed: float) -> bool:
     """Say whether a verdict is wrong by more than allowed.
 
     Wrong is who names the best, the top or an order while an agent not named, or named later, is

@@ -29,7 +29,7 @@ IN_FLIGHT = 1 / 9
 GROWTH = 0.1
 
 
-class World(Protocol):
+class Truth(Protocol):
     @property
     def truth(self) -> Floats:
         """How good each agent is, in a unit of its own: float64 [n]."""
@@ -39,6 +39,8 @@ class World(Protocol):
         """Return by how much, as a gap in rating, one agent is better than the other, or 0."""
         ...
 
+
+class World(Truth, Protocol):
     def play_matches(self, first: Ints, second: Ints, rng: np.random.Generator) -> Ints:
         """Return the score of each match: 1 first wins, 0 draw, -1 second wins."""
         ...
@@ -103,6 +105,26 @@ def play_at_random(world: World, n_matches: int, rng: np.random.Generator) -> In
     return np.stack([first, second, world.play_matches(first, second, rng)], axis=1)
 
 
+class Progress(Protocol):
+    """What is known when more is to be planned."""
+
+    @property
+    def n_agents(self) -> int: ...
+
+    @property
+    def settled(self) -> SettledRatings: ...
+
+    @property
+    def in_flight(self) -> Sequence[Lineup]: ...
+
+    @property
+    def n_planned(self) -> int:
+        """How many matches are planned: those known and those in flight."""
+        ...
+
+    def count_pairs(self) -> PairCounts: ...
+
+
 class Ledger:
     """The results known of a field, and the blocks in flight."""
 
@@ -143,7 +165,7 @@ class Moment(NamedTuple):
 
 
 # Returns the next blocks, so many.
-Planner = Callable[[Ledger, int], Sequence[Lineup]]
+Planner = Callable[[Progress, int], Sequence[Lineup]]
 
 
 def watch_field(world: World, planner: Planner, *, budget: int, seed: int) -> Iterator[Moment]:
@@ -166,7 +188,7 @@ def plan_adaptively(pairing: AdaptivePairing, seed: int) -> Planner:
     """Return a planner by a pairing that reads the standing."""
     seeds = count(seed + 1)
 
-    def plan_blocks(ledger: Ledger, n_blocks: int) -> Sequence[Lineup]:
+    def plan_blocks(ledger: Progress, n_blocks: int) -> Sequence[Lineup]:
         settled, in_flight = ledger.settled, Counter[tuple[int, int]]()
         for i, j in ledger.in_flight:
             in_flight[min(i, j), max(i, j)] += COUPLE
@@ -185,7 +207,7 @@ def plan_beforehand(pairing: str, n_agents: int, budget: int, seed: int) -> Plan
     n_all = int(budget / COUPLE / (1 - IN_FLIGHT)) + n_agents
     lineups = pairings.get(pairing).pair(Field(n_agents, COUPLE), n_all, seed=seed)
 
-    def plan_blocks(ledger: Ledger, n_blocks: int) -> Sequence[Lineup]:
+    def plan_blocks(ledger: Progress, n_blocks: int) -> Sequence[Lineup]:
         start = ledger.n_planned // COUPLE
         return lineups[start : start + n_blocks]
 

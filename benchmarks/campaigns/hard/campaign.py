@@ -1,0 +1,136 @@
+"""Campaigns in a hard world under a rule: how often they are wrong, and what they cost."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import process_time
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from scipy.stats import binomtest
+
+from arena.ratings.counts import Floats
+from arena.verdicts.base import StopReason, Terms, Verdict
+from benchmarks.campaigns.hard.base import HardWorld
+from benchmarks.campaigns.hard.blocks import PlayedBlocks
+from benchmarks.campaigns.hard.catalog import HARD_WORLDS
+from benchmarks.campaigns.hard.ledger import BlockLedger
+from benchmarks.campaigns.hard.rules import RULES, Rule, is_bold, is_refused
+from benchmarks.campaigns.stopping import Task, find_lower_bound, is_wrong, make_planner
+from benchmarks.campaigns.worlds import COUPLE, GROWTH, IN_FLIGHT, Planner
+
+ERROR = 0.05
+# Wrong campaigns whose seeds are named, so that they can be held again.
+N_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A hard world at one time, as verdicts are told wrong by it."""
+
+    world: HardWorld
+    time: float
+
+    @property
+    def truth(self) -> Floats:
+        """Nothing but the number of agents: of some worlds there is no one number."""
+        return np.zeros(self.world.n_agents)
+
+    def find_lead(self, one: int, other: int) -> float:
+        return self.world.find_lead(one, other, self.time)
+
+
+class Held(NamedTuple):
+    """How a campaign ended; verdict: None where the budget was spent without one."""
+
+    task: Task
+    verdict: Verdict | None
+    n_matches: int
+    is_wrong: bool
+    seconds: float
+
+    @property
+    def is_refused(self) -> bool:
+        return self.verdict is not None and is_refused(self.verdict)
+
+    @property
+    def is_decided(self) -> bool:
+        return self.verdict is not None and is_bold(self.verdict)
+
+
+def make_world(name: str, n_agents: int, seed: int) -> HardWorld:
+    """Return the world of a seed: the same one for every question and rule."""
+    return HARD_WORLDS[name](n_agents, np.random.default_rng([seed, crc32(name.encode())]))
+
+
+def hold_named(asked: tuple[Task, str]) -> Held:
+    """Hold a campaign under the rule of a name: names go from process to process."""
+    task, rule = asked
+    return hold_campaign(task, RULES[rule])
+
+
+def hold_campaign(task: Task, rule: Rule) -> Held:
+    """Hold one campaign in the hard world that is its field, to its first verdict or its budget."""
+    world, began = make_world(task.field, task.n_agents, task.seed), process_time()
+    terms = Terms(ERROR, task.margin)
+    verdict = None
+    for blocks in watch_blocks(world, make_planner(task), budget=task.budget, seed=task.seed):
+        verdict = rule(blocks, task.n_agents, task.question, terms)
+        if verdict is not None:
+            break
+    has_erred = verdict is not None and is_wrong_at(task, Moment(world, blocks.n_matches), verdict)
+    return Held(task, verdict, blocks.n_matches, has_erred, process_time() - began)
+
+
+def watch_blocks(
+    world: HardWorld, planner: Planner, *, budget: int, seed: int
+) -> Iterator[PlayedBlocks]:
+    """Yield the blocks that may be judged by, each time that they have grown enough."""
+    ledger = BlockLedger(world, np.random.default_rng(seed))
+    while ledger.n_known < budget:
+        n_blocks = max(ledger.n_agents // 4, int(ledger.n_known * GROWTH / COUPLE), 1)
+        n_closed = min(ledger.n_closed + n_blocks, -(-budget // COUPLE))
+        # As many new ones as keep the share in flight, and enough to go on.
+        n_ahead = round(ledger.n_known / (1 - IN_FLIGHT)) - ledger.n_planned
+        n_new = max(n_ahead // COUPLE, n_closed - ledger.n_planned // COUPLE, 0)
+        ledger.plan(planner(ledger, n_new))
+        ledger.close(n_closed)
+        yield ledger.list_closed()
+
+
+def is_wrong_at(task: Task, moment: Moment, verdict: Verdict) -> bool:
+    """Say whether a verdict claims to be sure and is wrong at this moment."""
+    if not is_bold(verdict):
+        return False
+    # Who has stopped by the margin has said no more than that.
+    allowed = task.margin if verdict.why is StopReason.WITHIN_MARGIN else 0.0
+    return is_wrong(task.question, moment, verdict, allowed)
+
+
+def make_row(rule: str, ours: Sequence[Held], even: Sequence[Held]) -> dict[str, object]:
+    """Return the row of a world and question; even: the same by round robin."""
+    task, n = ours[0].task, len(ours)
+    wrong = [held.task.seed for held in ours if held.is_wrong]
+    return {
+        "world": task.field,
+        "question": task.question,
+        "rule": rule,
+        "agents": task.n_agents,
+        "n": n,
+        "wrong": len(wrong),
+        "share": len(wrong) / n,
+        "lower": find_lower_bound(len(wrong), n),
+        "upper": find_upper_bound(len(wrong), n),
+        "decided": sum(held.is_decided for held in ours),
+        "refused": sum(held.is_refused for held in ours),
+        "median_matches": median(held.n_matches for held in ours),
+        "round_robin": median(held.n_matches for held in even) if even else None,
+        "seconds": sum(held.seconds for held in ours) / n,
+        "wrong_seeds": " ".join(map(str, wrong[:N_NAMED])),
+    }
+
+
+def find_upper_bound(n_wrong: int, n: int) -> float:
+    """Return the upper Clopper-Pearson bound of a share, at 95 %, one side."""
+    return float(binomtest(n_wrong, n, alternative="less").proportion_ci(0.95).high)

@@ -1,0 +1,94 @@
+"""Fits by name: what ratings say of the strengths of a field by its results.
+
+A new fit is a function here and a line in FITS.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.counts import Floats, Ints, count_results
+from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
+from arena.ratings.teamcounts import N_KINDS, TeamCounts
+from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
+from benchmarks.campaigns.hard.rules import infer_from_blocks, settle
+from benchmarks.campaigns.hard.seats import PlayedRanks
+
+DRAWS = FittedTerms(draws=True)
+
+
+class Estimate(NamedTuple):
+    """mu: float64 [n], strengths on the scale of the ratings. covariance: float64 [n, n]."""
+
+    mu: Floats
+    covariance: Floats
+
+    def superiorities(self) -> Floats:
+        """Return P(row is above column): float64 [n, n], one half on the diagonal."""
+        alone = np.diag(self.covariance)
+        variances = alone[:, None] + alone - 2 * self.covariance
+        np.fill_diagonal(variances, 1.0)
+        above: Floats = ndtr((self.mu[:, None] - self.mu) / np.sqrt(variances))
+        return above
+
+
+Fit = Callable[[PlayedBlocks | PlayedRanks, int], Estimate]
+
+
+def fit_as_leaderboards(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Estimate:
+    """Fit as leaderboards do: each pair of a match weighs 1 / (k - 1), teams are sides."""
+    if isinstance(results, PlayedBlocks):
+        return read_estimate(settle(count_games(results), n_agents, 1.0))
+    if results.team_size > 1:
+        return read_estimate(settle_ratings(count_sides(results), n_agents, terms=DRAWS))
+    n_seats = results.lineups.shape[1]
+    pairs = [
+        np.stack([results.lineups[:, i], results.lineups[:, j], compare_ranks(results, i, j)], 1)
+        for i, j in combinations(range(n_seats), 2)
+    ]
+    counts = count_results(np.concatenate(pairs))
+    weight = 1 / (n_seats - 1)
+    return read_estimate(settle_ratings(counts, n_agents, weight=weight, terms=DRAWS))
+
+
+def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Estimate:
+    """Fit as campaigns do: what the model leaves out makes them less sure."""
+    if not isinstance(results, PlayedBlocks):
+        return fit_as_leaderboards(results, n_agents)
+    belief = infer_from_blocks(results, n_agents)
+    if belief.covariance is None:
+        raise ValueError("a field so large has no joint covariance")
+    return Estimate(belief.mu, belief.covariance)
+
+
+def compare_ranks(results: PlayedRanks, i: int, j: int) -> Ints:
+    """Return the score of seat i against seat j in each match: 1, 0 or -1."""
+    score: Ints = np.sign(results.ranks[:, j] - results.ranks[:, i])
+    return score
+
+
+def count_sides(results: PlayedRanks) -> TeamCounts:
+    """Return the results of both teams of each match."""
+    size, times = results.team_size, Counter[tuple[int, ...]]()
+    for lineup, score in zip(
+        results.lineups.tolist(), compare_ranks(results, 0, size).tolist(), strict=True
+    ):
+        times[(*lineup, 1 - score)] += 1
+    rows = [
+        (side[:size], side[size : 2 * size], [n * (kind == side[-1]) for kind in range(N_KINDS)])
+        for side, n in times.items()
+    ]
+    return TeamCounts.from_rows(rows, size)
+
+
+def read_estimate(settled: SettledRatings) -> Estimate:
+    if settled.covariance is None:
+        raise ValueError("a field so large has no joint covariance")
+    return Estimate(settled.mu, settled.covariance)
+
+
+FITS: dict[str, Fit] = {"leaderboards": fit_as_leaderboards, "campaigns": fit_as_campaigns}

@@ -1,0 +1,66 @@
+"""Rules by name: what says of the blocks of a campaign whether it is over, and with what verdict.
+
+A new rule is a function here and a line in RULES.
+"""
+
+from collections.abc import Callable
+
+from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
+from arena.verdicts import registry as questions
+from arena.verdicts.base import StopReason, Terms, Verdict
+from arena.verdicts.beliefs import Belief, form_belief
+from arena.verdicts.drift import SeedBlocks
+from arena.verdicts.evidence import infer_belief
+from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
+
+# Takes the blocks, how many agents there are, the id of the question and its terms.
+Rule = Callable[[PlayedBlocks, int, str, Terms], Verdict | None]
+
+# The newest blocks, in which the dispersion is measured (matches.campaigns.belief).
+N_LOOKED_AT = 1_000
+# Any other reason says that the model does not fit: nothing is claimed.
+_CLAIMING = (StopReason.DECIDED, StopReason.WITHIN_MARGIN)
+_NOT_REFUSING = (*_CLAIMING, StopReason.OUT_OF_BUDGET)
+
+
+def is_bold(verdict: Verdict) -> bool:
+    """Return whether a verdict claims to be sure."""
+    return verdict.why in _CLAIMING
+
+
+def is_refused(verdict: Verdict) -> bool:
+    """Return whether a verdict says that it cannot be given: never a wrong one."""
+    return verdict.why not in _NOT_REFUSING
+
+
+def judge_as_campaigns(
+    blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms
+) -> Verdict | None:
+    """Judge as campaigns do: by what is believed for all that the model leaves out."""
+    return questions.get(question).judge(infer_from_blocks(blocks, n_agents), terms)
+
+
+def infer_from_blocks(blocks: PlayedBlocks, n_agents: int) -> Belief:
+    seen = SeedBlocks(*(column[-N_LOOKED_AT:] for column in blocks[:3]))
+    belief, _ = infer_belief(
+        count_games(blocks), seen, lambda counts, weight: settle(counts, n_agents, weight)
+    )
+    return belief
+
+
+def judge_plainly(
+    blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms
+) -> Verdict | None:
+    """Judge by the posterior of the rating alone, each game a result of its own."""
+    counts = count_games(blocks)
+    settled = settle(counts, n_agents, 1.0)
+    return questions.get(question).judge(form_belief(settled, counts), terms)
+
+
+def settle(counts: PairCounts, n_agents: int, weight: float | Floats) -> SettledRatings:
+    terms = FittedTerms(seat=True, draws=True)
+    return settle_ratings(counts, n_agents, weight=weight, terms=terms)
+
+
+RULES: dict[str, Rule] = {"campaigns": judge_as_campaigns, "plain": judge_plainly}
