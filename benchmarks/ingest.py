@@ -1,10 +1,11 @@
 """How many steps a second the server takes over HTTP while the sink keeps up.
 
-./run bench ingest [--clients N] [--seconds S] [--matches] [--json FILE]
+./run bench ingest [--clients N] [--seconds S] [--rate R] [--matches] [--json FILE]
 
 Clients of their own processes send chunks of 256 steps of CartPole, drawn before, each under an id
 of its own, one after the other on a connection that stays. With --matches a tournament is played
-first by itself and then beside it, and how much slower it gets is a column.
+first by itself and then beside it, and how much slower it gets is a column: as fast as they can
+clients and server take all cores of a small machine, so give a --rate of steps a second for that.
 """
 
 import http.client
@@ -43,6 +44,8 @@ from launcher.stack import Stack
 
 TARGET_PER_S = 50_000
 MOST_SLOWER = 0.2
+# Of a rate that is asked for.
+REACHED = 0.95
 WARM_S, LOOK_EVERY_S, KEEPS_UP_S = 3.0, 1.0, 90.0
 SEND = "send"
 PACE_S = 15.0
@@ -84,15 +87,20 @@ def _start_senders(stack: Stack, options: Namespace) -> "list[subprocess.Popen[s
     token = find_or_issue_token("", user="bench", name="ingest")
     env = {**os.environ, **ONE_THREAD, "EVALSITE_TOKEN": token}
     address = urlsplit(stack.plan.addresses()["Board"]).netloc
-    command = [PYTHON, "-m", "benchmarks.ingest", SEND, address, str(options.seconds + WARM_S)]
+    every_s = options.clients * N_STEPS / options.rate if options.rate else 0.0
+    arguments = (SEND, address, str(options.seconds + WARM_S), str(every_s))
+    command = [PYTHON, "-m", "benchmarks.ingest", *arguments]
     return [
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
         for _ in range(options.clients)
     ]
 
 
-def send_chunks(address: str, seconds: float) -> dict[str, float]:
-    """Send chunks for so long; return how many steps were accepted, and how long answers took."""
+def send_chunks(address: str, seconds: float, every_s: float) -> dict[str, float]:
+    """Send chunks for so long; return how many steps were accepted, and how long answers took.
+
+    every_s: from one chunk to the next; 0: at once.
+    """
     connection = http.client.HTTPConnection(address, timeout=30)
     headers = {
         "Authorization": f"Token {os.environ['EVALSITE_TOKEN']}",
@@ -100,7 +108,12 @@ def send_chunks(address: str, seconds: float) -> dict[str, float]:
     }
     latencies_s: list[float] = []
     began_s, n_busy = monotonic(), 0
+    next_s = began_s
     while (sent_s := monotonic()) - began_s < seconds:
+        if sent_s < next_s:
+            sleep(next_s - sent_s)
+            sent_s = monotonic()
+        next_s += every_s
         connection.request("POST", PATH, make_body(uuid4()), headers)
         response = connection.getresponse()
         text = response.read()
@@ -181,17 +194,19 @@ def _await_sink(n_steps: int) -> float:
 def main(arguments: Sequence[str]) -> int:
     """Measure; print the table. Return 0 where the target is reached, else 1."""
     if arguments[:1] == [SEND]:
-        print(dumps(send_chunks(arguments[1], float(arguments[2]))))
+        print(dumps(send_chunks(arguments[1], *map(float, arguments[2:]))))
         return 0
     parser = make_parser("ingest", "Upload chunks of steps as fast as they are taken.")
     parser.add_argument("--clients", type=whole_number(1), default=4, metavar="N")
     parser.add_argument("--seconds", type=number_of_seconds(5), default=30.0, metavar="S")
+    parser.add_argument("--rate", type=whole_number(0), default=0, metavar="R", help="0: no limit")
     parser.add_argument("--matches", action="store_true", help="also play a tournament beside it")
     options = parser.parse_args(arguments)
     figures = measure(options)
-    ratio = figures["transitions_per_s"] / TARGET_PER_S
+    target_per_s = min(options.rate * REACHED, TARGET_PER_S) if options.rate else TARGET_PER_S
+    ratio = figures["transitions_per_s"] / target_per_s
     rows: list[tuple[str, Any, float, Any]] = [
-        ("transitions a second", figures["transitions_per_s"], TARGET_PER_S, ratio)
+        ("transitions a second", figures["transitions_per_s"], target_per_s, ratio)
     ]
     if "matches_slower" in figures:
         slower = figures["matches_slower"]
