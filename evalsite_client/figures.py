@@ -11,7 +11,7 @@ from evalsite_client.api.shared import AgentName
 EVEN: Final = 0.5
 OVER: Final = ("done", "cancelled")
 # A campaign that ended for another reason ended without an answer.
-ANSWERS: Final = ("decided", "within_margin")
+ANSWERS: Final = ("decided", "within_margin", "no_order")
 
 
 class Planned:

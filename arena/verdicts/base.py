@@ -32,6 +32,8 @@ class StopReason(StrEnum):
     DECIDED = "decided"
     # What could be wrong about it is smaller than the indifference margin.
     WITHIN_MARGIN = "within_margin"
+    # No order of the kind that was asked for exists: agents beat each other in a circle.
+    NO_ORDER = "no_order"
     # The likeliest answer when the budget was spent; its probability says how likely.
     OUT_OF_BUDGET = "out_of_budget"
 

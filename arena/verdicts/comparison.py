@@ -7,8 +7,16 @@ from sys import maxsize
 import numpy as np
 
 from arena.parameters import Parameter
+from arena.ratings.counts import Ints
 from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
+from arena.verdicts.circles import (
+    MOST_AGENTS,
+    chance_of_order,
+    cut_groups,
+    group_by_circles,
+    rank_agents,
+)
 from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
 
 
@@ -49,13 +57,52 @@ class OrderQuestion:
         near = self._make_claim(considered, terms, terms.margin)
         error = terms.safe_error(belief.n_agents)
         named = near.order[: self._n_named(terms, considered.n_agents)]
-        if not is_ready(considered, named) or not is_sure(considered, near, error):
+        if not is_ready(considered, named):
             return None
+        if not is_sure(considered, near, error):
+            return self._refuse(belief, considered, terms, error)
         # Second, as it is the stronger claim: what is not sure with the margin is not sure without.
         exact = self._make_claim(considered, terms, 0.0)
         is_exact = is_sure(considered, exact, error)
         why, claim = (StopReason.DECIDED, exact) if is_exact else (StopReason.WITHIN_MARGIN, near)
         return self._make_verdict(belief, terms, claim_probability(considered, claim), why)
+
+    def _refuse(
+        self, belief: Belief, considered: Belief, terms: Terms, error: float
+    ) -> Verdict | None:
+        """Return who stands in a circle, where it is sure that no order can be found."""
+        if considered.leads is None or considered.n_agents > MOST_AGENTS:
+            return None
+        n_named = self._n_named(terms, considered.n_agents)
+        has_order = chance_of_order(
+            considered, n_named, is_ranking=self.is_ranking, margin=terms.margin
+        )
+        if has_order > error:
+            return None
+        groups = group_by_circles(considered)
+        sizes = [len(group) for group in groups]
+        if not self.is_ranking:
+            inside, _ = cut_groups(groups, n_named)
+            sizes = [len(inside), considered.n_agents - len(inside)]
+        order = np.concatenate(groups)
+        claim = Claim(order, [size for size in sizes if size], terms.margin)
+        if not is_sure(considered, claim, error):
+            return None
+        return self._name_circles(belief, terms, groups, claim_probability(considered, claim))
+
+    def _name_circles(
+        self, belief: Belief, terms: Terms, groups: Sequence[Ints], probability: float
+    ) -> Verdict:
+        """Return the groups of a ranking, else the circle at which the named ones end."""
+        if self.is_ranking:
+            places = " > ".join(f"({list_places(len(g))})" if len(g) > 1 else "{}" for g in groups)
+            sentence, named = f"{places}: those in brackets beat each other", np.concatenate(groups)
+        else:
+            _, named = cut_groups(groups, self._n_named(terms, belief.n_agents))
+            places = list_places(len(named))
+            sentence = f"there is no such order: {places} beat each other in a circle"
+        subjects = tuple(belief.top[named].tolist())
+        return Verdict(sentence, subjects, probability, StopReason.NO_ORDER)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the order that the ratings suggest, and the probability of exactly that."""
@@ -70,12 +117,12 @@ class OrderQuestion:
         n = belief.n_agents
         n_named = self._n_named(terms, n)
         sizes = [1] * n if self.is_ranking else [n_named, n - n_named]
-        return Claim(belief.order, sizes, margin)
+        return Claim(rank_agents(belief), sizes, margin)
 
     def _make_verdict(
         self, belief: Belief, terms: Terms, probability: float, why: StopReason
     ) -> Verdict:
-        named = belief.top[belief.restrict_to(belief.top).order].tolist()
+        named = belief.top[rank_agents(belief.restrict_to(belief.top))].tolist()
         subjects = tuple(named[: self._n_named(terms, len(named))])
         sentence = self.near if why is StopReason.WITHIN_MARGIN else self.exact
         names = (

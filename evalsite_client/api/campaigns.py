@@ -110,6 +110,7 @@ class CampaignPoint:
 class CampaignDetail(Campaign):
     """A campaign with what is believed now, what it has cost and what it will take.
 
+    doubts: Which assumptions of the rating model its results put in doubt, as judged last.
     parameters: Of the question; agents by name.
     subjects: The agents that the verdict names.
     chances: The likeliest first; at most 200.
@@ -126,6 +127,7 @@ class CampaignDetail(Campaign):
         empty.
     """
 
+    doubts: tuple[str, ...]
     parameters: Mapping[str, Any]
     subjects: tuple[AgentName, ...]
     chances: tuple[Chance, ...]

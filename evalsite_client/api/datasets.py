@@ -24,7 +24,7 @@ class Dataset:
 
     query: What was asked for.
     shard_steps: So many steps make a file.
-    problem: Why it failed.
+    problem: Why it failed or waits.
     n_steps_unfinished: Left out: of episodes of which not every step is there.
     """
 

@@ -21,7 +21,8 @@ class Leaderboard:
     game_version: Of the rules it was opened under: as declared, of a plug-in the SHA-256 of its
         file.
     opening_plies: Seeded random plies; empty: the game's own number.
-    draw_probability: Of a match between equals.
+    draw_probability: Of a match between equals, as it is thought of before results; it is
+        fitted.
     is_rated: False: only unrated play is kept here, and no page shows its ratings.
     is_listed: Stands on the home page and in the list of leaderboards.
     is_pinned: Stands before the others there.

@@ -141,9 +141,15 @@ class CampaignDetailSerializer(CampaignSerializer):
         "else empty."
     )
 
+    doubts = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Which assumptions of the rating model its results put in doubt, as judged last.",
+    )
+
     class Meta(CampaignSerializer.Meta):
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
+            "doubts",
             *("parameters", "subjects", "chances", "ranking", "spent", "warning"),
             *("budget_warning", "pairs", "forecast", "forecast_at", "latest_point", "saved"),
             *("why_in_words", "shortfall"),

@@ -4,9 +4,9 @@ It weighs less where blocks vary more than the rating model expects. A block is 
 seed: of two seats two games, of teams one of each rotation.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from math import ceil, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from arena.pairing.base import COUPLE
 from arena.ratings.base import BETA
 from arena.ratings.settled import SettledRatings
 from arena.ratings.teamcounts import TeamSide, split_sides
+from arena.verdicts import evidence as weighing
 from arena.verdicts.beliefs import Belief, form_belief
-from arena.verdicts.dispersion import measure_dispersion, measure_sum_dispersion
-from matches.campaigns.paired_blocks import GAMES_OF_BLOCK, N_CELLS
+from arena.verdicts.dispersion import measure_sum_dispersion
+from arena.verdicts.drift import SeedBlocks
+from arena.verdicts.evidence import ModelChecks
+from matches.campaigns.paired_blocks import GAMES_OF_BLOCK
 from matches.models import ImportBatch, Match
 from matches.models.match import parse_numbers
 from matches.ratings.entrants import score_seats
@@ -26,69 +29,72 @@ from matches.ratings.fitting import load_fit
 from matches.store import selectors
 from matches.store.bulk import among
 
-# Matches, the newest ones, in whose blocks the dispersion is measured.
+# Matches, the newest ones, in whose blocks it is measured how well the model fits.
 N_LOOKED_AT = 2_000
 _POINTS = (1.0, 0.5, 0.0)
 
 
-def infer_belief(evidence: Evidence) -> Belief:
-    """Return what is believed of the agents, by position.
+class Inferred(NamedTuple):
+    """What is believed, and how well the model fits; None where that is not looked at."""
 
-    Blocks that vary more than the rating model expects hold less evidence than their games.
+    belief: Belief
+    checks: ModelChecks | None
+
+
+def infer_belief(evidence: Evidence) -> Belief:
+    """Return what is believed of the agents, by position."""
+    return infer_and_check(evidence).belief
+
+
+def infer_and_check(evidence: Evidence) -> Inferred:
+    """Return what is believed of the agents, by position, and how well the model fits.
+
+    Results that depart from the rating model hold less evidence than it says: see
+    arena.verdicts.evidence.
     """
     board, counts = evidence.board, evidence.counts
     late_sides = evidence.late.sides_on(board)
     data = load_fit(board, evidence.agents, counts, late_sides=late_sides)
+    spec = games.get(board.game).spec
+    if spec.n_seats == COUPLE:
+        blocks = list_blocks(evidence)
+        return Inferred(*weighing.infer_belief(counts, blocks, data.settle_weighted))
     settled = data.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
-    factor = estimate_dispersion(evidence, settled)
+    factor = estimate_dispersion(evidence, settled) if spec.teams else 1.0
     if factor > 1:
         settled = data.settle(dispersion=factor)
-    spec = games.get(board.game).spec
     n_opponents = spec.n_seats - spec.team_size
     if spec.is_scored:
         n_opponents = round(2 / data.weight) - 1  # of an episode: the others of its block
-    return form_belief(settled, counts, n_opponents=max(1, n_opponents))
+    return Inferred(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
 
 
-def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
-    """Return how much more the blocks of agents vary than their ratings expect, 1 or more.
-
-    Measured in the newest matches of the leaderboards that know them, but for the late ones; 1 in
-    a game of more than two sides, whose blocks are not compared.
-    """
-    spec = games.get(evidence.board.game).spec
-    if spec.n_seats == COUPLE:
-        return _estimate_for_pairs(evidence, settled)
-    return _estimate_for_teams(evidence, settled) if spec.teams else 1.0
-
-
-def _estimate_for_pairs(evidence: Evidence, settled: SettledRatings) -> float:
+def list_blocks(evidence: Evidence) -> SeedBlocks:
+    """Return the newest blocks of which both games are over, by position, in planned order."""
     index = {agent: position for position, agent in enumerate(evidence.agents)}
-    blocks: dict[tuple[int, int, int], dict[str, float]] = {}
+    blocks: dict[tuple[int, int, int], dict[int, int]] = {}
     for seed, lineup, ranks in _read_newest(evidence):
         met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
         if len(met) == COUPLE:
             first, second = sorted(met)
             played = blocks.setdefault((seed, first, second), {})
             # The same game again, in another tournament of the same seed set, replaces the first.
-            played[lineup] = score_seats(ranks)[met.index(first)]
-    cells = Counter(
-        (first, second, round(2 * sum(played.values())))
-        for (_, first, second), played in blocks.items()
+            played[met.index(first)] = round(2 * score_seats(ranks)[met.index(first)] - 1)
+    rows = [
+        (*pair, played[0], played[1])
+        for (_, *pair), played in reversed(blocks.items())
         if len(played) == GAMES_OF_BLOCK
-    )
-    pairs = sorted({(first, second) for first, second, _ in cells})
-    outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
-    firsts, seconds = np.array(pairs, dtype=np.int64).reshape(-1, GAMES_OF_BLOCK).T
-    table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
-    return measure_dispersion(
-        settled.mu, firsts, seconds, table, draw_probability=settled.draw_probability
-    )
+    ]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 2 + GAMES_OF_BLOCK)
+    return SeedBlocks(table[:, 0], table[:, 1], table[:, 2:])
 
 
-def _estimate_for_teams(evidence: Evidence, settled: SettledRatings) -> float:
-    """Return the dispersion of blocks of sides; the leaderboard itself is all that counts."""
+def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
+    """Return how much more blocks of sides vary than ratings expect, 1 or more.
+
+    Measured in the newest matches of the leaderboard itself, which is all that counts for teams.
+    """
     rating = dict(zip(evidence.agents, settled.mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}

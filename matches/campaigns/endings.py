@@ -10,7 +10,8 @@ from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
 from matches.store.formats import format_percent
 
-ANSWERED: Final = (StopReason.DECIDED.value, StopReason.WITHIN_MARGIN.value)
+_REASONS = (StopReason.DECIDED, StopReason.WITHIN_MARGIN, StopReason.NO_ORDER)
+ANSWERED: Final = tuple(reason.value for reason in _REASONS)
 """Why a campaign ended, where it ended with an answer."""
 _GRADES = {Decision.ACCEPT: "PASS", Decision.REJECT: "FAIL", Decision.CONTINUE: "UNDECIDED"}
 _NO_RESULTS = "No match has a result: its matches say why. Mend that, and ask again."

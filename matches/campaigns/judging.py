@@ -21,10 +21,12 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms, Verdict
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import find_exhausted
+from arena.verdicts.evidence import ModelChecks
 from arena.verdicts.sprt import Decision
 from matches import dispatch
 from matches.campaigns import forecasting
-from matches.campaigns.belief import infer_belief
+from matches.campaigns.belief import infer_and_check
+from matches.campaigns.doubts import describe_doubts
 from matches.campaigns.paired_blocks import load_blocks
 from matches.campaigns.score_campaigns import judge_scores
 from matches.campaigns.sprt import read_test
@@ -68,6 +70,7 @@ class Judgement:
     # Of a sequential test: its blocks by points.
     pairs: Sequence[int] | None = None
     belief: Belief | None = None
+    checks: ModelChecks | None = None
 
 
 def judge_all(*, now: datetime, limit_s: float = inf) -> int:
@@ -193,12 +196,12 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
         return _judge_test(campaign, evidence)
     if campaign.is_by_scores:
         return Judgement(evidence, *judge_scores(campaign, evidence.agents))
-    belief = infer_belief(evidence)
+    belief, checks = infer_and_check(evidence)
     question, terms = questions.get(campaign.question), read_terms(campaign)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
     likely = verdict or question.guess(belief, terms)
-    return Judgement(evidence, verdict, likely, chances, belief=belief)
+    return Judgement(evidence, verdict, likely, chances, belief=belief, checks=checks)
 
 
 def read_terms(campaign: Campaign) -> Terms:
@@ -251,6 +254,7 @@ def _store_judgement(
         n_judged=n_results,
         judged_at=now,
         chances=judgement.chances,
+        doubts=_describe_doubts(judgement),
         ranking=_list_ranks(judgement.likely),
         probability=judgement.likely.probability,
         pairs=judgement.pairs,
@@ -267,6 +271,15 @@ def _store_judgement(
             "matches_left": forecast["matches"] if forecast else None,
         },
     )
+
+
+def _describe_doubts(judgement: Judgement) -> list[str]:
+    """Return what of the rating model does not hold, in words."""
+    if judgement.checks is None:
+        return []
+    agents = judgement.evidence.agents
+    names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))
+    return describe_doubts(judgement.checks, [names[agent] for agent in agents])
 
 
 def _list_ranks(verdict: Verdict) -> list[tuple[int, float | None]] | None:

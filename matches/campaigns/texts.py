@@ -30,6 +30,7 @@ GPU_BASIS = ", by the time of one row alone on a core; batches may take less"
 _WHY = {
     StopReason.DECIDED.value: "decided: it is as sure as was asked for",
     StopReason.WITHIN_MARGIN.value: "within the margin: what could be wrong makes no difference",
+    StopReason.NO_ORDER.value: "no order: agents beat each other in a circle, and surely so",
     StopReason.OUT_OF_BUDGET.value: (
         "out of budget: the likeliest answer so far, not as sure as asked for"
     ),

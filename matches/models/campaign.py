@@ -72,6 +72,12 @@ class Campaign(models.Model):
         editable=False,
         help_text="Of a sequential test: its blocks with 0, 1/2, 1, 3/2 and 2 points.",
     )
+    doubts = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        editable=False,
+        help_text="Sentences: which assumption of the rating model its results put in doubt.",
+    )
     forecast = models.JSONField(null=True, editable=False)
     forecast_at = models.DateTimeField(null=True, editable=False)
 

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
+from arena.ratings.counts import Floats
 from arena.ratings.scores import weigh_blocks
 from arena.ratings.settled import (
     FittedTerms,
@@ -47,11 +48,21 @@ class FitData:
 
         dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
         """
+        return self._settle(self.counts, self.weight / dispersion)
+
+    def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
+        """Return the settled ratings by other counts of pairs, each of which weighs so much.
+
+        weight: one number, or float64 [n, n].
+        """
+        return self._settle(counts, self.weight * weight)
+
+    def _settle(self, counts: PairCounts | TeamCounts, weight: float | Floats) -> SettledRatings:
         return settle_ratings(
-            self.counts,
+            counts,
             self.n_agents,
             draw_probability=self.board.draw_probability,
-            weight=self.weight / dispersion,
+            weight=weight,
             parents=self.parents,
             terms=FittedTerms(seat=games.get(self.board.game).spec.n_seats == COUPLE, draws=True),
         )

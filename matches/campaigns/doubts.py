@@ -1,0 +1,51 @@
+"""Which assumption of the rating model a campaign's results put in doubt, in words."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from arena.verdicts.drift import PARTS
+from arena.verdicts.evidence import ModelChecks
+from arena.verdicts.scale import elo_of_score, score_of_gap
+
+DISPERSED: Final = 1.3
+"""From this dispersion on blocks are said to repeat themselves."""
+CLEAR: Final = 3.0
+"""Standard deviations beyond chance from which a departure is named."""
+_GAMES_OF_BLOCK = 2
+
+
+def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
+    """Return a sentence for each assumption that does not hold; what follows is in the verdict.
+
+    names: of the agents, by position.
+    """
+    doubts: list[str] = []
+    if checks.dispersion >= DISPERSED:
+        n_games = _GAMES_OF_BLOCK / checks.dispersion
+        doubts.append(
+            f"The two games of a block depend on each other: they count as {n_games:.1f} games."
+        )
+    if checks.pairs.excess >= CLEAR:
+        apart = elo_of_score(score_of_gap(checks.pairs.variance**0.5))
+        doubts.append(
+            "Pairs depart from every ranking by one number, "
+            f"by {apart:.0f} Elo or so: what two did against each other counts for their order."
+        )
+    if checks.drift.excess >= CLEAR and checks.drift.variance > 0:
+        doubts.append(
+            f"Strength drifts, that of {_find_drifting(checks, names)} most: newer results count "
+            "for more."
+        )
+    return doubts
+
+
+def _find_drifting(checks: ModelChecks, names: Sequence[str]) -> str:
+    """Return the agent that departs most, and since which part of the newest blocks."""
+    departures = checks.drift.departures
+    agent = int((departures**2).sum(axis=0).argmax())
+    course = np.cumsum(departures[:, agent])
+    # The point from which it goes another way: where what had summed up turns round.
+    part = int(np.abs(course[:-1]).argmax()) + 1
+    return f"{names[agent]} (since about {100 * part // PARTS} % of the newest blocks)"
