@@ -47,26 +47,32 @@ def infer_belief(
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
     drift = estimate_drift(blocks, settled, dispersion=dispersion)
-    recent, share = counts, 1.0
+    recent, times = counts, 1.0
     if drift.variance > 0:
-        recent, share = _discount_old(counts, blocks, drift.gain), 1 / _PARTS_OF_RESULT
-    settled = settle(recent, share / dispersion)
-    pairs = NO_PAIR_VARIANCE
-    if settled.covariance is not None:
-        pairs = estimate_pair_variance(
-            counts,
-            settled.mu,
-            settled.covariance,
-            draw_probability=settled.draw_probability,
-            dispersion=dispersion,
-        )
+        recent, times = _discount_old(counts, blocks, drift.gain), _PARTS_OF_RESULT
+    # What is counted so often says as much less.
+    spread_out = dispersion * times
+    settled = settle(recent, 1 / spread_out)
+    pairs = _estimate_pairs(recent, settled, spread_out)
     checks = ModelChecks(dispersion, pairs, drift)
     if not pairs.variance:
         return form_belief(settled, counts), checks
-    weight = share / dispersion * _discount_pairs(counts, settled, checks)
-    settled = settle(recent, weight)
-    leads = infer_pair_leads(counts, settled, pair_variance=pairs.variance, dispersion=dispersion)
+    discount = _discount_pairs(recent, settled, pairs.variance / spread_out)
+    settled = settle(recent, discount / spread_out)
+    leads = infer_pair_leads(recent, settled, pair_variance=pairs.variance, dispersion=spread_out)
     return form_belief(settled, counts, leads=leads), checks
+
+
+def _estimate_pairs(counts: PairCounts, settled: SettledRatings, dispersion: float) -> PairVariance:
+    if settled.covariance is None:
+        return NO_PAIR_VARIANCE
+    return estimate_pair_variance(
+        counts,
+        settled.mu,
+        settled.covariance,
+        draw_probability=settled.draw_probability,
+        dispersion=dispersion,
+    )
 
 
 def _measure_dispersion(blocks: SeedBlocks, settled: SettledRatings) -> float:
@@ -102,15 +108,15 @@ def _discount_old(counts: PairCounts, blocks: SeedBlocks, gain: float) -> PairCo
     return PairCounts(first, second, *table[:, first, second])
 
 
-def _discount_pairs(counts: PairCounts, settled: SettledRatings, checks: ModelChecks) -> Floats:
-    """Return what a result of each pair says about ratings, of what it says about its lead."""
+def _discount_pairs(counts: PairCounts, settled: SettledRatings, variance: float) -> Floats:
+    """Return what a result of each pair says about ratings, of what it says about its lead.
+
+    variance: of the leads of pairs, by what a result weighs.
+    """
     n = len(settled.mu)
     met = np.zeros((n, n))
-    np.add.at(
-        met,
-        (counts.first, counts.second),
-        counts.n_first_wins + counts.n_draws + counts.n_second_wins,
-    )
+    n_results = counts.n_first_wins + counts.n_draws + counts.n_second_wins
+    np.add.at(met, (counts.first, counts.second), n_results)
     information = (met + met.T) * match_information(settled.mu[:, None] - settled.mu)
-    discount: Floats = 1 / (1 + information / checks.dispersion * checks.pairs.variance)
+    discount: Floats = 1 / (1 + information * variance)
     return discount

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from time import sleep
 
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import ConnectionError
 
+from launcher.folders import ensure_secrets
 from launcher.stack import Stack
 
 DISK_MB = 1_024
@@ -20,13 +21,14 @@ _PIECE = 1 << 20
 
 def fill_stream(stack: Stack, seconds: float) -> bool:
     """Let the stream's server take nothing for so long; return False where it is away."""
+    url = stack.plan.admin_url("stream", ensure_secrets(stack.plan.var))
     try:
-        with Redis.from_url(stack.env["STREAM_REDIS_URL"]) as server:
+        with Redis.from_url(url) as server:
             limit = server.config_get("maxmemory")["maxmemory"]
             server.config_set("maxmemory", 1)
             sleep(seconds)
             server.config_set("maxmemory", limit)
-    except RedisError:
+    except ConnectionError:
         return False  # a new one has its limit from the command line
     return True
 
