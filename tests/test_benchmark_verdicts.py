@@ -21,8 +21,8 @@ from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
 from benchmarks.campaigns.worlds import (
     IN_FLIGHT,
     WORLDS,
-    Ledger,
     Normal,
+    Progress,
     Seed,
     plan_adaptively,
     plan_beforehand,
@@ -66,10 +66,10 @@ def test_two_best_agents_of_the_equal_field_are_equal() -> None:
 def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
     assert pytest.approx(1 / (1 + AHEAD_OF_KNOWN)) == IN_FLIGHT
     world = WORLDS["gauss"](10, np.random.default_rng(4))
-    ledgers: list[Ledger] = []
+    ledgers: list[Progress] = []
     ours = plan_adaptively(pairings.get_adaptive("order_information"), 1)
 
-    def planner(ledger: Ledger, n_blocks: int):  # type: ignore[no-untyped-def]
+    def planner(ledger: Progress, n_blocks: int):  # type: ignore[no-untyped-def]
         ledgers.append(ledger)
         lineups = ours(ledger, n_blocks)
         shares.append(1 - ledger.n_known / max(1, ledger.n_planned + 2 * len(lineups)))

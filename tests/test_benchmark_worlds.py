@@ -27,7 +27,7 @@ BOLD = Verdict("{} is the best", (0,), 0.99, StopReason.DECIDED)
 
 
 def make_task(world: str, question: str = "best", seed: int = 1) -> stopping.Task:
-    return stopping.Task(question, world, 6, 1.0, 200, False, seed)
+    return stopping.Task(question, world, 6, 1.0, 100, False, seed)
 
 
 def refuse(blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms) -> Verdict | None:
@@ -88,7 +88,7 @@ def test_a_bold_rule_is_as_often_wrong_as_it_guesses() -> None:
 
 def test_no_verdict_within_the_budget_is_not_wrong() -> None:
     held = campaign.hold_campaign(make_task("close", "rank_all"), lambda *_: None)
-    assert (held.verdict, held.is_wrong, held.n_matches) == (None, False, 200)
+    assert (held.verdict, held.is_wrong, held.n_matches) == (None, False, 100)
 
 
 def test_reasons_that_are_not_known_are_refusals() -> None:

@@ -118,6 +118,9 @@ class Progress(Protocol):
     def in_flight(self) -> Sequence[Lineup]: ...
 
     @property
+    def n_known(self) -> int: ...
+
+    @property
     def n_planned(self) -> int:
         """How many matches are planned: those known and those in flight."""
         ...

@@ -49,10 +49,10 @@ def test_a_pair_alone_is_never_surer_than_its_own_departure_allows() -> None:
     """Two agents of whom nothing else is known: variance 1 / J becomes 1 / J + t^2."""
     information = np.array([[0.0, 8.0], [8.0, 0.0]])
     joint = np.array([[1.0, -1.0], [-1.0, 1.0]]) / (4 * 8.0)
-    widened = order_information._widen_covariance(joint, information)
+    widened = order_information._widen_covariance(joint, information, 2.0)
     spread = widened[0, 0] + widened[1, 1] - 2 * widened[0, 1]
-    assert spread == pytest.approx(1 / 8 + order_information._PAIR_VARIANCE)
-    assert 1 / order_information._discount_repeats(information)[0, 1] == pytest.approx(spread)
+    assert spread == pytest.approx(1 / 8 + 2.0)
+    assert 1 / order_information._discount_repeats(information, 2.0)[0, 1] == pytest.approx(spread)
 
 
 def test_agents_that_are_close_do_not_meet_for_ever() -> None:
@@ -61,6 +61,17 @@ def test_agents_that_are_close_do_not_meet_for_ever() -> None:
     below = [(i, 3, score) for i in range(3) for score in (1, 1, 1, -1)] * 3
     here = standing(Field(4, 2), np.array(circle + below))
     assert 3 in PAIRING.choose(here, 1, seed=0)[0]
+
+
+def test_an_edge_is_played_by_those_who_may_cross_it() -> None:
+    """Six agents, three of which are known to be above the others; all neighbours are open."""
+    results = [(i, j, 1) for i in range(3) for j in range(3, 6) for _ in range(20)]
+    results += [(i, i + 1, score) for i in (0, 1, 3, 4) for score in (1, -1) for _ in range(4)]
+    here = standing(Field(6, 2), np.array(results))
+    best, third = PAIRING.configured({"edge": 1}), PAIRING.configured({"edge": 4})
+    for seed in range(5):
+        assert all(set(pair) <= {0, 1, 2} for pair in best.choose(here, 3, seed=seed))
+        assert all(set(pair) <= {3, 4, 5} for pair in third.choose(here, 3, seed=seed))
 
 
 def test_a_pair_in_flight_makes_place_for_another() -> None:
