@@ -12,6 +12,7 @@ FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
 ORDER = "order_information"
 SAMPLE = "posterior_sample"
 SEEDS = "common_seeds"
+MOST_INFORMED = 200
 
 
 def names() -> tuple[str, ...]:
@@ -35,19 +36,21 @@ def get_adaptive(name: str) -> AdaptivePairing:
 
 
 def choose_pairing(
-    question: str, parameters: Mapping[str, Value], *, n_seats: int = COUPLE
+    question: str, parameters: Mapping[str, Value], *, n_agents: int, n_seats: int = COUPLE
 ) -> tuple[str, Mapping[str, Value]]:
     """Return the pairing of a question with these parameters, and the parameters of the pairing.
 
-    The best turns on the first two ranks, a top k on the ranks k and k + 1; all other questions are
-    about the order of many.
+    The best turns on who may be first, a top k on who may be among the first k; all other questions
+    are about the order of many. n_agents: of a large field the information about all pairs costs
+    too much for a question about the first few, and is not known of a very large one.
     """
-    sample, order = (SEEDS, SEEDS) if n_seats == 1 else (SAMPLE, ORDER)
+    edge = {"best": 1, "top_k": parameters.get("k", 0)}.get(question, 0)
+    if n_seats > 1 and (n_agents <= MOST_INFORMED or not edge):
+        return ORDER, {"edge": edge} if edge else {}
+    name = SEEDS if n_seats == 1 else SAMPLE
     if question == "best":
-        return sample, {"top": 2}
-    if question == "top_k":
-        return sample, {"edge": parameters["k"]}
-    return order, {}
+        return name, {"top": 2}
+    return name, {"edge": edge} if edge else {}
 
 
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:

@@ -86,7 +86,7 @@ def make_planner(task: Task) -> Planner:
         return plan_beforehand("double_round_robin", task.n_agents, task.budget, task.seed)
     question = questions.get(task.question)
     asked = read_parameters(task.question, question.parameters, {})
-    name, parameters = choose_pairing(task.question, asked)
+    name, parameters = choose_pairing(task.question, asked, n_agents=task.n_agents)
     pairing = pairings.get_adaptive(name).configured(parameters)
     # A prime far off: seeds of neighbouring campaigns must not run into each other.
     return plan_adaptively(pairing, task.seed * 1_000_003)

@@ -16,6 +16,12 @@ CLEAR: Final = 3.0
 _GAMES_OF_BLOCK = 2
 
 
+def is_in_doubt(checks: ModelChecks) -> bool:
+    """Return whether some assumption does not hold."""
+    departures = (checks.pairs.excess, checks.drift.excess)
+    return checks.dispersion >= DISPERSED or max(departures) >= CLEAR
+
+
 def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
     """Return a sentence for each assumption that does not hold; what follows is in the verdict.
 

@@ -26,7 +26,7 @@ from arena.verdicts.sprt import Decision
 from matches import dispatch
 from matches.campaigns import forecasting
 from matches.campaigns.belief import infer_and_check
-from matches.campaigns.doubts import describe_doubts
+from matches.campaigns.doubts import describe_doubts, is_in_doubt
 from matches.campaigns.paired_blocks import load_blocks
 from matches.campaigns.score_campaigns import judge_scores
 from matches.campaigns.sprt import read_test
@@ -275,7 +275,7 @@ def _store_judgement(
 
 def _describe_doubts(judgement: Judgement) -> list[str]:
     """Return what of the rating model does not hold, in words."""
-    if judgement.checks is None:
+    if judgement.checks is None or not is_in_doubt(judgement.checks):
         return []
     agents = judgement.evidence.agents
     names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))

@@ -141,7 +141,9 @@ def _plan_tournament(
     pairing, pairing_parameters = plan.pairing, plan.pairing_parameters
     if not pairing:
         n_seats = games.get(leaderboard.game).spec.n_seats
-        pairing, its_own = choose_pairing(plan.question, parameters, n_seats=n_seats)
+        pairing, its_own = choose_pairing(
+            plan.question, parameters, n_agents=n_agents, n_seats=n_seats
+        )
         pairing_parameters = {**its_own, **pairing_parameters}
     return TournamentPlan(
         name=plan.name or make_title(plan.question, leaderboard, n_agents),

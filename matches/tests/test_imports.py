@@ -9,7 +9,6 @@ from redis import Redis
 
 from arena import field_ratings
 from arena.messages import MatchOrderRow, ResultRow
-from arena.ratings.settled import count_results, settle_ratings
 from matches.artifacts.agents import register_spelled_agent, unretire_agent
 from matches.campaigns import belief
 from matches.errors import BadInputError, BadRowsError, ConflictError
@@ -280,13 +279,13 @@ def test_they_do_not_hide_that_blocks_vary_more_than_the_model_expects(
     make.play_all(broker, play)
     rater.rate(tournament.leaderboard_id, now=make.NOW)
     board, pair = tournament.leaderboard, entrants_of(tournament)
-    equal = settle_ratings(count_results([]), 2)
-    before = belief.estimate_dispersion(evidence.gather_evidence(board, pair), equal)
-    assert before > 1.5
+    before = belief.infer_and_check(evidence.gather_evidence(board, pair)).checks
+    assert before is not None
+    assert before.dispersion > 1.5
     _import(board, write([("level:10", "level:50", "1-0")] * 100))
     rater.rate(board.pk, now=make.later(9))
-    after = belief.estimate_dispersion(evidence.gather_evidence(board, pair), equal)
-    assert after == before
+    blocks = belief.list_blocks(evidence.gather_evidence(board, pair))
+    assert len(blocks.first) == 50
 
 
 def test_a_struck_import_leaves_the_ratings_as_they_were_to_the_last_bit(

@@ -69,9 +69,15 @@ def test_matches_of_two_seats_are_refused_with_the_reason() -> None:
 
 
 def test_questions_about_one_seat_are_answered_on_common_seeds() -> None:
-    assert registry.choose_pairing("best", {}, n_seats=1) == ("common_seeds", {"top": 2})
-    assert registry.choose_pairing("top_k", {"k": 3}, n_seats=1) == ("common_seeds", {"edge": 3})
-    assert registry.choose_pairing("rank_all", {}, n_seats=1) == ("common_seeds", {})
+    assert registry.choose_pairing("best", {}, n_agents=5, n_seats=1) == (
+        "common_seeds",
+        {"top": 2},
+    )
+    assert registry.choose_pairing("top_k", {"k": 3}, n_agents=5, n_seats=1) == (
+        "common_seeds",
+        {"edge": 3},
+    )
+    assert registry.choose_pairing("rank_all", {}, n_agents=5, n_seats=1) == ("common_seeds", {})
 
 
 def test_an_episode_weighs_as_much_as_two_on_a_seed() -> None:

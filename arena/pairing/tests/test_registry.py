@@ -9,15 +9,24 @@ from arena.verdicts import registry as questions
 
 
 @pytest.mark.parametrize("question", questions.names())
-def test_each_question_has_a_pairing_that_takes_its_parameters(question: str) -> None:
+@pytest.mark.parametrize("n_agents", [2, 1_000])
+def test_each_question_has_a_pairing_that_takes_its_parameters(
+    question: str, n_agents: int
+) -> None:
     asked = read_parameters(question, questions.get(question).parameters, {})
-    name, parameters = choose_pairing(question, asked)
+    name, parameters = choose_pairing(question, asked, n_agents=n_agents)
     assert pairings.get_adaptive(name).configured(parameters).id == name
 
 
-def test_a_top_k_is_paired_at_its_edge() -> None:
-    assert choose_pairing("top_k", {"k": 7}) == ("posterior_sample", {"edge": 7})
+def test_the_first_few_are_paired_by_who_may_be_among_them() -> None:
+    assert choose_pairing("best", {}, n_agents=10) == ("order_information", {"edge": 1})
+    assert choose_pairing("top_k", {"k": 7}, n_agents=10) == ("order_information", {"edge": 7})
+
+
+def test_those_of_a_large_field_are_paired_by_samples() -> None:
+    assert choose_pairing("best", {}, n_agents=201) == ("posterior_sample", {"top": 2})
+    assert choose_pairing("top_k", {"k": 7}, n_agents=201) == ("posterior_sample", {"edge": 7})
 
 
 def test_the_order_of_many_goes_by_the_information() -> None:
-    assert choose_pairing("rank_all", {}) == ("order_information", {})
+    assert choose_pairing("rank_all", {}, n_agents=10) == ("order_information", {})
