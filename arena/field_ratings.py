@@ -103,7 +103,7 @@ def rate(
         len(names),
         draw_probability=draw_probability,
         weight=weight,
-        terms=FittedTerms(seat=has_seat_term, draws=True),
+        terms=FittedTerms(seat=has_seat_term, draws=True, has_spread_doubt=True),
     )
     sampler = Sampler.of_field(
         counts,

@@ -31,6 +31,7 @@ from arena.ratings.draw_margin import fit_margin
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
+from arena.ratings.spread_doubt import widen_variances
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -63,11 +64,13 @@ class FittedTerms(NamedTuple):
     """What is fitted beside skills and spread.
 
     seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
-    given, above 0, is what is thought of it before.
+    given, above 0, is what is thought of it before. has_spread_doubt: the sd, and it alone, holds
+    for whatever spread may be true, not for the fitted one only.
     """
 
     seat: bool = False
     draws: bool = False
+    has_spread_doubt: bool = False
 
 
 NO_TERMS = FittedTerms()
@@ -167,14 +170,19 @@ def settle_ratings(
     z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and margin > 0
-    posterior, fitted_margin = _fit_skills(objective, z, fits_draws=is_fitted)
+    posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
     if is_fitted:
-        draw_probability = probability_of_margin(fitted_margin)
-    return _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
+        draw_probability = probability_of_margin(objective.likelihood.margin)
+    settled = _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
+    if terms.has_spread_doubt:
+        settled.sd[fitted] = np.sqrt(widen_variances(objective, posterior)) * _UNIT
+    return settled
 
 
-def _fit_skills(objective: Objective, z: Floats, *, fits_draws: bool) -> tuple[Posterior, float]:
-    """Fit skills, spread and draw margin in turn; return the posterior and the margin.
+def _fit_skills(
+    objective: Objective, z: Floats, *, fits_draws: bool
+) -> tuple[Posterior, Objective]:
+    """Fit skills, spread and draw margin in turn; return the posterior and what it is of.
 
     The spread is the one that explains the field (EM), the margin is that of the mode.
     """
@@ -188,7 +196,7 @@ def _fit_skills(objective: Objective, z: Floats, *, fits_draws: bool) -> tuple[P
         seat = [] if rough.seat is None else [rough.seat]
         if fits_draws:
             objective = objective.with_margin(_fit_draws(objective.likelihood, rough, given))
-    return find_mode(objective, spread, np.append(z, seat)), objective.likelihood.margin
+    return find_mode(objective, spread, np.append(z, seat)), objective
 
 
 def _fit_draws(likelihood: Likelihood, posterior: Posterior, prior: float) -> float:

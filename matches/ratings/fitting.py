@@ -48,7 +48,7 @@ class FitData:
 
         dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
         """
-        return self._settle(self.counts, self.weight / dispersion)
+        return self._settle(self.counts, self.weight / dispersion, has_spread_doubt=True)
 
     def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
         """Return the settled ratings by other counts of pairs, each of which weighs so much.
@@ -57,14 +57,24 @@ class FitData:
         """
         return self._settle(counts, self.weight * weight)
 
-    def _settle(self, counts: PairCounts | TeamCounts, weight: float | Floats) -> SettledRatings:
+    def _settle(
+        self,
+        counts: PairCounts | TeamCounts,
+        weight: float | Floats,
+        *,
+        has_spread_doubt: bool = False,
+    ) -> SettledRatings:
         return settle_ratings(
             counts,
             self.n_agents,
             draw_probability=self.board.draw_probability,
             weight=weight,
             parents=self.parents,
-            terms=FittedTerms(seat=games.get(self.board.game).spec.n_seats == COUPLE, draws=True),
+            terms=FittedTerms(
+                seat=games.get(self.board.game).spec.n_seats == COUPLE,
+                draws=True,
+                has_spread_doubt=has_spread_doubt,
+            ),
         )
 
     @cached_property

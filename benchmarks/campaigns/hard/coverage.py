@@ -59,13 +59,12 @@ class Task(NamedTuple):
 class Covered(NamedTuple):
     """What of one field lies within its intervals, and what is claimed of its pairs.
 
-    n_within: agents by the sd of their distance from the mean of the field, n_within_own: by their
-    own. claimed: the sum of P(favourite is better), n_true: how many favourites are.
+    n_within: agents by the sd of their distance from the mean of the field.
+    claimed: the sum of P(favourite is better), n_true: how many favourites are.
     """
 
     n_agents: int
     n_within: int
-    n_within_own: int
     n_pairs: int
     claimed: float
     n_true: int
@@ -86,8 +85,7 @@ def measure_coverage(field: Field, fit: Fit, *, seed: int) -> Covered:
     n_pairs, claimed, n_true = count_favourites(estimate, truth)
     return Covered(
         field.n_agents,
-        int((np.abs(error) <= Z95 * find_contrast_sd(estimate)).sum()),
-        int((np.abs(error) <= Z95 * np.sqrt(np.diag(estimate.covariance))).sum()),
+        int((np.abs(error) <= Z95 * estimate.sd).sum()),
         n_pairs,
         claimed,
         n_true,
@@ -115,14 +113,6 @@ def play_rounds(world: HardWorld, n_per_agent: int, rng: np.random.Generator) ->
     return PlayedBlocks(first, second, scores, np.zeros(len(first), np.int64))
 
 
-def find_contrast_sd(estimate: Estimate) -> Floats:
-    """Return the sd of the distance of each agent from the mean of the field."""
-    n = len(estimate.mu)
-    centring = np.eye(n) - 1 / n
-    sd: Floats = np.sqrt(np.diag(centring @ estimate.covariance @ centring))
-    return sd
-
-
 def count_favourites(estimate: Estimate, truth: Floats) -> tuple[int, float, int]:
     """Return how many pairs, the sum of P(favourite is better), and how often it is."""
     above = estimate.superiorities()
@@ -143,7 +133,6 @@ def make_row(name: str, fit: str, measured: Sequence[Covered]) -> dict[str, obje
         "matches_each": field.n_per_agent,
         "n": len(measured),
         "coverage": 100 * sum(one.n_within for one in measured) / n,
-        "coverage_by_own_sd": 100 * sum(one.n_within_own for one in measured) / n,
         "claimed": 100 * sum(one.claimed for one in measured) / n_pairs,
         "true": 100 * sum(one.n_true for one in measured) / n_pairs,
         "seconds": sum(one.seconds for one in measured) / len(measured),

@@ -15,17 +15,21 @@ from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.ratings.teamcounts import N_KINDS, TeamCounts
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
-from benchmarks.campaigns.hard.rules import infer_from_blocks, settle
+from benchmarks.campaigns.hard.rules import infer_from_blocks
 from benchmarks.campaigns.hard.seats import PlayedRanks
 
-DRAWS = FittedTerms(draws=True)
+SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
 
 
 class Estimate(NamedTuple):
-    """mu: float64 [n], strengths on the scale of the ratings. covariance: float64 [n, n]."""
+    """mu: float64 [n], strengths on the scale of the ratings. covariance: float64 [n, n].
+
+    sd: float64 [n], of each about the mean of the field, as intervals show it.
+    """
 
     mu: Floats
     covariance: Floats
+    sd: Floats
 
     def superiorities(self) -> Floats:
         """Return P(row is above column): float64 [n, n], one half on the diagonal."""
@@ -42,9 +46,11 @@ Fit = Callable[[PlayedBlocks | PlayedRanks, int], Estimate]
 def fit_as_leaderboards(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Estimate:
     """Fit as leaderboards do: each pair of a match weighs 1 / (k - 1), teams are sides."""
     if isinstance(results, PlayedBlocks):
-        return read_estimate(settle(count_games(results), n_agents, 1.0))
+        return read_estimate(
+            settle_ratings(count_games(results), n_agents, terms=SHOWN._replace(seat=True))
+        )
     if results.team_size > 1:
-        return read_estimate(settle_ratings(count_sides(results), n_agents, terms=DRAWS))
+        return read_estimate(settle_ratings(count_sides(results), n_agents, terms=SHOWN))
     n_seats = results.lineups.shape[1]
     pairs = [
         np.stack([results.lineups[:, i], results.lineups[:, j], compare_ranks(results, i, j)], 1)
@@ -52,7 +58,7 @@ def fit_as_leaderboards(results: PlayedBlocks | PlayedRanks, n_agents: int) -> E
     ]
     counts = count_results(np.concatenate(pairs))
     weight = 1 / (n_seats - 1)
-    return read_estimate(settle_ratings(counts, n_agents, weight=weight, terms=DRAWS))
+    return read_estimate(settle_ratings(counts, n_agents, weight=weight, terms=SHOWN))
 
 
 def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Estimate:
@@ -62,7 +68,7 @@ def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Esti
     belief = infer_from_blocks(results, n_agents)
     if belief.covariance is None:
         raise ValueError("a field so large has no joint covariance")
-    return Estimate(belief.mu, belief.covariance)
+    return Estimate(belief.mu, belief.covariance, belief.sd)
 
 
 def compare_ranks(results: PlayedRanks, i: int, j: int) -> Ints:
@@ -88,7 +94,7 @@ def count_sides(results: PlayedRanks) -> TeamCounts:
 def read_estimate(settled: SettledRatings) -> Estimate:
     if settled.covariance is None:
         raise ValueError("a field so large has no joint covariance")
-    return Estimate(settled.mu, settled.covariance)
+    return Estimate(settled.mu, settled.covariance, settled.sd)
 
 
 FITS: dict[str, Fit] = {"leaderboards": fit_as_leaderboards, "campaigns": fit_as_campaigns}
