@@ -160,13 +160,13 @@ def settle_ratings(
             within,
             n_fitted,
             margin=margin,
-            weight=weight if np.isscalar(weight) else weight[np.ix_(fitted, fitted)],
+            weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
             is_seated=terms.seat,
         )
     elif terms.seat:
         raise RatingError("terms.seat: teams have no first seat, leave it out")
     else:
-        likelihood = TeamLikelihood(within, n_fitted, margin=margin, weight=weight)
+        likelihood = TeamLikelihood(within, n_fitted, margin=margin, weight=_read_number(weight))
     z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and margin > 0
@@ -250,6 +250,12 @@ def _assemble_field(
     )
 
 
+def _read_number(weight: float | Floats) -> float:
+    if isinstance(weight, float | int):
+        return weight
+    raise RatingError("weight must be one number for results of teams")
+
+
 def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     full = np.full(n_agents, MU)
     if start is not None:
@@ -269,5 +275,5 @@ def _check_field(counts: PairCounts | TeamCounts, n_agents: int, weight: float |
     weights = np.asarray(weight)
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise RatingError(f"weight must be finite and above 0, got {weight!r}")
-    if weights.shape and (weights.shape != (n_agents, n_agents) or isinstance(counts, TeamCounts)):
+    if weights.shape not in {(), (n_agents, n_agents)}:
         raise RatingError(f"weight must be one number, or of {n_agents} x {n_agents} agents")

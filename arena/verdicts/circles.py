@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from arena.ratings.counts import Floats, Ints
@@ -40,7 +40,7 @@ def group_by_circles(belief: Belief) -> list[Ints]:
     every = np.arange(n)
     leads = belief.expected_leads(np.repeat(every, n), np.tile(every, n)).reshape(n, n)
     is_above = leads > 0
-    _, group = connected_components(csr_array(is_above), connection="strong")
+    _, group = connected_components(coo_array(is_above), connection="strong")
     n_beaten = is_above.sum(axis=1)
     # Groups follow each other in a line: whoever is in an earlier one beats more agents.
     places = sorted(np.unique(group), key=lambda one: -int(n_beaten[group == one].max()))
@@ -65,7 +65,8 @@ def cut_groups(groups: Sequence[Ints], n_named: int) -> tuple[Ints, Ints]:
 
 
 def _sort_by_rating(agents: Ints, mu: Floats) -> Ints:
-    return agents[np.argsort(-mu[agents], kind="stable")]
+    ranked: Ints = agents[np.argsort(-mu[agents], kind="stable")]
+    return ranked
 
 
 def _sample_beats(belief: Belief, margin: float) -> NDArray[np.bool_]:
@@ -87,4 +88,5 @@ def _count_freed(beats: Bools) -> Ints:
         if not is_free.any():
             break
         is_left &= is_beaten
-    return beats.shape[1] - is_left.sum(axis=1)
+    n_freed: Ints = beats.shape[1] - is_left.sum(axis=1)
+    return n_freed

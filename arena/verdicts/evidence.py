@@ -102,8 +102,8 @@ def _discount_old(counts: PairCounts, blocks: SeedBlocks, gain: float) -> PairCo
     for seat, (first, second) in enumerate(
         ((blocks.first, blocks.second), (blocks.second, blocks.first))
     ):
-        kind = 1 - blocks.scores[:, seat] * (1 - 2 * seat)
-        np.add.at(table, (kind, first, second), weights[age] - weights[PARTS])
+        kinds = 1 - blocks.scores[:, seat] * (1 - 2 * seat)
+        np.add.at(table, (kinds, first, second), weights[age] - weights[PARTS])
     first, second = np.nonzero(table.any(axis=0))
     return PairCounts(first, second, *table[:, first, second])
 

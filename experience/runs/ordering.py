@@ -59,8 +59,8 @@ def _is_paused(run: TrainingRun, *, now: datetime) -> bool:
     """
     if run.order is None or run.leased_until is None or not run.n_lost:
         return False
-    pause = PAUSE * (2**run.n_lost - 1)
-    return run.leased_until < now < run.leased_until + pause
+    ends_at: datetime = run.leased_until + PAUSE * (2**run.n_lost - 1)
+    return bool(run.leased_until < now < ends_at)
 
 
 def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:

@@ -116,7 +116,8 @@ def test_a_circle_below_the_best_leaves_it_the_best() -> None:
 
     def lead_of(first: Ints, second: Ints, block: Ints) -> Floats:
         above = 30.0 * ((first == N - 1).astype(float) - (second == N - 1))
-        return circle(first, second, block) + above
+        lead: Floats = circle(first, second, block) + above
+        return lead
 
     belief, _ = infer(play_blocks(900, 4, lead_of))
     verdict = questions.get("best").judge(belief, Terms(0.05, 1.0))
@@ -131,7 +132,8 @@ def test_strength_that_drifts_is_found_and_the_newest_results_count_most() -> No
         # Agent 0 gains sixteen points in the course of the campaign.
         gain = block / 800 * 16
         own = (first == 0).astype(float) - (second == 0)
-        return skill[first] - skill[second] + gain * own
+        lead: Floats = skill[first] - skill[second] + gain * own
+        return lead
 
     blocks = play_blocks(800, 5, lead_of)
     belief, checks = infer(blocks)

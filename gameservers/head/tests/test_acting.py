@@ -171,7 +171,7 @@ def test_what_is_no_decision_is_refused_by_its_field(
 def test_a_game_that_is_not_here_or_cannot_be_replayed_needs_an_observation(
     head: Running, ref: CheckpointRef
 ) -> None:
-    position = {"actions": []}
+    position: dict[str, Any] = {"actions": []}
     unknown = refuse(head, token_of(ref, game="no_such_game"), position=position)
     assert "no_such_game" in unknown
     assert unknown.endswith("send `observation` and `legal` instead")
