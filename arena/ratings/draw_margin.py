@@ -16,7 +16,7 @@ PRIOR_MATCHES = 4.0
 """What is thought of the game weighs as much as so many matches of two equal agents."""
 _SQRT_HALF, _SQRT_2_OVER_PI = sqrt(0.5), sqrt(2 / pi)
 _LEAST, _MOST = 1e-6, 4.0
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-6
 _MAX_STEPS = 60
 
 

@@ -17,6 +17,7 @@ from arena.ratings.teamlikelihood import TeamLikelihood
 
 _STEP_TOLERANCE = 1e-9
 _ROUGH_TOLERANCE = 1e-3
+_CLOSE_TOLERANCE = 1e-4
 # Steps below this shrink quadratically; one that does not is rounding noise.
 _ROUNDING = 1e-5
 # How much of its own size the objective may fall: its rounding.
@@ -172,10 +173,13 @@ def find_mode(
     """Return the mode, which is unique: the objective is strictly concave. Raises RatingError.
 
     start: float64 [n], with a seat term [n + 1]; it changes the number of steps, and the result by
-    less than 1e-9. is_rough: a large field's mode to a thousandth or so, to go on from there.
+    less than 1e-9. is_rough: the mode to a ten-thousandth, of a large field a
+    thousandth or so, to go on from there.
     """
-    is_rough = is_rough and objective.is_sparse
-    tolerance = _ROUGH_TOLERANCE if is_rough else _STEP_TOLERANCE
+    tolerance = _STEP_TOLERANCE
+    if is_rough:
+        # Of a dense field a step that is left out costs little of what the next ones go by.
+        tolerance = _ROUGH_TOLERANCE if objective.is_sparse else _CLOSE_TOLERANCE
     here, last = objective.at(start, spread, is_rough=is_rough), np.inf
     for _ in range(_MAX_STEPS):
         # Newton's: far from the mode it may overshoot, so it is halved until it climbs.
