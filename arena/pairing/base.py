@@ -113,6 +113,7 @@ class Standing:
     mates; of one seat those of each agent, by (i, i). meetings: the blocks of this tournament in
     planned order; may be left empty unless the pairing needs_meetings. seeding: the agents as they
     stood at the start, best first; empty means by index. It must not change during a tournament.
+    seat_advantage: what sitting first is worth, on the scale of the ratings.
     """
 
     field: Field
@@ -126,6 +127,7 @@ class Standing:
     draw_probability: float
     seeding: Sequence[int] = ()
     sides: TeamCounts | None = None
+    seat_advantage: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse columns of another length than the field. Raises PairingError."""

@@ -13,8 +13,16 @@ _NEVER = -np.inf
 _FAR = 8.0
 
 
-def expected_information(gap: Floats) -> Floats:
-    """Return what one match of agents that far apart tells about their difference (1/variance)."""
+def expected_information(gap: Floats, *, seat: float = 0.0) -> Floats:
+    """Return what one match of agents that far apart tells about their difference (1/variance).
+
+    seat: what sitting first is worth: the mean over both seats, as blocks are played.
+    """
+    both: Floats = (_inform_about(gap + seat) + _inform_about(gap - seat)) / 2
+    return both
+
+
+def _inform_about(gap: Floats) -> Floats:
     z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), _FAR)
     # Fisher information of a win or loss about the difference: density^2 / (p (1 - p)).
     density = np.exp(-(z**2)) / (2 * np.pi)

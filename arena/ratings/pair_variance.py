@@ -10,13 +10,11 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
-from arena.ratings.base import BETA, unit_draw_margin
 from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.expected_points import expect_points
 from arena.ratings.pair_table import tabulate_pairs
 
-_UNIT = sqrt(2) * BETA
 # Upsets of agents far apart are rare, and one of them would outweigh all other pairs.
 _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
@@ -43,22 +41,22 @@ def estimate_pair_variance(
     covariance: Floats,
     *,
     draw_probability: float,
+    seat: float = 0.0,
     dispersion: float = 1.0,
 ) -> PairVariance:
     """Return the variance of the leads of pairs about the differences of these ratings.
 
-    counts: of these agents, whoever sat first. covariance: float64 [n, n], of the fit. dispersion:
-    how much more blocks vary than their games would.
+    counts: of these agents, whoever sat first. covariance: float64 [n, n], of the fit. seat: what
+    sitting first is worth. dispersion: how much more blocks vary than their games would.
     """
     met = tabulate_pairs(counts, len(mu))
     if not len(met.low):
         return NO_PAIR_VARIANCE
     low, high, n_met = met.low, met.high, met.n_results
-    margin, lead = unit_draw_margin(draw_probability), (mu[low] - mu[high]) / _UNIT
-    win, not_lost = ndtr(lead - margin), ndtr(lead + margin)
-    mean = (win + not_lost) / 2
-    variance = np.maximum(win + (not_lost - win) / 4 - mean**2, _LEAST_VARIANCE) * dispersion
-    slope = (_density(lead - margin) + _density(lead + margin)) / (2 * _UNIT)
+    mean, variance, slope = expect_points(
+        mu[low] - mu[high], draw_probability=draw_probability, seat=seat
+    )
+    variance = np.maximum(variance, _LEAST_VARIANCE) * dispersion
     information = n_met * slope**2 / variance
     alone = np.diag(covariance)
     doubt = np.maximum(alone[low] + alone[high] - 2 * covariance[low, high], 0)
@@ -71,8 +69,3 @@ def estimate_pair_variance(
     if excess <= _BY_CHANCE or weight <= 0:
         return PairVariance(0.0, excess)
     return PairVariance((excess - _BY_CHANCE) * chance / weight, excess)
-
-
-def _density(x: Floats) -> Floats:
-    density: Floats = np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
-    return density

@@ -37,7 +37,8 @@ class Prior:
     children: Ints
     parents: Ints
     link_spread: float
-    seat_spread: float = 1.0
+    # Some games are all but won by who begins.
+    seat_spread: float = 3.0
 
     def precision(self, spread: float, likelihood: Likelihood) -> Floats:
         """Return one number an agent, 0 for children, and one for the seat where it is fitted."""

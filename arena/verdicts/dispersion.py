@@ -9,10 +9,10 @@ a few blocks that happen to vary little are no reason to be bold.
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr
 
-from arena.ratings.base import BETA, DRAW_PROBABILITY, unit_draw_margin
+from arena.ratings.base import BETA, DRAW_PROBABILITY
 from arena.ratings.counts import Floats, Ints
+from arena.ratings.expected_points import expect_points
 from arena.verdicts.base import VerdictError
 from arena.verdicts.sprt import BLOCKS
 
@@ -32,16 +32,19 @@ def measure_dispersion(
     outcomes: Ints,
     *,
     draw_probability: float = DRAW_PROBABILITY,
+    seat: float = 0.0,
 ) -> float:
     """Return the variance of the points of blocks by that of two independent games, 1 or more.
 
     first, second: int64 [m]. outcomes: int64 [m, 5], how often the first agent got 0, 1/2, .. 2
-    points of a block with the second. Raises VerdictError for columns that do not fit.
+    points of a block with the second. seat: what sitting first is worth. Raises VerdictError for
+    columns that do not fit.
     """
     if outcomes.shape != (len(first), BLOCKS) or len(first) != len(second):
         raise VerdictError(f"outcomes must be [{len(first)}, {BLOCKS}], got {outcomes.shape}")
     n_blocks = outcomes.sum(axis=1)
-    mean, variance = _game_moments(mu[first] - mu[second], unit_draw_margin(draw_probability))
+    gap = mu[first] - mu[second]
+    mean, variance, _ = expect_points(gap, draw_probability=draw_probability, seat=seat)
     # Squares about what the ratings expect, not about the mean: what they miss is variance, too.
     squares = float((outcomes * (_POINTS - 2 * mean[:, None]) ** 2).sum())
     return _shrink(squares, float((n_blocks * 2 * variance).sum()), games_of_block=2)
@@ -61,7 +64,7 @@ def measure_sum_dispersion(
             f"lead, n_games and points must be of one length, got {len(lead)}, {len(n_games)} and "
             f"{len(points)}"
         )
-    mean, variance = _game_moments(lead * _UNIT, unit_draw_margin(draw_probability))
+    mean, variance, _ = expect_points(lead * _UNIT, draw_probability=draw_probability)
     squares = float(((points - n_games * mean) ** 2).sum())
     games_of_block = float(n_games.mean()) if len(n_games) else 1.0
     return _shrink(squares, float((n_games * variance).sum()), games_of_block=games_of_block)
@@ -74,10 +77,3 @@ def _shrink(squares: float, expected: float, *, games_of_block: float) -> float:
     # Blocks of agents far apart vary little, and say as much less about how much they vary.
     guessed = GUESS_BLOCKS * games_of_block * _MOST_VARIANCE
     return max(1.0, (GUESS * guessed + squares) / (guessed + expected))
-
-
-def _game_moments(gap: Floats, margin: float) -> tuple[Floats, Floats]:
-    """Return mean and variance of the points of a game."""
-    win, not_lost = ndtr(gap / _UNIT - margin), ndtr(gap / _UNIT + margin)
-    mean = (win + not_lost) / 2
-    return mean, win + (not_lost - win) / 4 - mean**2

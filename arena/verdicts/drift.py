@@ -10,16 +10,14 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
-from arena.ratings.base import BETA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints
+from arena.ratings.expected_points import expect_points
 from arena.ratings.settled import SettledRatings
 
 PARTS = 8
 # Fewer blocks of an agent in a part say nothing of it.
 _LEAST_BLOCKS = 2
-_UNIT = sqrt(2) * BETA
 _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
@@ -78,24 +76,18 @@ def _tabulate(
     blocks: SeedBlocks, part: Ints, settled: SettledRatings, dispersion: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return residual points, their variance, information and blocks: [parts, n] each."""
-    margin = unit_draw_margin(settled.draw_probability)
-    lead = (settled.mu[blocks.first] - settled.mu[blocks.second]) / _UNIT
-    win, not_lost = ndtr(lead - margin), ndtr(lead + margin)
-    mean = win + not_lost  # of both games
-    variance = np.maximum(2 * (win + (not_lost - win) / 4 - (mean / 2) ** 2), _LEAST_VARIANCE)
-    variance = variance * dispersion
-    slope = (_density(lead - margin) + _density(lead + margin)) / _UNIT
-    residual = blocks.scores.sum(axis=1) / 2 + 1 - mean
+    game = expect_points(
+        settled.mu[blocks.first] - settled.mu[blocks.second],
+        draw_probability=settled.draw_probability,
+        seat=settled.seat.mu if settled.seat else 0.0,
+    )
+    variance = np.maximum(2 * game.variance, _LEAST_VARIANCE) * dispersion
+    residual = blocks.scores.sum(axis=1) / 2 + 1 - 2 * game.mean
     shape = (PARTS, len(settled.mu))
-    columns = (residual, variance, slope**2 / variance, np.ones(len(part)))
+    columns = (residual, variance, (2 * game.slope) ** 2 / variance, np.ones(len(part)))
     tables = [np.zeros(shape) for _ in columns]
     for number, (table, column) in enumerate(zip(tables, columns, strict=True)):
         np.add.at(table, (part, blocks.first), column)
         # What one has too much the other has too little.
         np.add.at(table, (part, blocks.second), -column if number == 0 else column)
     return tables[0], tables[1], tables[2], tables[3]
-
-
-def _density(x: Floats) -> Floats:
-    density: Floats = np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
-    return density

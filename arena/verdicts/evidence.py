@@ -71,8 +71,13 @@ def _estimate_pairs(counts: PairCounts, settled: SettledRatings, dispersion: flo
         settled.mu,
         settled.covariance,
         draw_probability=settled.draw_probability,
+        seat=_find_seat(settled),
         dispersion=dispersion,
     )
+
+
+def _find_seat(settled: SettledRatings) -> float:
+    return settled.seat.mu if settled.seat else 0.0
 
 
 def _measure_dispersion(blocks: SeedBlocks, settled: SettledRatings) -> float:
@@ -85,7 +90,11 @@ def _measure_dispersion(blocks: SeedBlocks, settled: SettledRatings) -> float:
     outcomes = np.zeros((len(met), BLOCKS), np.int64)
     np.add.at(outcomes, (which, points), 1)
     return measure_dispersion(
-        settled.mu, *np.divmod(met, n), outcomes, draw_probability=settled.draw_probability
+        settled.mu,
+        *np.divmod(met, n),
+        outcomes,
+        draw_probability=settled.draw_probability,
+        seat=_find_seat(settled),
     )
 
 
@@ -117,6 +126,8 @@ def _discount_pairs(counts: PairCounts, settled: SettledRatings, variance: float
     met = np.zeros((n, n))
     n_results = counts.n_first_wins + counts.n_draws + counts.n_second_wins
     np.add.at(met, (counts.first, counts.second), n_results)
-    information = (met + met.T) * match_information(settled.mu[:, None] - settled.mu)
+    gap, seat = settled.mu[:, None] - settled.mu, _find_seat(settled)
+    per_result = (match_information(gap + seat) + match_information(gap - seat)) / 2
+    information = (met + met.T) * per_result
     discount: Floats = 1 / (1 + information * variance)
     return discount

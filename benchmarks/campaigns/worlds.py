@@ -14,7 +14,7 @@ import numpy as np
 from arena.games.catalog.skill_game import MAX_RAND_PROB, MAX_TIE_PROB, RATING_RANGE
 from arena.pairing import registry as pairings
 from arena.pairing.base import AdaptivePairing, Field, Lineup, Standing
-from arena.ratings.base import BETA, DEFAULT, DRAW_PROBABILITY, MU, SIGMA
+from arena.ratings.base import BETA, DEFAULT, MU, SIGMA
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.settled import SettledRatings, settle_ratings
 
@@ -197,7 +197,8 @@ def plan_adaptively(pairing: AdaptivePairing, seed: int) -> Planner:
             in_flight[min(i, j), max(i, j)] += COUPLE
         standing = Standing(
             Field(ledger.n_agents, COUPLE), settled.mu, settled.covariance, settled.sd,
-            settled.spread, ledger.count_pairs(), in_flight, (), DRAW_PROBABILITY,
+            settled.spread, ledger.count_pairs(), in_flight, (), settled.draw_probability,
+            seat_advantage=settled.seat.mu if settled.seat else 0.0,
         )  # fmt: skip
         return pairing.choose(standing, n_blocks, seed=next(seeds))
 

@@ -121,5 +121,6 @@ def warn_before_start(
         meetings=(),
         draw_probability=fit.draw_probability,
         sides=load_sides(leaderboard, agents) if spec.teams else None,
+        seat_advantage=fit.seat.mu if fit.seat else 0.0,
     )
     return pairings.get_adaptive(pairing).configured(parameters).warning(standing)

@@ -56,6 +56,7 @@ def load_standing(
         draw_probability=settled.draw_probability,
         seeding=tuple(tournament.seeding),
         sides=load_sides(board, agents) if spec.teams else None,
+        seat_advantage=settled.seat.mu if settled.seat else 0.0,
     )
 
 

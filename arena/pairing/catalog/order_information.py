@@ -52,7 +52,9 @@ class _OrderInformation(Adaptive):
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         gap = standing.mu[:, None] - standing.mu
-        information = standing.field.pair_weight * expected_information(gap)
+        information = standing.field.pair_weight * expected_information(
+            gap, seat=standing.seat_advantage
+        )
         n_met, pair_variance = count_met(standing), _estimate_departures(standing)
         if standing.covariance is None:
             raise PairingError(
@@ -94,6 +96,7 @@ def _estimate_departures(standing: Standing) -> float:
         standing.mu,
         standing.covariance,
         draw_probability=standing.draw_probability,
+        seat=standing.seat_advantage,
     ).variance
 
 

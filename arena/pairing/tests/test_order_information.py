@@ -74,6 +74,14 @@ def test_an_edge_is_played_by_those_who_may_cross_it() -> None:
         assert all(set(pair) <= {3, 4, 5} for pair in third.choose(here, 3, seed=seed))
 
 
+def test_where_the_first_seat_decides_equals_tell_nothing_of_each_other() -> None:
+    """Two agents that are close, and one by as much below them as sitting first is worth."""
+    here = replace(standing(Field(3, 2)), mu=np.array([30.0, 29.0, 9.0]), seat_advantage=20.0)
+    assert all(2 in PAIRING.choose(here, 1, seed=seed)[0] for seed in range(5))
+    without = replace(here, seat_advantage=0.0)
+    assert all(2 not in PAIRING.choose(without, 1, seed=seed)[0] for seed in range(5))
+
+
 def test_a_pair_in_flight_makes_place_for_another() -> None:
     here = standing(Field(8, 2), simulated(8, 100, seed=2).results)
     best = PAIRING.choose(here, 1, seed=0)[0]

@@ -8,7 +8,7 @@ from arena.ratings.accuracy import strict_accuracy
 from arena.ratings.base import BETA, DEFAULT, MU, RatingError
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.posterior import Objective, find_mode
+from arena.ratings.posterior import NO_LINKS, Objective, find_mode
 from arena.ratings.settled import (
     FittedTerms,
     SeatAdvantage,
@@ -115,7 +115,7 @@ def test_the_doubt_is_that_of_the_whole_matrix() -> None:
         (likelihood.at(z - step).gradient - likelihood.at(z + step).gradient) / (2 * h)
         for step in np.eye(6) * h
     ]
-    matrix = np.array(rows) + np.diag([1 / 1.5**2] * 5 + [1.0])
+    matrix = np.array(rows) + np.diag([1 / 1.5**2] * 5 + [1 / NO_LINKS.seat_spread**2])
     inverse = np.linalg.inv(matrix)
     assert found.uncertainty.covariance == pytest.approx(inverse[:5, :5], rel=1e-5)
     assert found.uncertainty.seat == pytest.approx(inverse[5, 5], rel=1e-5)
