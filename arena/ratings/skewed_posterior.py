@@ -111,10 +111,9 @@ def _match_moments(rows: _Rows, factors: _Factors) -> _Factors:
     others = np.where(is_sound, others, 1.0)
     pull = lead / variance - factors.pull
     nodes = lead[:, None] + np.sqrt(2 * _WIDER * variance)[:, None] * _NODES
-    density = (
-        rows.log_likelihood(nodes) - others[:, None] * (nodes - (pull / others)[:, None]) ** 2 / 2
-    )
-    density = density + _NODES**2
+    apart = nodes - (pull / others)[:, None]
+    # The nodes are those of a normal density, which is taken out again.
+    density = rows.log_likelihood(nodes) - others[:, None] * apart**2 / 2 + _NODES**2
     shares = _WEIGHTS * np.exp(density - density.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     matched = (shares * nodes).sum(axis=1)

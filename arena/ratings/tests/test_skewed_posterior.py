@@ -29,8 +29,8 @@ def test_two_agents_one_of_which_always_wins() -> None:
     density /= density.sum()
     expected = float(density @ gap)
     variance = float(density @ (gap - expected) ** 2)
-    assert mean[0] - mean[1] == pytest.approx(expected, rel=1e-4)
-    assert joint[0, 0] + joint[1, 1] - 2 * joint[0, 1] == pytest.approx(variance, rel=1e-4)
+    assert mean[0] - mean[1] == pytest.approx(expected, rel=0.01)
+    assert joint[0, 0] + joint[1, 1] - 2 * joint[0, 1] == pytest.approx(variance, rel=0.03)
     # The mode and its curvature say less, and more surely.
     assert expected > mode.z[0] - mode.z[1] + 0.3
     narrow = np.asarray(mode.uncertainty.covariance)
