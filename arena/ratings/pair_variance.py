@@ -41,21 +41,22 @@ def estimate_pair_variance(
     covariance: Floats,
     *,
     draw_probability: float,
+    spread: float,
     seat: float = 0.0,
     dispersion: float = 1.0,
 ) -> PairVariance:
     """Return the variance of the leads of pairs about the differences of these ratings.
 
-    counts: of these agents, whoever sat first. covariance: float64 [n, n], of the fit. seat: what
-    sitting first is worth. dispersion: how much more blocks vary than their games would.
+    counts: of these agents, whoever sat first. covariance: float64 [n, n], of the fit. spread:
+    of the skills, beyond which no pair is thought to depart. seat: what sitting first is worth.
+    dispersion: how much more blocks vary than their games would.
     """
     met = tabulate_pairs(counts, len(mu))
-    if not len(met.low):
+    if len(met.low) < len(counts.agents):
+        # Ratings fit a tree of pairs, whatever they did.
         return NO_PAIR_VARIANCE
     low, high, n_met = met.low, met.high, met.n_results
-    mean, variance, slope = expect_points(
-        mu[low] - mu[high], draw_probability=draw_probability, seat=seat
-    )
+    mean, variance, slope = _expect_pairs(counts, mu, draw_probability, seat) / n_met
     variance = np.maximum(variance, _LEAST_VARIANCE) * dispersion
     information = n_met * slope**2 / variance
     alone = np.diag(covariance)
@@ -68,4 +69,16 @@ def estimate_pair_variance(
     weight = float((information * left**2).sum())
     if excess <= _BY_CHANCE or weight <= 0:
         return PairVariance(0.0, excess)
-    return PairVariance((excess - _BY_CHANCE) * chance / weight, excess)
+    found = (excess - _BY_CHANCE) * chance / weight
+    return PairVariance(min(found, spread**2), excess)
+
+
+def _expect_pairs(counts: PairCounts, mu: Floats, draw_probability: float, seat: float) -> Floats:
+    """Return expected points of the lower index, variance and slope, summed by pair: [3, pairs]."""
+    is_turned = counts.first > counts.second
+    gap = np.where(is_turned, -1, 1) * (mu[counts.first] - mu[counts.second] + seat)
+    n_results = counts.n_first_wins + counts.n_draws + counts.n_second_wins
+    low, high = np.minimum(counts.first, counts.second), np.maximum(counts.first, counts.second)
+    _, which = np.unique(low * len(mu) + high, return_inverse=True)
+    columns = expect_points(gap, draw_probability=draw_probability)
+    return np.stack([np.bincount(which, weights=n_results * column) for column in columns])

@@ -96,6 +96,9 @@ class Belief:
         pair = np.array([a]), np.array([b])
         spread = min(max(self.spread, LEAST_SPREAD), MOST_SPREAD)
         variance, before = float(self.variances(*pair)[0]), 2 * spread**2
+        if self.leads is not None:
+            # Of an agent and itself there are no results: what is thought of any pair before.
+            before += float(self.leads.variance[a, a])
         gap = float(self.expected_leads(*pair)[0])
         z, z_before = (gap - lead) / sqrt(variance), -lead / sqrt(before)
         side = 1 if z >= 0 else -1
@@ -139,7 +142,8 @@ class Belief:
         gaps: Floats = skills[:, above] - skills[:, below]
         if self.leads is None:
             return gaps
-        noise = _normal_numbers(len(gaps) + len(gaps) % 2, len(above))[: len(gaps)]
+        # Other numbers than those of the skills, however many pairs there are.
+        noise = np.random.default_rng([len(above), 1]).standard_normal(gaps.shape)
         leads, pairs = self.leads, (above, below)
         drawn: Floats = leads.share[pairs] * gaps + leads.own[pairs]
         return drawn + np.sqrt(leads.variance[pairs]) * noise

@@ -1,34 +1,24 @@
 """Fields without an order: agents that beat each other in a circle, and what can be said of them.
 
-Who beats whom is told by the leads of pairs. An order is one in which nobody is beaten, by more
-than the margin, by somebody behind; where every world that may be true has a circle in the way,
-there is none to be found, however much is played.
+Who beats whom is told by the leads of pairs. A group through which a circle goes, each agent of
+which beats the next one by more than the margin, has no best one, no best few and no order: whoever
+is named first is beaten by one who is not, or who is named later.
 """
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from arena.ratings.counts import Floats, Ints
-from arena.verdicts.beliefs import Belief, Bools
+from arena.verdicts.beliefs import Belief
 
-# Of larger fields the circles are not looked for.
+# Of larger fields the circles are not looked for, and of larger groups not tested.
 MOST_AGENTS = 64
-_N_SAMPLES = 512
-
-
-def chance_of_order(belief: Belief, n_named: int, *, is_ranking: bool, margin: float) -> float:
-    """Return P(some order names the first n_named apart from the rest, or ranks them all)."""
-    beats = _sample_beats(belief, margin)
-    n_from_top = _count_freed(beats)
-    if is_ranking:
-        return float(np.mean(n_from_top == belief.n_agents))
-    n_from_bottom = _count_freed(beats.transpose(0, 2, 1))
-    has_cut = (n_from_top >= n_named) | (belief.n_agents - n_from_bottom <= n_named)
-    return float(np.mean(has_cut))
+MOST_IN_CIRCLE = 7
+_NONE = 1.0
 
 
 def group_by_circles(belief: Belief) -> list[Ints]:
@@ -54,39 +44,39 @@ def rank_agents(belief: Belief) -> Ints:
     return np.concatenate(group_by_circles(belief))
 
 
-def cut_groups(groups: Sequence[Ints], n_named: int) -> tuple[Ints, Ints]:
-    """Return the groups down to the one in which the first n_named end, and that one itself."""
-    named: list[Ints] = []
+def find_blocking(groups: Sequence[Ints], n_named: int, *, is_ranking: bool) -> list[Ints]:
+    """Return the circles in the way of an order: of a ranking all, else that at which it ends."""
+    if is_ranking:
+        return [group for group in groups if len(group) > 1]
+    n_before = 0
     for group in groups:
-        named.append(group)
-        if sum(map(len, named)) >= n_named:
-            break
-    return np.concatenate(named), named[-1]
+        if n_before + len(group) > n_named:
+            # One agent, or none that is named: the order ends between two groups.
+            return [group] if len(group) > 1 and n_before < n_named else []
+        n_before += len(group)
+    return []
+
+
+def doubt_circle(belief: Belief, group: Ints, margin: float) -> float:
+    """Return at most how probably no circle goes through all of a group; 1 of a large group.
+
+    The sum of the doubts that each beats the next by more than the margin, of the surest circle.
+    """
+    if len(group) > MOST_IN_CIRCLE:
+        return _NONE
+    size = len(group)
+    doubts = 1 - belief.superiority(np.repeat(group, size), np.tile(group, size), margin)
+    table: Floats = doubts.reshape(size, size)
+    return min(
+        float(sum(table[one, other] for one, other in _walk((0, *rest))))
+        for rest in permutations(range(1, size))
+    )
+
+
+def _walk(circle: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip(circle, (*circle[1:], circle[0]), strict=True))
 
 
 def _sort_by_rating(agents: Ints, mu: Floats) -> Ints:
     ranked: Ints = agents[np.argsort(-mu[agents], kind="stable")]
     return ranked
-
-
-def _sample_beats(belief: Belief, margin: float) -> NDArray[np.bool_]:
-    """Return who beats whom by more than the margin in worlds that may be true: bool [s, n, n]."""
-    n = belief.n_agents
-    above, below = np.triu_indices(n, 1)
-    leads = belief.sample_leads(above, below)[:_N_SAMPLES]
-    beats = np.zeros((len(leads), n, n), np.bool_)
-    beats[:, above, below], beats[:, below, above] = leads > margin, leads < -margin
-    return beats
-
-
-def _count_freed(beats: Bools) -> Ints:
-    """Return how many agents go, one after the other, none of whom somebody left beats: [s]."""
-    is_left = np.ones(beats.shape[:2], np.bool_)
-    for _ in range(beats.shape[1]):
-        is_beaten = (beats & is_left[:, :, None]).any(axis=1)
-        is_free = is_left & ~is_beaten
-        if not is_free.any():
-            break
-        is_left &= is_beaten
-    n_freed: Ints = beats.shape[1] - is_left.sum(axis=1)
-    return n_freed

@@ -12,12 +12,14 @@ from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.circles import (
     MOST_AGENTS,
-    chance_of_order,
-    cut_groups,
+    doubt_circle,
+    find_blocking,
     group_by_circles,
     rank_agents,
 )
 from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
+
+_NO_ORDER = StopReason.NO_ORDER
 
 
 @dataclass(frozen=True)
@@ -73,36 +75,36 @@ class OrderQuestion:
         """Return who stands in a circle, where it is sure that no order can be found."""
         if considered.leads is None or considered.n_agents > MOST_AGENTS:
             return None
-        n_named = self._n_named(terms, considered.n_agents)
-        has_order = chance_of_order(
-            considered, n_named, is_ranking=self.is_ranking, margin=terms.margin
-        )
-        if has_order > error:
-            return None
         groups = group_by_circles(considered)
+        n_named = self._n_named(terms, considered.n_agents)
+        circles = find_blocking(groups, n_named, is_ranking=self.is_ranking)
+        doubt = sum(doubt_circle(considered, circle, terms.margin) for circle in circles)
+        if not circles or doubt > error or not is_ready(considered, np.concatenate(circles)):
+            return None
+        claim = self._claim_groups(groups, circles, terms.margin)
+        doubt += 1 - claim_probability(considered, claim)
+        if doubt > error:
+            return None
+        named = np.concatenate(groups if self.is_ranking else circles)
+        subjects = tuple(belief.top[named].tolist())
+        return Verdict(self._name_circles(groups, circles), subjects, 1 - doubt, _NO_ORDER)
+
+    def _claim_groups(
+        self, groups: Sequence[Ints], circles: Sequence[Ints], margin: float
+    ) -> Claim:
+        """Return that all groups follow each other, or all down to the circle and all behind it."""
         sizes = [len(group) for group in groups]
         if not self.is_ranking:
-            inside, _ = cut_groups(groups, n_named)
-            sizes = [len(inside), considered.n_agents - len(inside)]
-        order = np.concatenate(groups)
-        claim = Claim(order, [size for size in sizes if size], terms.margin)
-        if not is_sure(considered, claim, error):
-            return None
-        return self._name_circles(belief, terms, groups, claim_probability(considered, claim))
+            place = next(n for n, group in enumerate(groups) if group is circles[0])
+            parts = (sum(sizes[:place]), sizes[place], sum(sizes[place + 1 :]))
+            sizes = [size for size in parts if size]
+        return Claim(np.concatenate(groups), sizes, margin)
 
-    def _name_circles(
-        self, belief: Belief, terms: Terms, groups: Sequence[Ints], probability: float
-    ) -> Verdict:
-        """Return the groups of a ranking, else the circle at which the named ones end."""
+    def _name_circles(self, groups: Sequence[Ints], circles: Sequence[Ints]) -> str:
         if self.is_ranking:
             places = " > ".join(f"({list_places(len(g))})" if len(g) > 1 else "{}" for g in groups)
-            sentence, named = f"{places}: those in brackets beat each other", np.concatenate(groups)
-        else:
-            _, named = cut_groups(groups, self._n_named(terms, belief.n_agents))
-            places = list_places(len(named))
-            sentence = f"there is no such order: {places} beat each other in a circle"
-        subjects = tuple(belief.top[named].tolist())
-        return Verdict(sentence, subjects, probability, StopReason.NO_ORDER)
+            return f"{places}: those in brackets beat each other in a circle"
+        return f"there is no such order: {list_places(len(circles[0]))} beat each other in a circle"
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the order that the ratings suggest, and the probability of exactly that."""

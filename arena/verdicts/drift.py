@@ -59,14 +59,17 @@ def estimate_drift(blocks: SeedBlocks, settled: SettledRatings, *, dispersion: f
     # A rating takes one degree of freedom of each agent.
     df = float(is_seen.sum() - is_seen.any(axis=0).sum())
     none = Drift(0.0, 0.0, 1 / PARTS, departures)
-    if df <= 0:
+    n_seen = int(is_seen.any(axis=0).sum())
+    if df <= 0 or n_seen < 2:  # noqa: PLR2004
         return none
-    excess = (float((departures**2).sum()) - df) / sqrt(2 * df)
+    # What one agent has too much others have too little: of two they are mirror images.
+    chance = sqrt(2 * df * n_seen / (n_seen - 1))
+    excess = (float((departures**2).sum()) - df) / chance
     told = float(information[is_seen].sum())
     if excess <= _BY_CHANCE or told <= 0:
         return none._replace(excess=excess)
     # The mean square of a random walk of so many steps about its own mean: see Wiener's process.
-    q = (excess - _BY_CHANCE) * sqrt(2 * df) / told * 6 / PARTS
+    q = (excess - _BY_CHANCE) * chance / told * 6 / PARTS
     of_part = told / float(is_seen.sum())
     before = sqrt(q**2 / 4 + q / of_part) - q / 2
     return Drift(q, excess, min(1.0, before * of_part), departures)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.counts import LIMIT, Floats, PairCounts
 from arena.ratings.pair_variance import NO_PAIR_VARIANCE, PairVariance, estimate_pair_variance
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief
@@ -26,6 +26,8 @@ from arena.verdicts.sprt import BLOCKS
 Settle = Callable[[PairCounts, float | Floats], SettledRatings]
 # Results are counted in so many parts, so that old ones can count less.
 _PARTS_OF_RESULT = 1_000
+# Of larger fields old results count like new ones, and pairs are not looked at one by one.
+_MOST_AGENTS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,7 @@ class ModelChecks:
     """How far the results depart from a ranking by one number, with independent games."""
 
     dispersion: float
+    n_blocks: int
     pairs: PairVariance
     drift: Drift
 
@@ -48,13 +51,13 @@ def infer_belief(
     dispersion = _measure_dispersion(blocks, settled)
     drift = estimate_drift(blocks, settled, dispersion=dispersion)
     recent, times = counts, 1.0
-    if drift.variance > 0:
+    if drift.variance > 0 and _can_discount(counts, settled):
         recent, times = _discount_old(counts, blocks, drift.gain), _PARTS_OF_RESULT
     # What is counted so often says as much less.
     spread_out = dispersion * times
     settled = settle(recent, 1 / spread_out)
     pairs = _estimate_pairs(recent, settled, spread_out)
-    checks = ModelChecks(dispersion, pairs, drift)
+    checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
     if not pairs.variance:
         return form_belief(settled, counts), checks
     discount = _discount_pairs(recent, settled, pairs.variance / spread_out)
@@ -63,14 +66,24 @@ def infer_belief(
     return form_belief(settled, counts, leads=leads), checks
 
 
+def _can_discount(counts: PairCounts, settled: SettledRatings) -> bool:
+    """Return whether the field is small enough for a table of parts of results."""
+    n_most = max(
+        int(column.max(initial=0))
+        for column in (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
+    )
+    return len(settled.mu) <= _MOST_AGENTS and n_most * _PARTS_OF_RESULT < LIMIT
+
+
 def _estimate_pairs(counts: PairCounts, settled: SettledRatings, dispersion: float) -> PairVariance:
-    if settled.covariance is None:
+    if settled.covariance is None or len(settled.mu) > _MOST_AGENTS:
         return NO_PAIR_VARIANCE
     return estimate_pair_variance(
         counts,
         settled.mu,
         settled.covariance,
         draw_probability=settled.draw_probability,
+        spread=settled.spread,
         seat=_find_seat(settled),
         dispersion=dispersion,
     )
@@ -102,7 +115,7 @@ def _discount_old(counts: PairCounts, blocks: SeedBlocks, gain: float) -> PairCo
     """Return the counts in thousandths, those of older parts of the blocks the less."""
     age = PARTS - 1 - np.arange(len(blocks.first)) * PARTS // max(1, len(blocks.first))
     weights = np.rint(_PARTS_OF_RESULT * (1 - gain) ** np.arange(PARTS + 1)).astype(np.int64)
-    size = int(max(counts.first.max(), counts.second.max())) + 1
+    size = 1 + int(max(column.max() for column in (counts.first, counts.second, *blocks[:2])))
     table = np.zeros((3, size, size), np.int64)
     columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
     for kind, column in enumerate(columns):

@@ -2,8 +2,8 @@
 
 The lead is the difference of their ratings plus something of the pair's own, N(0, t^2) before they
 met (see arena.ratings.pair_variance). What the pair did itself says so much the more about its
-lead, the larger t is; what others did says the rest. All leads are jointly normal, given skills
-that are.
+lead, the larger t is; what others did says the rest. All leads are jointly normal about the mode of
+each, given skills that are.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,13 @@ import numpy as np
 from arena.ratings.base import BETA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.likelihood import draw_terms, win_terms
-from arena.ratings.pair_table import tabulate_pairs
 from arena.ratings.settled import SettledRatings
 
 _UNIT = sqrt(2) * BETA
+_N_STEPS = 20
+# Far from the mode a whole step of Newton's may overshoot by more than it was off.
+_LONGEST = 1.0
+_CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +48,47 @@ def infer_pair_leads(
     pair_variance: t^2, above 0, in units of rating, squared. dispersion: how much more blocks vary
     than their games would.
     """
-    n = len(settled.mu)
-    information, pull = np.zeros((n, n)), np.zeros((n, n))
-    met = tabulate_pairs(counts, n)
-    margin = unit_draw_margin(settled.draw_probability)
-    lead = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
-    wins, losses = win_terms(lead, margin), win_terms(-lead, margin)
-    slope = met.low_wins * wins.slope - met.high_wins * losses.slope
-    curvature = met.low_wins * wins.curvature + met.high_wins * losses.curvature
-    if met.draws.any():
-        draws = draw_terms(lead, margin)
-        slope, curvature = slope + met.draws * draws.slope, curvature + met.draws * draws.curvature
-    information[met.low, met.high] = curvature / (_UNIT**2 * dispersion)
-    pull[met.low, met.high] = slope / (_UNIT * dispersion)
-    information, pull = information + information.T, pull - pull.T
-    # One step of Newton's from the difference of the ratings to the lead that the pair shows.
-    variance = 1 / (information + 1 / pair_variance)
-    own_share = information * variance
-    apart = settled.mu[:, None] - settled.mu
-    return PairLeads(1 - own_share, own_share * apart + pull * variance, variance)
+    results = _Results(counts, settled, dispersion)
+    gap = (settled.mu[:, None] - settled.mu) / _UNIT
+    before = _UNIT**2 / pair_variance
+    lead = gap.copy()
+    for _ in range(_N_STEPS):
+        slope, curvature = results.differentiate(lead)
+        step = (slope + before * (gap - lead)) / (curvature + before)
+        lead = lead + np.clip(step, -_LONGEST, _LONGEST)
+        if np.abs(step).max() < _CLOSE:
+            break
+    _, curvature = results.differentiate(lead)
+    share = before / (curvature + before)
+    return PairLeads(share, (lead - share * gap) * _UNIT, _UNIT**2 / (curvature + before))
+
+
+class _Results:
+    """How often each agent won, drew and lost against each other one, in either seat."""
+
+    def __init__(self, counts: PairCounts, settled: SettledRatings, dispersion: float) -> None:
+        n = len(settled.mu)
+        self._margin = unit_draw_margin(settled.draw_probability)
+        self._seat = settled.seat.mu / _UNIT if settled.seat else 0.0
+        self._times = np.zeros((3, n, n))
+        columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
+        for kind, column in enumerate(columns):
+            self._times[kind, counts.first, counts.second] = column / dispersion
+
+    def differentiate(self, lead: Floats) -> tuple[Floats, Floats]:
+        """Return slope and minus curvature of the log-likelihood by the leads [n, n]."""
+        slope, curvature = self._differentiate_first(lead)
+        # What the column's agent did in the first seat says as much of the lead of the row's.
+        back, also = self._differentiate_first(-lead.T)
+        return slope - back.T, curvature + also.T
+
+    def _differentiate_first(self, lead: Floats) -> tuple[Floats, Floats]:
+        """Return them by the results of the row's agent in the first seat."""
+        (won, drew, lost), there = self._times, lead + self._seat
+        wins, losses = win_terms(there, self._margin), win_terms(-there, self._margin)
+        slope = won * wins.slope - lost * losses.slope
+        curvature = won * wins.curvature + lost * losses.curvature
+        if drew.any():
+            draws = draw_terms(there, self._margin)
+            slope, curvature = slope + drew * draws.slope, curvature + drew * draws.curvature
+        return slope, curvature

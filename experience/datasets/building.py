@@ -6,13 +6,14 @@ alone, so that written again it has the same bytes and the same name.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
 from typing import Any, Final
 
 import pyarrow as pa
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Sum
 
 from arena.errors import ArenaError
@@ -136,13 +137,14 @@ def _fail(dataset: Dataset, problem: str) -> None:
 
 def _note_problem(dataset: Dataset, problem: str) -> None:
     """Say why a dataset waits; empty: it goes on."""
-    if problem == dataset.problem:
+    told = problem[:500]
+    if told == dataset.problem:
         return
-    if problem:
-        log.error("dataset %s: %s", dataset, problem)
-    Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(
-        problem=problem[:500]
-    )
+    if told:
+        log.error("dataset %s: %s", dataset, told)
+    # On a disk that is full SQLite does not take it either, and the log has it.
+    with suppress(DatabaseError):
+        Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(problem=told)
 
 
 def _move(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from experience.models import TrainingRun
-from experience.runs.ordering import LEASE, MOST_LOST
+from experience.runs.ordering import LEASE, MOST_LOST, find_next_order
 from matches.store.explanation import Explanation, Finding
 from matches.store.formats import age_s, format_ago, format_count, format_span
 
@@ -48,7 +48,7 @@ def _explain_running(run: TrainingRun, *, now: datetime) -> Finding:
             since=run.reported_at or run.created_at,
             waits_for=["a trainer on the queue `train` (`./run up --trainers 1`)"],
             next="without a report it is ordered anew, to any trainer",
-            next_at=run.leased_until,
+            next_at=find_next_order(run) if run.leased_until else None,
         )
     silent_s = age_s(run.reported_at, now=now) or 0.0
     last = f"reported{format_ago(run.reported_at, now=now)}"

@@ -27,7 +27,8 @@ log = logging.getLogger(__name__)
 LEASE: Final = timedelta(seconds=10)
 """So long a slice may be silent: trainers give a sign of life every two seconds."""
 PAUSE: Final = timedelta(seconds=10)
-"""Before a slice is ordered a third time; then three, seven and fifteen times as long."""
+"""Before a slice is ordered a third time; then three and seven times as long, and fifteen times
+before the run is given up."""
 MOST_LOST: Final = 5
 """Slices in a row without any report, after which it is the run that ends trainers."""
 
@@ -57,10 +58,16 @@ def _is_paused(run: TrainingRun, *, now: datetime) -> bool:
 
     The more are lost in a row, the longer: while machines or a disk fail, it is not the run.
     """
-    if run.order is None or run.leased_until is None or not run.n_lost:
+    if run.order is None or run.leased_until is None:
         return False
-    ends_at: datetime = run.leased_until + PAUSE * (2**run.n_lost - 1)
-    return bool(run.leased_until < now < ends_at)
+    return bool(run.leased_until < now < find_next_order(run))
+
+
+def find_next_order(run: TrainingRun) -> datetime:
+    """Return when the slice under way is ordered anew, if nothing is heard of it."""
+    assert run.leased_until is not None
+    next_order: datetime = run.leased_until + PAUSE * (2**run.n_lost - 1)
+    return next_order
 
 
 def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:

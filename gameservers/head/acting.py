@@ -29,6 +29,8 @@ from gameservers.head.evaluating import (
     read_body,
 )
 
+# Of a seeded opening: each ply is played at random, and tried again where the game would be over.
+MOST_PLIES = 64
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
@@ -37,8 +39,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     actions: list[Count]
     game_seed: BigId = 0
-    opening_plies: Count = 0
-    parameters: dict[str, Any] = {}
+    opening_plies: Annotated[int, msgspec.Meta(ge=0, le=MOST_PLIES)] = 0
 
 
 class ActRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,11 +116,14 @@ def _make_block(
 
 def _replay(position: Position, player: Player) -> State:
     """Return the position. Raises EvaluateError."""
-    game = _find_game(position, player)
+    game = _find_game(player)
     if len(position.actions) > game.spec.max_steps:
         most = f"a game of {game.spec.id} has at most {game.spec.max_steps}"
         raise EvaluateError(f"position.actions: {len(position.actions)} of them, and {most}")
-    state = game.start(position.game_seed, opening_plies=position.opening_plies)
+    try:
+        state = game.start(position.game_seed, opening_plies=position.opening_plies)
+    except ArenaError as error:
+        raise EvaluateError(f"position.opening_plies: {error}") from error
     for place, action in enumerate(position.actions):
         try:
             state.apply(action)
@@ -130,22 +134,18 @@ def _replay(position: Position, player: Player) -> State:
     return state
 
 
-def _find_game(position: Position, player: Player) -> Game:
+def _find_game(player: Player) -> Game:
     """Return the game of an agent, if it can be replayed here. Raises EvaluateError."""
     tell = "send `observation` and `legal` instead"
     if not player.game:
         raise EvaluateError(f"position: the game of {player.name} is not known here: {tell}")
     try:
-        game = games.get(player.game).configured(position.parameters)
+        # Under its default parameters: under others a game may last as long as it likes.
+        game = games.get(player.game)
     except UnknownNameError as error:
         raise EvaluateError(f"position: {error}: {tell}") from error
-    except ArenaError as error:
-        raise EvaluateError(f"position.parameters: {error}") from error
     if game.spec.served or not game.spec.is_replayable:
         raise EvaluateError(f"position: {player.game} cannot be replayed here: {tell}")
-    if not 0 <= position.opening_plies <= game.spec.max_steps:
-        most = f"must be 0..{game.spec.max_steps}"
-        raise EvaluateError(f"position.opening_plies: {position.opening_plies}: {most}")
     return game
 
 

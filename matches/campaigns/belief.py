@@ -74,7 +74,8 @@ def list_blocks(evidence: Evidence) -> SeedBlocks:
     """Return the newest blocks of which both games are over, by position, in planned order."""
     index = {agent: position for position, agent in enumerate(evidence.agents)}
     blocks: dict[tuple[int, int, int], dict[int, int]] = {}
-    for seed, lineup, ranks in _read_newest(evidence):
+    # In the order in which they were planned, on whatever leaderboard.
+    for _, seed, lineup, ranks in sorted(_read_newest(evidence)):
         met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
         if len(met) == COUPLE:
             first, second = sorted(met)
@@ -83,7 +84,7 @@ def list_blocks(evidence: Evidence) -> SeedBlocks:
             played[met.index(first)] = round(2 * score_seats(ranks)[met.index(first)] - 1)
     rows = [
         (*pair, played[0], played[1])
-        for (_, *pair), played in reversed(blocks.items())
+        for (_, *pair), played in blocks.items()
         if len(played) == GAMES_OF_BLOCK
     ]
     table = np.array(rows, dtype=np.int64).reshape(-1, 2 + GAMES_OF_BLOCK)
@@ -98,7 +99,7 @@ def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
     rating = dict(zip(evidence.agents, settled.mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
-    for seed, lineup, ranks in _read_newest(evidence):
+    for _, seed, lineup, ranks in _read_newest(evidence):
         seats = parse_numbers(lineup)
         if all(agent in rating for agent in seats):
             for first, second, kind in split_sides(seats, parse_numbers(ranks), spec.teams):
@@ -118,8 +119,8 @@ def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
     )
 
 
-def _read_newest(evidence: Evidence) -> Iterator[tuple[int, str, str]]:
-    """Yield game seed, lineup and ranks of newest matches: of each board by what it has.
+def _read_newest(evidence: Evidence) -> Iterator[tuple[int, int, str, str]]:
+    """Yield key, game seed, lineup and ranks of newest matches: of each board by what it has.
 
     Imported ones are passed over: none is of a block, so they would only hide those that are.
     """
@@ -144,5 +145,6 @@ def _read_newest(evidence: Evidence) -> Iterator[tuple[int, str, str]]:
             played = played.exclude(tournament__in=among(imported))
         if late:
             played = played.exclude(pk__in=among(late))
-        rows = played.order_by("-sequence").values_list("game_seed", "lineup", "outcome__ranks")
+        columns = ("pk", "game_seed", "lineup", "outcome__ranks")
+        rows = played.order_by("-sequence").values_list(*columns)
         yield from rows[: ceil(N_LOOKED_AT * share)]

@@ -1,6 +1,7 @@
 """Which assumption of the rating model a campaign's results put in doubt, in words."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -10,16 +11,23 @@ from arena.verdicts.evidence import ModelChecks
 from arena.verdicts.scale import elo_of_score, score_of_gap
 
 DISPERSED: Final = 1.3
-"""From this dispersion on blocks are said to repeat themselves."""
+"""From this dispersion on blocks are said to depend on each other, of few blocks from more."""
 CLEAR: Final = 3.0
 """Standard deviations beyond chance from which a departure is named."""
 _GAMES_OF_BLOCK = 2
+_MOST_SCORE = 0.999
 
 
 def is_in_doubt(checks: ModelChecks) -> bool:
     """Return whether some assumption does not hold."""
     departures = (checks.pairs.excess, checks.drift.excess)
-    return checks.dispersion >= DISPERSED or max(departures) >= CLEAR
+    return _is_dispersed(checks) or max(departures) >= CLEAR
+
+
+def _is_dispersed(checks: ModelChecks) -> bool:
+    # The variance of a variance: of few blocks it is mostly what was thought of them before.
+    by_chance = CLEAR * (2 / checks.n_blocks) ** 0.5 if checks.n_blocks else inf
+    return checks.dispersion >= max(DISPERSED, 1 + by_chance)
 
 
 def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
@@ -28,13 +36,13 @@ def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
     names: of the agents, by position.
     """
     doubts: list[str] = []
-    if checks.dispersion >= DISPERSED:
+    if _is_dispersed(checks):
         n_games = _GAMES_OF_BLOCK / checks.dispersion
         doubts.append(
             f"The two games of a block depend on each other: they count as {n_games:.1f} games."
         )
     if checks.pairs.excess >= CLEAR:
-        apart = elo_of_score(score_of_gap(checks.pairs.variance**0.5))
+        apart = elo_of_score(min(_MOST_SCORE, score_of_gap(checks.pairs.variance**0.5)))
         doubts.append(
             "Pairs depart from every ranking by one number, "
             f"by {apart:.0f} Elo or so: what two did against each other counts for their order."

@@ -64,7 +64,7 @@ class _OrderInformation(Adaptive):
         joint = _widen_covariance(standing.covariance, n_met * information, pair_variance)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
-        if edge := self.number("edge"):
+        if 0 < (edge := self.number("edge")) < len(gap):
             openness = openness * _find_crossings(standing.mu, joint, edge, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
@@ -96,6 +96,7 @@ def _estimate_departures(standing: Standing) -> float:
         standing.mu,
         standing.covariance,
         draw_probability=standing.draw_probability,
+        spread=standing.spread,
         seat=standing.seat_advantage,
     ).variance
 
@@ -109,8 +110,8 @@ def _find_crossings(mu: Floats, joint: Floats, edge: int, rng: np.random.Generat
     np.put_along_axis(is_in, ranked[:, :edge], 1.0, axis=1)
     both = is_in.T @ is_in / _N_SAMPLES
     alone = np.diag(both)
-    crossings: Floats = alone[:, None] + alone - 2 * both
-    return crossings
+    # Where no sample crosses the edge, those that are closest to it are still worth the most.
+    return np.maximum(alone[:, None] + alone - 2 * both, 0.5 / _N_SAMPLES)
 
 
 def _discount_repeats(information: Floats, pair_variance: float) -> Floats:

@@ -65,7 +65,8 @@ def _judge_margin(belief: Belief, terms: Terms, needed: float) -> Verdict | None
     a, b, lead = _read_terms(terms)
     low, high = lead - terms.margin, lead + terms.margin
     # The weight of evidence speaks for the side on which the gap is: that must be the inner one.
-    if not low < belief.mu[a] - belief.mu[b] < high:
+    lead_now = float(belief.expected_leads(np.array([a]), np.array([b]))[0])
+    if not low < lead_now < high:
         return None
     if min(belief.weight_of_evidence(a, b, bound) for bound in (low, high)) < needed:
         return None

@@ -185,7 +185,9 @@ def test_a_single_pair_or_none_departs_from_nothing() -> None:
         counts = count_results(results)
         settled = settle_ratings(counts, 2)
         assert settled.covariance is not None
-        found = estimate_pair_variance(counts, settled.mu, settled.covariance, draw_probability=0.1)
+        found = estimate_pair_variance(
+            counts, settled.mu, settled.covariance, draw_probability=0.1, spread=8.0
+        )
         assert found.variance == 0
     few = SeedBlocks(np.array([0]), np.array([1]), np.array([[1, -1]]))
     assert estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).variance == 0

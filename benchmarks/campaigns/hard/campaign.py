@@ -21,6 +21,8 @@ from benchmarks.campaigns.stopping import Task, find_lower_bound, is_wrong, make
 from benchmarks.campaigns.worlds import COUPLE, GROWTH, IN_FLIGHT, Planner
 
 ERROR = 0.05
+# What the question takes by default.
+N_TOP_K = 3
 # Wrong campaigns whose seeds are named, so that they can be held again.
 N_NAMED = 5
 
@@ -100,12 +102,31 @@ def watch_blocks(
 
 
 def is_wrong_at(task: Task, moment: Moment, verdict: Verdict) -> bool:
-    """Say whether a verdict claims to be sure and is wrong at this moment."""
+    """Say whether a verdict claims to be sure and is wrong at this moment.
+
+    So is one that there is no order, where there is one.
+    """
+    if verdict.why is StopReason.NO_ORDER:
+        return has_order(task.question, moment, task.margin)
     if not is_bold(verdict):
         return False
     # Who has stopped by the margin has said no more than that.
     allowed = task.margin if verdict.why is StopReason.WITHIN_MARGIN else 0.0
     return is_wrong(task.question, moment, verdict, allowed)
+
+
+def has_order(question: str, moment: Moment, margin: float) -> bool:
+    """Return whether agents can be named of whom nobody is worse, by the margin, than another."""
+    n = moment.world.n_agents
+    beats = np.array(
+        [[moment.find_lead(one, other) > margin for other in range(n)] for one in range(n)]
+    )
+    left = list(range(n))
+    # Those that nobody left beats go first: what stays is in circles, or behind one.
+    while free := [one for one in left if not beats[left, one].any()]:
+        left = [one for one in left if one not in free]
+    n_named = {"best": 1, "top_k": N_TOP_K}.get(question, n)
+    return n - len(left) >= n_named
 
 
 def make_row(rule: str, ours: Sequence[Held], even: Sequence[Held]) -> dict[str, object]:
