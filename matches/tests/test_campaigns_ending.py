@@ -3,10 +3,12 @@
 from datetime import timedelta
 from random import Random
 
+import numpy as np
 import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
+from arena.verdicts.beliefs import form_belief
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import judging
 from matches.campaigns.belief import infer_belief
@@ -265,5 +267,7 @@ def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     board, ids = Leaderboard.objects.get(), entrants_of(tournament)
     evidence = gather_all_evidence(board, ids)
     alone, found = fit_ratings(board, ids, evidence.counts), infer_belief(evidence)
-    assert (found.sd > 1.2 * alone.sd).all()
+    first, second = np.array([0]), np.array([1])
+    plain = form_belief(alone, evidence.counts).variances(first, second)
+    assert found.variances(first, second) > 1.4 * plain
     assert evidence.known.n_matches == 200
