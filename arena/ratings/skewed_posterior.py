@@ -78,7 +78,7 @@ class _Rows:
         n, margin = self._likelihood.n_decided, self._likelihood.margin
         said: Floats = win_terms(lead[:n], margin).value
         if n < len(lead):
-            said = np.concatenate([said, draw_terms(lead[n:], margin).value])
+            said = np.concatenate([said, draw_terms(lead[n:], margin).value], dtype=np.float64)
         weighted: Floats = self._likelihood.times[:, None] * said
         return weighted
 
