@@ -76,10 +76,10 @@ class _Rows:
     def log_likelihood(self, lead: Floats) -> Floats:
         """Return what each row says of leads [m, k]."""
         n, margin = self._likelihood.n_decided, self._likelihood.margin
-        said: Floats = win_terms(lead[:n], margin).value
+        said = [win_terms(lead[:n], margin).value]
         if n < len(lead):
-            said = np.concatenate([said, draw_terms(lead[n:], margin).value], dtype=np.float64)
-        weighted: Floats = self._likelihood.times[:, None] * said
+            said.append(draw_terms(lead[n:], margin).value)
+        weighted: Floats = self._likelihood.times[:, None] * np.concatenate(said)
         return weighted
 
 
