@@ -70,7 +70,8 @@ class _Rows:
     def combine(self, factors: _Factors) -> tuple[Floats, Floats]:
         """Return the mean and covariance of all skills."""
         scaled = self.design * factors.precision[:, None]
-        covariance: Floats = np.linalg.inv(self.before + scaled.T @ self.design)
+        precision: Floats = self.before + scaled.T @ self.design
+        covariance = np.linalg.inv(precision).astype(np.float64, copy=False)
         return covariance @ (self.design.T @ factors.pull), covariance
 
     def log_likelihood(self, lead: Floats) -> Floats:
