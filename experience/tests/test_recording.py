@@ -124,9 +124,9 @@ def test_slices_that_always_end_after_their_first_sign_are_lost(
     run: TrainingRun, stream_server: Redis
 ) -> None:
     for turn in range(5):
-        assert record_report(report(run, n_steps=0), now=later(100 * turn))
+        assert record_report(report(run, n_steps=0), now=later(300 * turn))
         stream_server.delete("train")
-        run = ordered(run, at_s=100 * turn + 50)
+        run = ordered(run, at_s=300 * turn + 250)
     assert (run.state, run.n_lost) == (States.FAILED, 4)
 
 

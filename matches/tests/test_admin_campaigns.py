@@ -76,7 +76,7 @@ def test_it_shows_the_forecast_first_and_starts_then(
     campaign = Campaign.objects.latest("pk")
     assert Campaign.objects.count() == n_before + 1
     assert (campaign.question, campaign.max_matches) == ("best", 400)
-    assert campaign.tournament.pairing == "posterior_sample"
+    assert campaign.tournament.pairing == "order_information"
     assert campaign.tournament.agents.count() == len(FIELD)
     assert AuditRow.objects.filter(action="campaign.add").exists()
 

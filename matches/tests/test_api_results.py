@@ -130,7 +130,9 @@ def test_two_agents_are_compared(client: Client, played: Tournament) -> None:
 def test_an_agent_is_as_good_as_itself(played: Tournament) -> None:
     rating = Rating.objects.select_related("leaderboard").earliest("pk")
     assert p_above(rating, rating) == 0.5
-    assert compare_agents(rating, rating).expected.win == pytest.approx(0.45)
+    drawn = rating.leaderboard.current_draw_probability
+    assert 0 < drawn != rating.leaderboard.draw_probability
+    assert compare_agents(rating, rating).expected.win == pytest.approx((1 - drawn) / 2)
 
 
 def _two_of(played: Tournament) -> list[Rating]:

@@ -39,7 +39,7 @@ def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(brok
     campaign = first.campaign
     assert (campaign.question, campaign.error, campaign.margin) == ("best", 0.02, 0.5)
     assert (campaign.max_matches, campaign.max_core_s, campaign.n_known) == (40, 60.0, 0)
-    assert (first.pairing, first.weight) == ("posterior_sample", 4)
+    assert (first.pairing, first.weight) == ("order_information", 4)
     assert start_due(schedule, hours=1) is None
     schedule.refresh_from_db()
     assert f"the one before, {first.pk}, is still scheduled" in schedule.problem
