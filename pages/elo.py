@@ -29,7 +29,8 @@ class Scale(TypedDict):
 
 def describe_scale(board: Leaderboard) -> Scale:
     """Return the scale of a board. Near equal strength it is exact; far apart Elo stretches."""
-    per = 1 / gap_of_elo(1.0, draw_probability=board.current_draw_probability)
+    # Not the fitted one, which moves with the results: a page that is open keeps its scale.
+    per = 1 / gap_of_elo(1.0, draw_probability=board.draw_probability)
     return {
         "at": AT_PRIOR,
         "mu": MU,
