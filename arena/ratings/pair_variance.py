@@ -69,8 +69,8 @@ def estimate_pair_variance(
     weight = float((information * left**2).sum())
     if excess <= _BY_CHANCE or weight <= 0:
         return PairVariance(0.0, excess)
-    found = (excess - _BY_CHANCE) * chance / weight
-    return PairVariance(min(found, spread**2), excess)
+    variance_of_leads = (excess - _BY_CHANCE) * chance / weight
+    return PairVariance(min(variance_of_leads, spread**2), excess)
 
 
 def _expect_pairs(counts: PairCounts, mu: Floats, draw_probability: float, seat: float) -> Floats:

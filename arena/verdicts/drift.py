@@ -65,12 +65,12 @@ def estimate_drift(blocks: SeedBlocks, settled: SettledRatings, *, dispersion: f
     # What one agent has too much others have too little: of two they are mirror images.
     chance = sqrt(2 * df * n_seen / (n_seen - 1))
     excess = (float((departures**2).sum()) - df) / chance
-    told = float(information[is_seen].sum())
-    if excess <= _BY_CHANCE or told <= 0:
+    total_information = float(information[is_seen].sum())
+    if excess <= _BY_CHANCE or total_information <= 0:
         return none._replace(excess=excess)
     # The mean square of a random walk of so many steps about its own mean: see Wiener's process.
-    q = (excess - _BY_CHANCE) * chance / told * 6 / PARTS
-    of_part = told / float(is_seen.sum())
+    q = (excess - _BY_CHANCE) * chance / total_information * 6 / PARTS
+    of_part = total_information / float(is_seen.sum())
     before = sqrt(q**2 / 4 + q / of_part) - q / 2
     return Drift(q, excess, min(1.0, before * of_part), departures)
 

@@ -1,7 +1,6 @@
 """One decision over HTTP, by the moves of a game or by what is seen; recurrent ones, too."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,37 +17,15 @@ from arena.policies.sampling import (
     sample_actions,
     seed_uniforms,
 )
-from gameservers.head.access import Door
 from gameservers.head.settings import HeadSettings
-from gameservers.head.tests.running import PASS_KEY, Running, running_head
-from inference.client import CheckpointRef, Settings, open_local
+from gameservers.head.tests.running import PASS_KEY, Running
+from inference.client import CheckpointRef, open_local
 from inference.tests.sealed import BOARD, N_ACTIONS, Folder
 
 FOR_EVER = 4_000_000_000
 GAME = "connect_four"
 MOVES = [3, 3, 2]
 N_STATES = 16
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    return Folder(tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(scope="module")
-def ref(folder: Folder) -> CheckpointRef:
-    return folder.add("mlp", {"hidden": "16"}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def own(folder: Folder) -> HeadSettings:
-    return HeadSettings(door=Door(PASS_KEY), inference=Settings(cache=folder.store.folder))
-
-
-@pytest.fixture(scope="module")
-def head(own: HeadSettings) -> Iterator[Running]:
-    with running_head(own) as running:
-        yield running
 
 
 def token_of(ref: CheckpointRef, *, game: str = GAME, n_states: int = 0, **chosen: float) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,36 +14,14 @@ from arena.agent_passes import AskedAgent, make_agent_pass
 from arena.messages import AgentOrder
 from arena.policies.network_policy import NetworkOutput
 from arena.policies.sampling import choose_greedy, sample_actions, seed_uniforms
-from gameservers.head.access import Door
 from gameservers.head.bucket import BucketError, open_bucket
 from gameservers.head.settings import HeadSettings
 from gameservers.head.tests.running import PASS_KEY, Running, running_head, wait_until
-from inference.client import CheckpointRef, Settings, open_local
+from inference.client import CheckpointRef, open_local
 from inference.tests.sealed import BOARD, N_ACTIONS, Folder
 
 FOR_EVER = 4_000_000_000
 N_ROWS = 24
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    return Folder(tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(scope="module")
-def ref(folder: Folder) -> CheckpointRef:
-    return folder.add("mlp", {"hidden": "16"}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def own(folder: Folder) -> HeadSettings:
-    return HeadSettings(door=Door(PASS_KEY), inference=Settings(cache=folder.store.folder))
-
-
-@pytest.fixture(scope="module")
-def head(own: HeadSettings) -> Iterator[Running]:
-    with running_head(own) as running:
-        yield running
 
 
 def token_of(ref: CheckpointRef, *, policy: str = "network", **parameters: float) -> str:
