@@ -21,6 +21,18 @@ N_SAMPLES = 20_000
 SCORES = {1.0: 1, 0.5: 0, 0.0: -1}
 
 
+class _Played(NamedTuple):
+    """Results of two, how many opponents each has in a match, of how many sides, and their weight.
+
+    n_sides, weight: as settle_ratings takes them.
+    """
+
+    table: list["Row"]
+    n_opponents: int
+    n_sides: int
+    weight: float
+
+
 class Row(NamedTuple):
     """One result of two: the points of the first, 1 for a win, 0.5 for a draw, 0 for a loss."""
 
@@ -91,7 +103,7 @@ def rate(
     seed: of the samples behind p_best. The model is TrueSkill's with one fit to all results (see
     arena.ratings.settled). Raises RatingError, naming the row.
     """
-    table, n_opponents, weight = _read_rows(rows, score_margin)
+    table, n_opponents, n_sides, weight = _read_rows(rows, score_margin)
     names = sorted({name for row in table for name in row[:2]})
     place = {name: index for index, name in enumerate(names)}
     results = np.array(
@@ -101,6 +113,7 @@ def rate(
     settled = settle_ratings(
         counts,
         len(names),
+        n_sides=n_sides,
         draw_probability=draw_probability,
         weight=weight,
         terms=FittedTerms(seat=has_seat_term, draws=True, has_spread_doubt=True),
@@ -111,6 +124,7 @@ def rate(
         settled.covariance,
         settled.spread,
         draw_probability=settled.draw_probability,
+        n_sides=n_sides,
         weight=weight,
     )
     samples = sampler.draw(np.random.default_rng(seed), N_SAMPLES)
@@ -131,8 +145,8 @@ def rate(
     )
 
 
-def _read_rows(rows: Iterable[Any], score_margin: float) -> tuple[list[Row], int, float]:
-    """Return the results of two, how many opponents each has in a match, and a result's weight."""
+def _read_rows(rows: Iterable[Any], score_margin: float) -> _Played:
+    """Return what was played, of matches of any number of seats or of rows of two."""
     tuples = rows.itertuples(index=False) if hasattr(rows, "itertuples") else rows
     table: list[Row] = []
     sizes = set()
@@ -150,13 +164,13 @@ def _read_rows(rows: Iterable[Any], score_margin: float) -> tuple[list[Row], int
         raise RatingError(f"matches must all have as many seats, got {sorted(sizes)}")
     if episodes:
         return _compare_episodes(episodes, score_margin)
-    n_opponents = max(sizes, default=2) - 1
-    return table, n_opponents, 1 / n_opponents
+    n_seats = max(sizes, default=2)
+    return _Played(table, n_seats - 1, n_seats, 1.0)
 
 
 def _compare_episodes(
     episodes: Mapping[int, Mapping[str, PlayedMatch]], score_margin: float
-) -> tuple[list[Row], int, float]:
+) -> _Played:
     """Return each two agents' results on each game seed.
 
     The k agents of a seed weigh as much as k - 1 comparisons: that many are independent.
@@ -172,7 +186,7 @@ def _compare_episodes(
         for block in episodes.values()
         for name, other in combinations(sorted(block), 2)
     ]
-    return table, n_agents - 1, 2 / n_agents
+    return _Played(table, n_agents - 1, 1, 2 / n_agents)
 
 
 def _compare_scores(episode: PlayedMatch, other: PlayedMatch, margin: float) -> float:

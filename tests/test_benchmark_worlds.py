@@ -14,7 +14,7 @@ from benchmarks.campaigns import stopping
 from benchmarks.campaigns.hard import campaign, coverage
 from benchmarks.campaigns.hard.base import SESSION, HeadToHead
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
-from benchmarks.campaigns.hard.catalog import CLUSTER_GAP, HARD_WORLDS
+from benchmarks.campaigns.hard.catalog import CLUSTER_GAP, HARD_WORLDS, draw_gauss
 from benchmarks.campaigns.hard.dependent import MOST_MATCHES, Drifting
 from benchmarks.campaigns.hard.fits import FITS, Estimate
 from benchmarks.campaigns.hard.ledger import BlockLedger
@@ -181,7 +181,7 @@ def know_nothing(results: object, n_agents: int) -> Estimate:
 
 
 def test_team_mates_share_a_rank() -> None:
-    seats = Seats.draw(10, 2, np.random.default_rng(1))
+    seats = Seats(draw_gauss(10, np.random.default_rng(1)), team_size=2)
     ranks = seats.play_matches(8, np.random.default_rng(2)).ranks
     assert ranks.shape == (20, 4)
     assert (ranks[:, 0] == ranks[:, 1]).all()

@@ -14,6 +14,7 @@ from typing import Protocol
 from arena.errors import ArenaError
 from arena.parameters import Parameter
 from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.rankings import pair_weight
 from arena.ratings.teamcounts import TeamCounts
 
 MIN_AGENTS = 2
@@ -58,14 +59,16 @@ class Field:
     def pair_weight(self) -> float:
         """What a match says about two of its agents, against a match of these two alone.
 
-        For k seats 1 / (k - 1), as each pair of a match counts. With teams of s seats it is
-        1 / (s (k - 1)): the mean over all ways to draw partners, of whom those that play together
-        are told apart by nothing. An episode of one seat says as much as two agents on one seed
-        do, however many others play it.
+        That of a complete ranking (arena.ratings.rankings), by as many seats as a team has where
+        they play in teams: the mean over all ways to draw partners, of whom those that play
+        together are told apart by nothing. An episode of one seat says as much as two agents on
+        one seed do, however many others play it.
         """
         if self.n_seats == 1:
             return 1.0
-        return 1 / (self.team_size * (self.n_seats - 1))
+        # Of all pairs of seats these few are of two sides.
+        opposed = (self.n_sides - 1) / (self.n_seats - 1)
+        return opposed * pair_weight(self.n_sides) / self.team_size
 
 
 class Pairing(Protocol):

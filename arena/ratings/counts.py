@@ -1,9 +1,10 @@
 """How often each pair of agents won, drew and lost: all that the settled rating reads."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,10 @@ class PairCounts:
     def has_draws(self) -> bool:
         """Whether some result is a draw, which a draw probability of 0 rules out."""
         return bool(self.n_draws.any())
+
+    def without_draws(self) -> Self:
+        """Return the counts of those results only that one of the two won."""
+        return replace(self, n_draws=np.zeros_like(self.n_draws))
 
     @cached_property
     def n_results(self) -> int:

@@ -9,9 +9,10 @@ from math import sqrt
 
 import numpy as np
 
-from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
+from arena.ratings.base import BETA, MU, RatingError
 from arena.ratings.counts import Floats, PairCounts, sum_by_key
 from arena.ratings.likelihood import PairLikelihood
+from arena.ratings.rankings import read_rankings
 
 _UNIT = sqrt(2) * BETA
 _PAIR = 2
@@ -24,17 +25,18 @@ def gap_variance(
     *,
     spread: float,
     draw_probability: float,
-    weight: float = 1.0,
+    n_sides: int = 2,
 ) -> float:
     """Return the variance of skill 0 - skill 1.
 
     counts: the results of agents 0 and 1, against each other and all others. mu, sd: float64 [n],
-    settled. spread, weight: of the fit. Raises RatingError for a result of neither.
+    settled. spread, draw_probability, n_sides: of the fit. Raises RatingError for a result of
+    neither.
     """
     if (np.minimum(counts.first, counts.second) >= _PAIR).any():
         raise RatingError("counts must be of agents 0 and 1 and those they met")
-    margin = unit_draw_margin(draw_probability)
-    likelihood = PairLikelihood(counts, len(mu), margin=margin, weight=weight)
+    told = read_rankings(counts, n_sides, draw_probability)
+    likelihood = PairLikelihood(told.counts, len(mu), margin=told.margin, weight=told.weight)
     pulls = likelihood.at((mu - MU) / _UNIT).curvature
     low, high = (order(likelihood.i, likelihood.j) for order in (np.minimum, np.maximum))
     between = float(pulls[high < _PAIR].sum())

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import lapack
 
-from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
+from arena.ratings.base import BETA, MU, RatingError
 from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.information_matrix import (
     DesignRows,
@@ -17,6 +17,7 @@ from arena.ratings.information_matrix import (
     SparsityPattern,
 )
 from arena.ratings.likelihood import PairLikelihood
+from arena.ratings.rankings import Told, read_rankings
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -44,17 +45,17 @@ class Sampler:
         spread: float,
         *,
         draw_probability: float,
+        n_sides: int = 2,
         weight: float = 1.0,
     ) -> Self:
         """Return the sampler of a settled field; by its counts where no covariance is given.
 
-        weight: as in settle. Raises RatingError.
+        n_sides, weight: as in settle_ratings. Raises RatingError.
         """
         if covariance is not None:
             return cls(mu, _dense_noise(covariance))
-        return cls(
-            mu, _sparse_noise(counts, mu, spread, unit_draw_margin(draw_probability), weight)
-        )
+        told = read_rankings(counts, n_sides, draw_probability)
+        return cls(mu, _sparse_noise(told, mu, spread, weight))
 
     def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples of all skills together: float64 [n_samples, n]."""
@@ -94,20 +95,20 @@ def _dense_noise(covariance: Floats) -> _Noise:
 
 
 def _sparse_noise(
-    counts: PairCounts | TeamCounts, mu: Floats, spread: float, margin: float, weight: float
+    told: Told[PairCounts | TeamCounts], mu: Floats, spread: float, weight: float
 ) -> _Noise:
-    played, n = counts.agents, len(mu)
+    played, n = told.counts.agents, len(mu)
     if played.size == 0:
         return lambda rng, n_samples: spread * rng.standard_normal((n_samples, n))
     # Only those with results need the matrix: the others are independent, by the prior.
-    within, z = counts.reindex(played), (mu[played] - MU) / _UNIT
-    precision = (_UNIT / spread) ** 2
+    within, z = told.counts.reindex(played), (mu[played] - MU) / _UNIT
+    precision, weight = (_UNIT / spread) ** 2, told.weight * weight
     if isinstance(within, TeamCounts):
-        sides = TeamLikelihood(within, len(z), margin=margin, weight=weight)
+        sides = TeamLikelihood(within, len(z), margin=told.margin, weight=weight)
         rows, curvature = DesignRows(sides.design), sides.at(z).curvature
         information: SparseInformation = SparseRows(rows, curvature, precision, is_rough=True)
     else:
-        pairs = PairLikelihood(within, len(z), margin=margin, weight=weight)
+        pairs = PairLikelihood(within, len(z), margin=told.margin, weight=weight)
         pattern, curvature = SparsityPattern(pairs.i, pairs.j, len(z)), pairs.at(z).curvature
         information = SparseInformation(pattern, curvature, precision, is_rough=True)
 

@@ -24,13 +24,13 @@ from arena.ratings.base import (
     RatingError,
     UnknownAgentError,
     probability_of_margin,
-    unit_draw_margin,
 )
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.draw_margin import fit_margin
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
+from arena.ratings.rankings import read_rankings
 from arena.ratings.spread_doubt import widen_variances
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
@@ -125,10 +125,11 @@ class SettledRatings:
         return alone[:, None] + alone - 2 * joint
 
 
-def settle_ratings(
+def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     counts: PairCounts | TeamCounts,
     n_agents: int,
     *,
+    n_sides: int = 2,
     draw_probability: float = DRAW_PROBABILITY,
     weight: float | Floats = 1.0,
     start: Sequence[float] | Floats | None = None,
@@ -137,39 +138,43 @@ def settle_ratings(
 ) -> SettledRatings:
     """Return the settled ratings of agents 0..n_agents-1.
 
-    counts: of pairs, or of teams in a game of teams. weight: what one pair of a match counts,
-    1 / (k - 1) for k seats or k teams; divided by the dispersion of the blocks where that is known;
-    float64 [n, n] where pairs of agents differ in it, never of teams.
+    counts: of pairs, or of teams in a game of teams. n_sides: seats or teams of a match: of more
+    than two see arena.ratings.rankings. weight: what a result counts against one that is alone,
+    such as 1 by the dispersion of the blocks; float64 [n, n] where pairs of agents differ in it,
+    never of teams.
     start: the mu of an earlier fit, to get there faster; it may be shorter than the field. parents:
     of each agent the one it goes on from, or -1: its prior is N(parent, 2^2). terms: what
     is fitted beside the skills. Raises RatingError.
     """
-    margin = unit_draw_margin(draw_probability)
-    if margin == 0 and counts.has_draws:
-        raise DrawWithoutDrawProbabilityError
     _check_field(counts, n_agents, weight)
+    told = read_rankings(counts, n_sides, draw_probability)
+    if told.margin == 0 and told.counts.has_draws:
+        raise DrawWithoutDrawProbabilityError
     parent_of = check_parents(parents, n_agents)
     # Agents without results cost nothing: the fit leaves them out, but for parents and children.
     fitted = np.union1d(counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
         return _assemble_field(counts, n_agents, fitted, None, draw_probability)
-    within, n_fitted = counts.reindex(fitted), len(fitted)
+    within, n_fitted = told.counts.reindex(fitted), len(fitted)
+    weight = told.weight * weight
     likelihood: Likelihood
     if isinstance(within, PairCounts):
         likelihood = PairLikelihood(
             within,
             n_fitted,
-            margin=margin,
+            margin=told.margin,
             weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
             is_seated=terms.seat,
         )
     elif terms.seat:
         raise RatingError("terms.seat: teams have no first seat, leave it out")
     else:
-        likelihood = TeamLikelihood(within, n_fitted, margin=margin, weight=_read_number(weight))
+        likelihood = TeamLikelihood(
+            within, n_fitted, margin=told.margin, weight=_read_number(weight)
+        )
     z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
-    is_fitted = terms.draws and margin > 0
+    is_fitted = terms.draws and told.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)

@@ -1,9 +1,10 @@
 """How often each two line-ups of team mates won, drew and lost: what the settled rating reads."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from typing import Self
 
 import numpy as np
 
@@ -80,6 +81,10 @@ class TeamCounts:
     def has_draws(self) -> bool:
         """Whether some result is a draw, which a draw probability of 0 rules out."""
         return bool(self.times[:, 1].any())
+
+    def without_draws(self) -> Self:
+        """Return the counts of those results only that one of the sides won."""
+        return replace(self, times=self.times * np.array([1, 0, 1], np.int64))
 
     @cached_property
     def digest(self) -> str:

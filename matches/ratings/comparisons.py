@@ -132,14 +132,13 @@ def _estimate_variance(
     ratings = np.empty((len(index), 2))
     for agent, mu, sd in rated.values_list("agent_id", "mu", "sd"):
         ratings[index[agent]] = mu, sd
-    n_sides = games.get(board.game).spec.n_sides
     return gap_variance(
         counts,
         ratings[:, 0],
         ratings[:, 1],
         spread=board.spread or SIGMA,
         draw_probability=board.current_draw_probability,
-        weight=1 / max(1, n_sides - 1),
+        n_sides=games.get(board.game).spec.n_sides,
     )
 
 

@@ -67,6 +67,7 @@ class FitData:
         return settle_ratings(
             counts,
             self.n_agents,
+            n_sides=games.get(self.board.game).spec.n_sides,
             draw_probability=self.board.draw_probability,
             weight=weight,
             parents=self.parents,
@@ -79,11 +80,11 @@ class FitData:
 
     @cached_property
     def weight(self) -> float:
-        """What one result of two counts, as it is one of several of its match or block."""
+        """What one result of two counts, as it is one of several of its block."""
         spec = games.get(self.board.game).spec
         if spec.is_scored and isinstance(self.counts, PairCounts):
             return weigh_blocks(self.counts)
-        return 1 / max(1, spec.n_sides - 1)
+        return 1.0
 
 
 def load_own_counts(board: Leaderboard, agents: Sequence[int]) -> PairCounts:

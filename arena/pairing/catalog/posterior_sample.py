@@ -67,7 +67,7 @@ class _PosteriorSample(Adaptive):
             standing.covariance,
             standing.spread,
             draw_probability=standing.draw_probability,
-            weight=1 / (standing.field.n_sides - 1),
+            n_sides=standing.field.n_sides,
         )
         while True:
             yield sampler.draw(rng, 1)[0]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from arena.errors import UnknownNameError
 from arena.pairing import registry
 from arena.pairing.base import Field, PairingError, count_blocks, draw_partners, rotate_seats
+from arena.ratings.rankings import pair_weight
 from arena.teams import group_by_team
 
 
@@ -81,7 +82,7 @@ def test_a_pair_weighs_as_a_match_does_with_partners_at_random(n_seats: int, siz
             for other in sides[place + 1 :]:
                 pull = np.zeros(n_seats)
                 pull[list(one)], pull[list(other)] = 1, -1
-                total += np.outer(pull, pull) / size / (n_teams - 1)
+                total += pair_weight(n_teams) * np.outer(pull, pull) / size
     field = Field(n_seats, n_seats, size)
     assert field.n_sides == n_teams
     wanted = field.pair_weight * (n_seats * np.eye(n_seats) - 1)

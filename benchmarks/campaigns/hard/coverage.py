@@ -15,7 +15,7 @@ from arena.ratings.base import Z95
 from arena.ratings.counts import Floats
 from benchmarks.campaigns.hard.base import HardWorld
 from benchmarks.campaigns.hard.blocks import PlayedBlocks
-from benchmarks.campaigns.hard.catalog import HARD_WORLDS
+from benchmarks.campaigns.hard.catalog import HARD_WORLDS, draw_gauss
 from benchmarks.campaigns.hard.fits import FITS, Estimate, Fit
 from benchmarks.campaigns.hard.probit import Probit
 from benchmarks.campaigns.hard.seats import PlayedRanks, Seats
@@ -31,8 +31,9 @@ class Field(NamedTuple):
 
 
 SEATS: dict[str, Callable[[int, np.random.Generator], Seats]] = {
-    "free_for_all": lambda n, rng: Seats.draw(n, 1, rng),
-    "teams": lambda n, rng: Seats.draw(n, 2, rng),
+    "free_for_all": lambda n, rng: Seats(draw_gauss(n, rng)),
+    "one_winner": lambda n, rng: Seats(draw_gauss(n, rng), has_equal_losers=True),
+    "teams": lambda n, rng: Seats(draw_gauss(n, rng), team_size=2),
 }
 FIELDS: dict[str, Field] = {
     "gauss": Field("gauss", 10, 40),
@@ -44,6 +45,7 @@ FIELDS: dict[str, Field] = {
     "draws": Field("draws", 10, 40),
     "seat": Field("seat", 10, 40),
     "free_for_all": Field("free_for_all", 10, 40),
+    "one_winner": Field("one_winner", 10, 40),
     "teams": Field("teams", 10, 40),
 }
 

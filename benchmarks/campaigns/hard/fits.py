@@ -44,7 +44,7 @@ Fit = Callable[[PlayedBlocks | PlayedRanks, int], Estimate]
 
 
 def fit_as_leaderboards(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Estimate:
-    """Fit as leaderboards do: each pair of a match weighs 1 / (k - 1), teams are sides."""
+    """Fit as leaderboards do: teams are sides."""
     if isinstance(results, PlayedBlocks):
         return read_estimate(
             settle_ratings(count_games(results), n_agents, terms=SHOWN._replace(seat=True))
@@ -57,8 +57,7 @@ def fit_as_leaderboards(results: PlayedBlocks | PlayedRanks, n_agents: int) -> E
         for i, j in combinations(range(n_seats), 2)
     ]
     counts = count_results(np.concatenate(pairs))
-    weight = 1 / (n_seats - 1)
-    return read_estimate(settle_ratings(counts, n_agents, weight=weight, terms=SHOWN))
+    return read_estimate(settle_ratings(counts, n_agents, n_sides=n_seats, terms=SHOWN))
 
 
 def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Estimate:

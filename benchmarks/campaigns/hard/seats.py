@@ -7,7 +7,6 @@ import numpy as np
 
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats, Ints
-from benchmarks.campaigns.hard.catalog import draw_gauss
 
 N_SEATS = 4
 
@@ -33,11 +32,9 @@ class Seats:
     """Agents of the rating model in matches of four seats, without draws."""
 
     truth: Floats
-    team_size: int
-
-    @classmethod
-    def draw(cls, n: int, team_size: int, rng: np.random.Generator) -> "Seats":
-        return cls(draw_gauss(n, rng), team_size)
+    team_size: int = 1
+    # All but the winner share the last rank.
+    has_equal_losers: bool = False
 
     def play_matches(self, n_per_agent: int, rng: np.random.Generator) -> PlayedRanks:
         """Return matches of random lineups, of each agent so many on the average."""
@@ -47,4 +44,6 @@ class Seats:
         performed = self.truth[lineups] + BETA * rng.standard_normal(lineups.shape)
         sides = performed.reshape(n_matches, -1, self.team_size).sum(axis=2)
         ranks = np.argsort(np.argsort(-sides, axis=1), axis=1)
+        if self.has_equal_losers:
+            ranks = np.minimum(ranks, 1)
         return PlayedRanks(lineups, np.repeat(ranks, self.team_size, axis=1), self.team_size)

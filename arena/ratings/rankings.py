@@ -1,0 +1,63 @@
+"""What the ranking of a match of more than two sides says about each two of them.
+
+A shared rank there means that the game did not tell which of the two was better: those who all lost
+are no equals. So it counts for nothing, where a draw of two sides counts as closeness.
+
+The pairs of one ranking are not independent, so each counts for less. What one is to weigh is the
+information that the pairs claim, taken as independent, by the variance of their score (Godambe
+1960; Varin, Reid, Firth, "An overview of composite likelihood methods", 2011). For equal sides that
+is 2 D / sum (n_below - n_above)^2 over the sides of a match with D decided pairs: 3 / (k + 1) where
+the whole order of k sides is told, 2 / k where they fall into two groups.
+"""
+
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+from arena.ratings.base import unit_draw_margin
+
+_PAIR = 2
+
+
+class Counts(Protocol):
+    """How often each two agents or teams won, drew and lost."""
+
+    @property
+    def n_results(self) -> int:
+        """How many results there are."""
+        ...
+
+    def without_draws(self) -> Self:
+        """Return the counts of those results only that one of the two won."""
+        ...
+
+
+_Counts = TypeVar("_Counts", bound=Counts)
+
+
+class Told(NamedTuple, Generic[_Counts]):
+    """What the ratings are to explain, what each result of two weighs, and the draw margin."""
+
+    counts: _Counts
+    weight: float
+    margin: float
+
+
+def read_rankings(counts: _Counts, n_sides: int, draw_probability: float) -> Told[_Counts]:
+    """Return what counts of each two sides of matches of n_sides say. Raises RatingError."""
+    margin = unit_draw_margin(draw_probability)
+    if n_sides <= _PAIR:
+        return Told(counts, 1.0, margin)
+    decided = counts.without_draws()
+    share = decided.n_results / counts.n_results if counts.n_results else 1.0
+    return Told(decided, pair_weight(n_sides, share), 0.0)
+
+
+def pair_weight(n_sides: int, decided: float = 1.0) -> float:
+    """Return what each two of a match weigh: 1 for a match of two sides.
+
+    decided: the share of pairs with different ranks. Between two groups and a whole order, where
+    the counts do not say how the sides fell into groups, it is right to a tenth.
+    """
+    two_groups, complete = 2 / n_sides, 3 / (n_sides + 1)
+    # A winner of equal losers decides the fewest pairs: a share of 2 / k as well.
+    ordered = max(0.0, decided - two_groups) / (1 - two_groups) if n_sides > _PAIR else 0.0
+    return two_groups + ordered * (complete - two_groups)
