@@ -100,6 +100,8 @@ class HardField(NamedTuple):
 
 TEN = HardField(10, {"best": 4_000, "top_k": 4_000, "rank_all": 8_000})
 OTHER_FIELDS = {"many": HardField(100, {"best": 2_000, "top_k": 2_000})}
+# The best shares of the pairs of larger fields take seconds each time.
+MOST_TRACKED = 20
 COVERAGE = "coverage"
 ASKED = (*TEN.budgets, COVERAGE)
 
@@ -151,8 +153,8 @@ def measure_campaigns(figures: Figures) -> None:
     main: dict[str, tuple[list[stopping.Held], list[stopping.Held]]] = {}
     for place, kind in enumerate(HELD):
         n = max(2, round(figures.options.n * kind.share))
-        ours = hold_campaigns(figures, kind, n, place, is_even=False)
-        even = hold_campaigns(figures, kind, max(2, n // EVEN_SHARE), place, is_even=True)
+        ours = hold_campaigns(figures, kind, n, place, stopping.CHOSEN)
+        even = hold_campaigns(figures, kind, max(2, n // EVEN_SHARE), place, stopping.EVEN)
         figures.add_claims(f"{kind.field} {kind.n_agents}", (held.claims for held in ours))
         figures.keep("campaigns", "Campaigns", stopping.make_rows(ours, even))
         if kind.is_main:
@@ -166,12 +168,12 @@ def measure_campaigns(figures: Figures) -> None:
 
 
 def hold_campaigns(
-    figures: Figures, kind: HeldCampaigns, n: int, place: int, *, is_even: bool
+    figures: Figures, kind: HeldCampaigns, n: int, place: int, plan: str
 ) -> list[stopping.Held]:
     seeds = range(place * FAR_APART, place * FAR_APART + n)
-    asked = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, is_even)
+    asked = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, plan)
     tasks = [stopping.Task(*asked, seed) for seed in seeds]
-    title = f"{kind.question}, {kind.field}, {kind.n_agents} agents{', round robin' * is_even}"
+    title = f"{kind.question}, {kind.field}, {kind.n_agents} agents, {plan}"
     return figures.work(title, stopping.hold_campaign, tasks)
 
 
@@ -251,15 +253,19 @@ def measure_coverage(figures: Figures, name: str, seeds: Sequence[int]) -> None:
 
 
 def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[int]) -> None:
-    """Hold the campaigns of a question in a world; the first few by round robin, too."""
+    """Hold the campaigns of a question in a world; the first few by the other plans, too."""
     rule, field = figures.options.rule, OTHER_FIELDS.get(name, TEN)
-    held = []
-    for is_even, chosen in ((False, seeds), (True, seeds[: max(2, len(seeds) // EVEN_SHARE)])):
-        terms = (question, name, field.n_agents, MARGIN, field.budgets[question], is_even)
+    held: dict[str, list[campaign.Held]] = {}
+    few = seeds[: max(2, len(seeds) // EVEN_SHARE)]
+    for plan in stopping.PLANS:
+        if plan == stopping.TRACKED and field.n_agents > MOST_TRACKED:
+            continue
+        terms = (question, name, field.n_agents, MARGIN, field.budgets[question], plan)
+        chosen = seeds if plan == stopping.CHOSEN else few
         tasks = [(stopping.Task(*terms, seed), rule) for seed in chosen]
-        title = f"{question}, {name}{', round robin' * is_even}"
-        held.append(figures.work(title, campaign.hold_named, tasks))
-    row = campaign.make_row(rule, *held)
+        title = f"{question}, {name}, {plan}"
+        held[plan] = figures.work(title, campaign.hold_named, tasks)
+    row = campaign.make_row(rule, held)
     figures.keep("worlds", "Campaigns in worlds that are not the model's", [row])
 
 

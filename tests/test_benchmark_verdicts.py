@@ -91,14 +91,14 @@ def test_a_round_robin_plays_everybody_equally_often() -> None:
 
 
 def test_a_campaign_ends_for_each_error_the_strict_one_later() -> None:
-    held = stopping.hold_campaign(stopping.Task("best", "gauss", 6, 1.0, 4_000, False, 1))
+    held = stopping.hold_campaign(stopping.Task("best", "gauss", 6, 1.0, 4_000, stopping.CHOSEN, 1))
     loose, strict = (held.ended[error] for error in stopping.ERRORS)
     assert loose.n_matches <= strict.n_matches
     assert held.claims[0].sum() == 15
 
 
 def test_a_campaign_without_a_verdict_is_out_of_budget() -> None:
-    held = stopping.hold_campaign(stopping.Task("rank_all", "close", 6, 0.0, 20, True, 1))
+    held = stopping.hold_campaign(stopping.Task("rank_all", "close", 6, 0.0, 20, stopping.EVEN, 1))
     assert {one.why for one in held.ended.values()} == {StopReason.OUT_OF_BUDGET}
 
 

@@ -26,8 +26,12 @@ REFUSED = Verdict("{} does not fit", (0,), 0.5, cast(StopReason, "misfit"))
 BOLD = Verdict("{} is the best", (0,), 0.99, StopReason.DECIDED)
 
 
+# Of each class of worlds one.
+OF_EACH_KIND = ("gauss", "openings_4", "same_winner", "drift", "seed_runs")
+
+
 def make_task(world: str, question: str = "best", seed: int = 1) -> stopping.Task:
-    return stopping.Task(question, world, 6, 1.0, 100, False, seed)
+    return stopping.Task(question, world, 6, 1.0, 100, stopping.CHOSEN, seed)
 
 
 def refuse(blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms) -> Verdict | None:
@@ -63,15 +67,14 @@ def test_one_agent_leads_by_what_the_other_is_behind(name: str) -> None:
         assert (leads[0] > 0) == (expected > 0.5 + 1e-9)
 
 
-@pytest.mark.parametrize("name", HARD_WORLDS)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_the_same_seed_plays_the_same_campaign(name: str) -> None:
     once, again = (campaign.hold_campaign(make_task(name), RULES["campaigns"]) for _ in range(2))
     assert once._replace(seconds=0) == again._replace(seconds=0)
 
 
-@pytest.mark.parametrize("name", HARD_WORLDS)
-def test_who_always_refuses_is_never_wrong(name: str) -> None:
-    held = campaign.hold_campaign(make_task(name), refuse)
+def test_who_always_refuses_is_never_wrong() -> None:
+    held = campaign.hold_campaign(make_task("intransitive"), refuse)
     assert (held.is_wrong, held.is_refused, held.is_decided) == (False, True, False)
     assert 40 < held.n_matches < 60
 
@@ -81,8 +84,10 @@ def test_a_bold_rule_is_as_often_wrong_as_it_guesses() -> None:
         campaign.hold_campaign(make_task("gauss", seed=seed), name_the_first) for seed in range(60)
     ]
     assert sum(one.is_wrong for one in held) / 60 == pytest.approx(5 / 6, abs=0.15)
-    row = campaign.make_row("guess", held, held[:2])
+    row = campaign.make_row("guess", {stopping.CHOSEN: held, stopping.EVEN: held[:2]})
     assert row["decided"] == row["n"] == 60
+    assert (row["round_robin"], row["track_and_stop"]) == (held[0].n_matches, None)
+    assert cast(float, row["bound"]) > 1
     assert cast(float, row["lower"]) < 5 / 6 < cast(float, row["upper"])
 
 

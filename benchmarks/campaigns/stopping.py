@@ -1,6 +1,6 @@
 """Whole campaigns: how often their verdicts are wrong, and the matches until then."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms, Verdict
 from arena.verdicts.beliefs import form_belief
 from benchmarks.campaigns.accuracy import count_claims
+from benchmarks.campaigns.bounds import track_shares
 from benchmarks.campaigns.worlds import (
     WORLDS,
     Planner,
@@ -29,14 +30,14 @@ ERRORS = (0.05, 0.01)
 
 
 class Task(NamedTuple):
-    """A campaign about one field; is_even: by double round robin."""
+    """A campaign about one field; plan: who meets, a name of PLANS."""
 
     question: str
     field: str
     n_agents: int
     margin: float
     budget: int
-    is_even: bool
+    plan: str
     seed: int
 
 
@@ -81,15 +82,26 @@ def hold_campaign(task: Task) -> Held:
 
 
 def make_planner(task: Task) -> Planner:
-    """Return what plans a campaign: a round robin, or what control would choose for it."""
-    if task.is_even:
-        return plan_beforehand("double_round_robin", task.n_agents, task.budget, task.seed)
+    """Return what plans a campaign."""
+    return PLANS[task.plan](task)
+
+
+def plan_as_control(task: Task) -> Planner:
+    """Return what control would choose for it."""
     question = questions.get(task.question)
     asked = read_parameters(task.question, question.parameters, {})
     name, parameters = choose_pairing(task.question, asked, n_agents=task.n_agents)
     pairing = pairings.get_adaptive(name).configured(parameters)
     # A prime far off: seeds of neighbouring campaigns must not run into each other.
     return plan_adaptively(pairing, task.seed * 1_000_003)
+
+
+CHOSEN, EVEN, TRACKED = "chosen", "round_robin", "track_and_stop"
+PLANS: dict[str, Callable[[Task], Planner]] = {
+    CHOSEN: plan_as_control,
+    EVEN: lambda task: plan_beforehand("double_round_robin", task.n_agents, task.budget, task.seed),
+    TRACKED: lambda task: track_shares(task.question, task.margin),
+}
 
 
 def is_wrong(question: str, world: Truth, verdict: Verdict, allowed: float) -> bool:

@@ -1,6 +1,6 @@
 """Campaigns in a hard world under a rule: how often they are wrong, and what they cost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import process_time
@@ -12,17 +12,27 @@ from scipy.stats import binomtest
 
 from arena.ratings.counts import Floats
 from arena.verdicts.base import StopReason, Terms, Verdict
+from benchmarks.campaigns.bounds import bound_matches
 from benchmarks.campaigns.hard.base import HardWorld
 from benchmarks.campaigns.hard.blocks import PlayedBlocks
 from benchmarks.campaigns.hard.catalog import HARD_WORLDS
 from benchmarks.campaigns.hard.ledger import BlockLedger
+from benchmarks.campaigns.hard.probit import Probit
 from benchmarks.campaigns.hard.rules import RULES, Rule, is_bold, is_refused
-from benchmarks.campaigns.stopping import Task, find_lower_bound, is_wrong, make_planner
+from benchmarks.campaigns.stopping import (
+    CHOSEN,
+    PLANS,
+    Task,
+    find_lower_bound,
+    is_wrong,
+    make_planner,
+)
 from benchmarks.campaigns.worlds import COUPLE, GROWTH, IN_FLIGHT, Planner
 
 ERROR = 0.05
 # What the question takes by default.
 N_TOP_K = 3
+OF_SKILLS_ALONE = ("gauss", "close", "heavy_tails", "clusters")
 # Wrong campaigns whose seeds are named, so that they can be held again.
 N_NAMED = 5
 
@@ -129,8 +139,12 @@ def has_order(question: str, moment: Moment, margin: float) -> bool:
     return n - len(left) >= n_named
 
 
-def make_row(rule: str, ours: Sequence[Held], even: Sequence[Held]) -> dict[str, object]:
-    """Return the row of a world and question; even: the same by round robin."""
+def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, object]:
+    """Return the row of a world and question.
+
+    by_plan: campaigns as they are, and some by the other plans, of which the matches are shown.
+    """
+    ours = by_plan[CHOSEN]
     task, n = ours[0].task, len(ours)
     wrong = [held.task.seed for held in ours if held.is_wrong]
     return {
@@ -146,10 +160,23 @@ def make_row(rule: str, ours: Sequence[Held], even: Sequence[Held]) -> dict[str,
         "decided": sum(held.is_decided for held in ours),
         "refused": sum(held.is_refused for held in ours),
         "median_matches": median(held.n_matches for held in ours),
-        "round_robin": median(held.n_matches for held in even) if even else None,
+        **{
+            plan: median(held.n_matches for held in by_plan[plan]) if by_plan.get(plan) else None
+            for plan in PLANS
+            if plan != CHOSEN
+        },
+        "bound": median(bounds) if (bounds := list(find_bounds([h.task for h in ours]))) else None,
         "seconds": sum(held.seconds for held in ours) / n,
         "wrong_seeds": " ".join(map(str, wrong[:N_NAMED])),
     }
+
+
+def find_bounds(tasks: Sequence[Task]) -> Iterator[float]:
+    """Yield the fewest matches of each campaign, where skills are all that there is."""
+    for task in tasks:
+        world = make_world(task.field, task.n_agents, task.seed)
+        if task.field in OF_SKILLS_ALONE and isinstance(world, Probit):
+            yield bound_matches(world.truth, task.question, task.margin, ERROR)
 
 
 def find_upper_bound(n_wrong: int, n: int) -> float:

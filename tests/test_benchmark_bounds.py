@@ -1,0 +1,83 @@
+"""The bound on matches is that of the best shares of pairs, and track-and-stop plays these."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from arena.ratings.counts import Floats
+from arena.verdicts.forecast import match_information
+from benchmarks.campaigns import stopping
+from benchmarks.campaigns.bounds import bound_matches, find_shares, list_ordered, track_shares
+from benchmarks.campaigns.worlds import WORLDS, Ledger
+
+SKILLS = np.array([25.0, 30.0, 20.0, 28.0])
+
+
+def rate_by_hand(mu: Floats, question: str, margin: float, shares: Floats) -> float:
+    """Return what a match tells against the nearest other answer, by generalised inverses."""
+    n, total = len(mu), np.zeros((len(mu), len(mu)))
+    for share, i, j in zip(shares, *np.triu_indices(n, 1), strict=True):
+        pull = np.zeros(n)
+        pull[[i, j]] = 1, -1
+        total += share * match_information(np.array(mu[i] - mu[j])) * np.outer(pull, pull)
+    joint = np.linalg.pinv(total)
+    told = []
+    for one, other in zip(*list_ordered(mu, question), strict=True):
+        pull = np.zeros(n)
+        pull[[one, other]] = 1, -1
+        told.append((mu[one] - mu[other] + margin) ** 2 / (2 * pull @ joint @ pull))
+    return min(told)
+
+
+@pytest.mark.parametrize("question", ["best", "rank_all"])
+def test_no_other_shares_tell_more(question: str) -> None:
+    found = find_shares(SKILLS, question, 1.0)
+    assert found.shares.sum() == pytest.approx(1)
+    assert found.rate == pytest.approx(rate_by_hand(SKILLS, question, 1.0, found.shares))
+
+    def tell_less(logits: Floats) -> float:
+        shares = np.exp(logits - logits.max())
+        return -rate_by_hand(SKILLS, question, 1.0, shares / shares.sum())
+
+    rng = np.random.default_rng(1)
+    tries = [minimize(tell_less, rng.normal(size=6), method="Nelder-Mead") for _ in range(4)]
+    assert -min(one.fun for one in tries) < 1.02 * found.rate
+
+
+def test_two_agents_take_what_the_sequential_test_takes() -> None:
+    bound = bound_matches(np.array([25.0, 27.0]), "best", 0.0, 0.05)
+    information = float(match_information(np.array(2.0)))
+    assert bound == pytest.approx(2 * np.log(1 / 0.12) / (4 * information))
+
+
+def test_more_is_needed_for_less_error_and_closer_agents() -> None:
+    close = (SKILLS - 25) / 2
+    assert bound_matches(SKILLS, "best", 0.0, 0.01) > bound_matches(SKILLS, "best", 0.0, 0.05)
+    assert bound_matches(close, "best", 0.0, 0.05) > 3 * bound_matches(SKILLS, "best", 0.0, 0.05)
+
+
+def test_an_answer_is_the_order_of_some_pairs() -> None:
+    assert [ends.tolist() for ends in list_ordered(SKILLS, "best")] == [[1, 1, 1], [3, 0, 2]]
+    assert len(list_ordered(SKILLS, "top_k")[0]) == 3
+    assert len(list_ordered(SKILLS, "rank_all")[0]) == 6
+
+
+def test_track_and_stop_plays_the_best_shares_and_leaves_nobody_behind() -> None:
+    ledger = Ledger(WORLDS["gauss"](8, np.random.default_rng(3)), np.random.default_rng(1))
+    planner = track_shares("best", 1.0)
+    for _ in range(12):
+        ledger.in_flight += planner(ledger, 8)
+        ledger.finish_blocks(8)
+    counts = ledger.count_pairs()
+    ends = np.concatenate([counts.first, counts.second])
+    times = np.tile(counts.n_first_wins + counts.n_draws + counts.n_second_wins, 2)
+    n_met = np.bincount(ends, times, 8)
+    # The root of 192 matches, less what was played before it was that many.
+    assert n_met.min() >= 10
+    assert n_met[ledger.world.truth.argmax()] > 1.5 * n_met.mean()
+
+
+def test_it_is_a_plan_of_campaigns() -> None:
+    task = stopping.Task("best", "gauss", 6, 1.0, 4_000, stopping.TRACKED, 1)
+    held = stopping.hold_campaign(task)
+    assert held.ended[0.05].n_matches < 4_000
