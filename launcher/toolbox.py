@@ -69,25 +69,26 @@ def run_checks(options: argparse.Namespace | None = None) -> int:
 def run_environment_checks(*, is_quick: bool = False) -> int:
     """Check and test the OpenEnv package in both of its tools, which are installed if missing.
 
-    is_quick: leave out what starts programs that import all of OpenEnv.
+    is_quick: in the first one only, without what starts programs that import all of OpenEnv.
     """
-    if failed := _call_tool([*INSTALL, *OPENENV]):
+    tools = OPENENV[: 1 if is_quick else None]
+    if failed := _call_tool([*INSTALL, *tools]):
         return failed
     # What is imported there is the package's own and the tool's, whatever is set here.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return _run_all(list_environment_checks(is_quick=is_quick), environment, PACKAGE)
+    return _run_all(list_environment_checks(tools, is_quick=is_quick), environment, PACKAGE)
 
 
-def list_environment_checks(*, is_quick: bool) -> dict[str, list[str]]:
+def list_environment_checks(names: Sequence[str], *, is_quick: bool) -> dict[str, list[str]]:
     """Return the commands, to be called in the package's folder."""
-    tools = {name: var_folder(os.environ) / "tools" / name / "bin" for name in OPENENV}
+    tools = {name: var_folder(os.environ) / "tools" / name / "bin" for name in names}
     chosen = ["-m", "not slow"] if is_quick else []
     tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
     return {
         "copy": [PYTHON, str(ROOT / "environments" / "copy_simulator.py"), "--check"],
         "format": [str(TOOLS / "ruff"), "format", "--check", "."],
         "lint": [str(TOOLS / "ruff"), "check", "."],
-        "lock": [str(tools["openenv-core"] / "uv"), "lock", "--check"],
+        "lock": [str(tools[names[0]] / "uv"), "lock", "--check"],
         **{name: [str(programs / "python"), *tests] for name, programs in tools.items()},
     }
 

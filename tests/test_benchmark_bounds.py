@@ -26,7 +26,7 @@ def rate_by_hand(mu: Floats, question: str, margin: float, shares: Floats) -> fl
         pull = np.zeros(n)
         pull[[one, other]] = 1, -1
         told.append((mu[one] - mu[other] + margin) ** 2 / (2 * pull @ joint @ pull))
-    return min(told)
+    return float(min(told))
 
 
 @pytest.mark.parametrize("question", ["best", "rank_all"])
