@@ -154,6 +154,7 @@ def _draw_board(board: Leaderboard, rows: list[Row]) -> dict[str, Any]:
         "rates": board_history.draw_rates(board),
         "one_number": transitivity.describe_board(board),
         "seat_advantage": transitivity.describe_seat_advantage(board),
+        "draws": transitivity.describe_draws(board),
         "alarms": campaignpages.list_open_alarms(campaign__tournament__leaderboard=board),
         "campaigns": campaignpages.list_newest(tournament__leaderboard=board),
         "seasons": board.seasons.order_by("-pk")[:N_SEASONS],

@@ -9,8 +9,9 @@ from matches.ratings.transitivity import Cycle, Finding
 from matches.store.formats import format_number, format_signed
 from pages.elo import describe_scale
 
-LEAST_SEATED = 100
-"""Matches that have to be counted before a page says what the first seat is worth."""
+LEAST_FITTED = 100
+"""Matches that have to be counted before a page says what the first seat is worth, and draws."""
+_LEAST_DRAWN = 0.01
 
 
 class ShownCycle(NamedTuple):
@@ -47,8 +48,19 @@ def describe_seat_advantage(board: Leaderboard) -> str:
 
     Empty where it is unknown, or too few matches tell it.
     """
-    if board.seat_mu is None or board.seat_sd is None or board.n_counted < LEAST_SEATED:
+    if board.seat_mu is None or board.seat_sd is None or board.n_counted < LEAST_FITTED:
         return ""
     per = describe_scale(board)["per"]
     half = format_number(per * Z95 * board.seat_sd)
     return f"{format_signed(per * board.seat_mu, 0)} ± {half} Elo"
+
+
+def describe_draws(board: Leaderboard) -> str:
+    """Return how often two equal agents draw, as fitted; empty where hardly ever or unknown.
+
+    Games of two seats have draws, and a fitted advantage of the first.
+    """
+    drawn = board.fitted_draw_probability if board.seat_mu is not None else None
+    if drawn is None or drawn < _LEAST_DRAWN or board.n_counted < LEAST_FITTED:
+        return ""
+    return f"{drawn:.0%}"

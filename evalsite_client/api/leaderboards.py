@@ -27,8 +27,11 @@ class Leaderboard:
     is_listed: Stands on the home page and in the list of leaderboards.
     is_pinned: Stands before the others there.
     n_settled: Outcomes behind the settled ratings shown.
-    spread: Fitted sd of skill.
     is_rerating: Its ratings are being computed again from all outcomes.
+    spread: Fitted sd of skill.
+    fitted_draw_probability: The draw probability that explains the results.
+    seat_mu: Advantage of the first of two seats, as a rating.
+    seat_sd: Its doubt.
     """
 
     id: int
@@ -45,9 +48,12 @@ class Leaderboard:
     created_at: datetime
     n_counted: int
     n_settled: int
-    spread: float | None
     rated_at: datetime | None
     is_rerating: bool
+    spread: float | None
+    fitted_draw_probability: float | None
+    seat_mu: float | None
+    seat_sd: float | None
     season_name: str
     season_began_at: datetime | None
 

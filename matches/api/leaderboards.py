@@ -52,7 +52,8 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
         fields: tuple[str, ...] = (
             *("id", "name", "title", "game", "game_version", "game_parameters", "opening_plies"),
             *("draw_probability", "is_rated", "is_listed", "is_pinned", "created_at"),
-            *("n_counted", "n_settled", "spread", "rated_at", "is_rerating"),
+            *("n_counted", "n_settled", "rated_at", "is_rerating"),
+            *("spread", "fitted_draw_probability", "seat_mu", "seat_sd"),
             *("season_name", "season_began_at"),
         )
 

@@ -62,9 +62,13 @@ def test_an_order_misleads_nobody(client: Client) -> None:
     page = client.get(f"/leaderboards/{board.name}/").content.decode()
     assert "The results are what a ranking would bring." in page
     assert re.search(r"sitting first is worth</dt>\s*<dd>[+-]?\d+ ± \d+ Elo<", page)
+    Leaderboard.objects.update(fitted_draw_probability=0.42)
+    page = client.get(f"/leaderboards/{board.name}/").content.decode()
+    assert re.search(r"equals draw</dt>\s*<dd>42%<", page)
     Leaderboard.objects.update(n_counted=99)
     page = client.get(f"/leaderboards/{board.name}/").content.decode()
     assert "sitting first is worth" not in page
+    assert "equals draw" not in page
 
 
 def test_it_is_looked_at_once_a_minute_however_much_is_played(
