@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from arena.ratings import information_matrix
+from arena.ratings import draw_margin, information_matrix
 from arena.ratings.base import BETA, MU, probability_of_margin, unit_draw_margin
 from arena.ratings.counts import Floats, Ints
 from arena.ratings.draw_margin import PRIOR_MATCHES, fit_margin
@@ -73,6 +73,14 @@ def test_it_is_the_mode_given_the_skills() -> None:
     for start in (1e-6, 0.3, 4.0):
         found = fit_margin(lead, 25, times, start=start, prior=prior)
         assert found == pytest.approx(best.x, rel=1e-5)
+
+
+def test_cut_short_it_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    lead, times = np.zeros(2), np.array([2.0, 8.0])
+    whole = fit_margin(lead, 1, times, start=0.1, prior=0.3)
+    monkeypatch.setattr(draw_margin, "_MAX_STEPS", 2)
+    short = fit_margin(lead, 1, times, start=0.1, prior=0.3)
+    assert 0.1 < short != whole
 
 
 @pytest.mark.parametrize("gap", [0.0, 10.0, 100.0])

@@ -286,13 +286,14 @@ def test_a_draw_is_refused_where_there_are_none() -> None:
         ({"n_agents": -1}, "n_agents must be 0 or more, got -1"),
         ({"weight": 0}, "weight must be .* got 0"),
         ({"weight": float("nan")}, "weight must be .* got nan"),
+        ({"weight": np.ones((2, 2))}, "weight must be one number, or of 3 x 3 agents"),
         ({"draw_probability": 1.0}, "draw_probability must be .* got 1.0"),
         ({"start": [25.0] * 4}, "start must be at most 3"),
         ({"start": [float("nan")]}, "start must be at most 3 finite floats"),
         ({"start": [[25.0]]}, "start must be at most 3"),
     ],
 )
-def test_it_refuses(change: dict[str, float], words: str) -> None:
+def test_it_refuses(change: dict[str, object], words: str) -> None:
     arguments: dict[str, object] = {"n_agents": 3, **change}
     with pytest.raises(RatingError, match=words):
         settle_ratings(count_results([(0, 1, 1)]), **arguments)  # type: ignore[arg-type]

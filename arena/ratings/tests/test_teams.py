@@ -28,6 +28,7 @@ from arena.ratings.live import fold_matches, update_ranked
 from arena.ratings.posterior import TeamObjective, find_mode
 from arena.ratings.samples import Sampler
 from arena.ratings.settled import FittedTerms, settle_ratings
+from arena.ratings.skewed_posterior import propagate
 from arena.ratings.teamcounts import TeamCounts, split_sides
 from arena.ratings.teamlikelihood import TeamLikelihood
 from arena.ratings.tests.simulated import count_teams
@@ -285,6 +286,11 @@ def test_what_teams_do_not_have_is_refused() -> None:
     counts = count_teams(simulated(6, 30, 11)[1], TWO)
     with pytest.raises(RatingError, match="teams have no first seat"):
         settle_ratings(counts, 6, terms=FittedTerms(seat=True))
+    objective = TeamObjective(TeamLikelihood(counts, 6, margin=MARGIN, weight=1.0))
+    with pytest.raises(RatingError, match="weight must be one number for results of teams"):
+        settle_ratings(counts, 6, weight=np.ones((6, 6)))
+    with pytest.raises(TypeError, match="only results of pairs"):
+        propagate(objective, find_mode(objective, 1.0, np.zeros(6)))
     with pytest.raises(UnknownAgentError):
         settle_ratings(counts, 4)
     with pytest.raises(DrawWithoutDrawProbabilityError):

@@ -1,0 +1,83 @@
+"""Agents that beat each other in a circle: which circle is in the way of which answer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arena.ratings.counts import Floats, count_results
+from arena.ratings.pair_variance import NO_PAIR_VARIANCE
+from arena.ratings.settled import settle_ratings
+from arena.verdicts import evidence, pair_leads
+from arena.verdicts import registry as questions
+from arena.verdicts.base import Terms
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.circles import MOST_IN_CIRCLE, doubt_circle, find_blocking
+from arena.verdicts.pair_leads import PairLeads, infer_pair_leads
+from arena.verdicts.tests.made import belief_of
+
+GROUPS = [np.array([3]), np.array([0, 1, 2]), np.array([4])]
+
+
+@pytest.mark.parametrize(
+    ("n_named", "is_blocked"), [(1, False), (2, True), (3, True), (4, False), (5, False)]
+)
+def test_an_answer_is_blocked_by_the_circle_at_which_it_ends(
+    n_named: int, is_blocked: bool
+) -> None:
+    blocking = find_blocking(GROUPS, n_named, is_ranking=False)
+    assert [group.tolist() for group in blocking] == [[0, 1, 2]] * is_blocked
+    assert [group.tolist() for group in find_blocking(GROUPS, 5, is_ranking=True)] == [[0, 1, 2]]
+
+
+def make_circle(lead: float, sd: float, n: int = 5) -> Belief:
+    """Return a belief in which each of the first three leads the next one, and nobody else."""
+    own: Floats = np.zeros((n, n))
+    for one, other in ((0, 1), (1, 2), (2, 0)):
+        own[one, other], own[other, one] = lead, -lead
+    belief = belief_of([30.0, 30.0, 30.0, *np.linspace(0, 5, n - 3)], 0.01)
+    return replace(belief, leads=PairLeads(np.ones((n, n)), own, np.full((n, n), sd**2)))
+
+
+def test_a_circle_is_as_doubtful_as_its_edges_together() -> None:
+    sure = doubt_circle(make_circle(3.0, 1.0), np.array([0, 1, 2]), 0.0)
+    assert sure == pytest.approx(3 * 0.00135, rel=0.02)
+    assert doubt_circle(make_circle(3.0, 1.0), np.arange(MOST_IN_CIRCLE + 1), 0.0) == 1.0
+
+
+def test_who_is_not_sure_of_the_rest_does_not_name_a_circle() -> None:
+    circle = make_circle(5.0, 1.0)
+    sure = questions.get("rank_all").judge(circle, Terms(0.05, 1.0))
+    assert sure is not None
+    assert set(sure.subjects[:3]) == {0, 1, 2}
+    # The circle is as sure as before, but two others are as good as equal now.
+    mu = np.array([30.0, 30.0, 30.0, 0.0, 0.1])
+    unsure = replace(circle, mu=mu, covariance=np.diag([1e-4, 1e-4, 1e-4, 9.0, 9.0]))
+    assert questions.get("rank_all").judge(unsure, Terms(0.05, 0.01)) is None
+
+
+def test_evidence_of_a_pair_goes_by_its_own_lead() -> None:
+    circle = make_circle(5.0, 1.0)
+    assert circle.weight_of_evidence(0, 1) > 5
+    assert circle.weight_of_evidence(0, 2) > 5
+    alone = replace(circle, leads=None)
+    assert alone.weight_of_evidence(0, 1) < 1
+    pair = np.array([0]), np.array([3])
+    assert alone.sample_leads(*pair).mean() == pytest.approx(30, abs=0.1)
+
+
+def test_pairs_of_large_fields_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = count_results([(0, 1, 1), (1, 2, 1), (2, 0, 1)] * 40)
+    settled = settle_ratings(counts, 3)
+    assert evidence._estimate_pairs(counts, settled, 1.0).variance > 0
+    monkeypatch.setattr(evidence, "_MOST_AGENTS", 2)
+    assert evidence._estimate_pairs(counts, settled, 1.0) is NO_PAIR_VARIANCE
+
+
+def test_leads_that_are_still_on_their_way_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = count_results([(0, 1, 1)] * 30 + [(1, 2, 1), (2, 0, 1), (1, 0, 1)])
+    settled = settle_ratings(counts, 3)
+    found = infer_pair_leads(counts, settled, pair_variance=9.0)
+    monkeypatch.setattr(pair_leads, "_N_STEPS", 3)
+    near = infer_pair_leads(counts, settled, pair_variance=9.0)
+    np.testing.assert_allclose(near.own, found.own, atol=0.2)
