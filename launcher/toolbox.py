@@ -47,8 +47,12 @@ TESTS = [PYTHON, "-m", "pytest"]
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The whole may take a quarter of an hour: what takes longest is a suite of its own.
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
-# The faces ask the same services on either database: once is enough for them.
-ON_POSTGRES = ["matches", *QUICK, "-k", "not test_api and not test_admin"]
+# Faces, statistics and plug-ins do with either database what they do with the other.
+SAME_ON_BOTH = (
+    *("test_api", "test_admin", "test_campaigns_api", "test_evidence", "test_fair_shares"),
+    *("test_missing_plugins", "test_odd_addresses", "test_transitivity", "test_watching"),
+)
+ON_POSTGRES = ["matches", *QUICK, "-k", f"not ({' or '.join(SAME_ON_BOTH)})"]
 # Tracing takes half again the time of a test. More is covered than this counts, never less.
 TRACED = ["--cov", "--cov-report=", "--cov-first-cases"]
 COVERAGE = [PYTHON, "-m", "coverage", "report"]

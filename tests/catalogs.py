@@ -18,11 +18,14 @@ def each(names: Sequence[str]) -> pytest.MarkDecorator:
 
 
 def each_game(names: Sequence[str], argument: str = "name") -> pytest.MarkDecorator:
-    """Run a test with every game of the catalog that can be played here."""
-    marked = [
-        pytest.param(name, marks=needs_simulator) if name.startswith("showdown") else name
-        for name in names
-    ]
+    """Run a test with every game of the catalog that can be played here.
+
+    Of those that one simulator plays, all but the first one are long.
+    """
+    of_simulator = [name for name in names if name.startswith("showdown")]
+    marks = {name: [needs_simulator, pytest.mark.long] for name in of_simulator[1:]}
+    marks |= {name: [needs_simulator] for name in of_simulator[:1]}
+    marked = [pytest.param(name, marks=marks.get(name, [])) for name in names]
     return pytest.mark.parametrize(argument, marked)
 
 

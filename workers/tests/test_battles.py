@@ -79,7 +79,7 @@ class Stage:
         (DIE, Ending.INTERRUPTED, Reason.SERVER_LOST, "it exited with 3: out of luck", 60.0),
         (HANG, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for", 2.0),
         (MUTE, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for", 2.0),
-        (NONSENSE, Ending.FAILED, Reason.SERVER_FAULT, "a state after 99 actions", 60.0),
+        (NONSENSE, Ending.FAILED, Reason.SERVER_FAULT, "a state after 99 actions", 10.0),
         (GARBAGE, Ending.FAILED, Reason.SERVER_FAULT, "JSON", 60.0),
     ],
     ids=["dies", "hangs", "says nothing", "answers nonsense", "writes no frame"],
