@@ -149,11 +149,30 @@ class Belief:
         return drawn + np.sqrt(leads.variance[pairs]) * noise
 
     def chances_of_best(self) -> Floats:
-        """Return P(this agent is the best of all) for each; they add up to 1."""
+        """Return P(this agent is better than all others) for each.
+
+        They add up to 1; where leads of pairs depart from the ratings, to less by the chance that
+        nobody beats all others.
+        """
         chances = np.zeros(self.n_agents)
-        best = self.restrict_to(self.top).samples.argmax(axis=1)
-        chances[self.top] = np.bincount(best, minlength=len(self.top)) / self.n_samples
+        likely = self.restrict_to(self.top)
+        if likely.leads is None:
+            best = likely.samples.argmax(axis=1)
+            chances[self.top] = np.bincount(best, minlength=likely.n_agents) / self.n_samples
+        else:
+            chances[self.top] = likely._chances_to_beat_all()
         return chances
+
+    def _chances_to_beat_all(self) -> Floats:
+        one, other = np.triu_indices(self.n_agents, 1)
+        is_ahead = self.sample_leads(one, other) > 0
+        is_beaten = np.zeros((len(is_ahead), self.n_agents), bool)
+        # A pair's columns may repeat an agent: each pair marks the loser of its samples.
+        for pair in range(len(one)):
+            is_beaten[:, other[pair]] |= is_ahead[:, pair]
+            is_beaten[:, one[pair]] |= ~is_ahead[:, pair]
+        share: Floats = 1 - is_beaten.mean(axis=0)
+        return share
 
 
 def form_belief(

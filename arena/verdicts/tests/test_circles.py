@@ -81,3 +81,16 @@ def test_leads_that_are_still_on_their_way_are_near(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pair_leads, "_N_STEPS", 3)
     near = infer_pair_leads(counts, settled, pair_variance=9.0)
     np.testing.assert_allclose(near.own, found.own, atol=0.2)
+
+
+def test_who_is_the_best_goes_by_leads_as_verdicts_do() -> None:
+    circle = make_circle(5.0, 1.0)
+    assert circle.chances_of_best().sum() < 0.01
+    own = np.zeros((5, 5))
+    for other in (1, 2):
+        own[0, other], own[other, 0] = 3.0, -3.0
+    leader = make_circle(0.0, 1.0)
+    assert leader.leads is not None
+    ahead = replace(leader, leads=replace(leader.leads, own=own))
+    assert ahead.chances_of_best()[0] > 0.99
+    assert replace(ahead, leads=None).chances_of_best()[0] < 0.5
