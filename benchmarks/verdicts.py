@@ -5,7 +5,8 @@
 
 ./run bench verdicts --part worlds [--worlds NAME] [--questions ID] [--rule NAME] [--fit NAME]
 [--n N] [--first-seed SEED] holds N campaigns a question in each world that is not the rating
-model's. It is long, so that it is no part of the others.
+model's. --part recorded [--reference N] holds them in real fields, by matches played before. Both
+are long, so that they are no part of the others.
 """
 
 import os
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import EloModel, SequentialTest
 from benchmarks import large_fields
-from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
+from benchmarks.campaigns import accuracy, durations, real, recorded, sequential, stopping
 from benchmarks.campaigns.hard import campaign, coverage
 from benchmarks.campaigns.hard.catalog import HARD_WORLDS
 from benchmarks.campaigns.hard.fits import FITS
@@ -269,6 +270,20 @@ def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[in
     figures.keep("worlds", "Campaigns in worlds that are not the model's", [row])
 
 
+def measure_recorded(figures: Figures) -> None:
+    """Measure verdicts in real fields, against a long round robin of each."""
+    asked = [(game, figures.options.reference) for game in recorded.FIELDS]
+    worlds = figures.work("references", recorded.play_reference, asked)
+    for (game, _), world in zip(asked, worlds, strict=True):
+        rows = []
+        for question, budget in recorded.QUESTIONS.items():
+            terms = (question, game, world.n_agents, MARGIN, budget, stopping.CHOSEN)
+            tasks = [(stopping.Task(*terms, seed), world) for seed in range(figures.options.n)]
+            held = figures.work(f"{question}, {game}", recorded.hold_recorded, tasks)
+            rows.append(campaign.make_row("campaigns", {stopping.CHOSEN: held}))
+        figures.keep("recorded", f"Campaigns of {', '.join(recorded.FIELDS[game])}", rows)
+
+
 def list_worlds() -> list[str]:
     """Return the names of all hard worlds, then of those where only coverage is measured."""
     return list(HARD_WORLDS | dict.fromkeys(coverage.FIELDS))
@@ -284,7 +299,10 @@ PARTS: dict[str, Callable[[Figures], None]] = {
     "real": measure_real,
 }
 # Only where they are asked for.
-LONG_PARTS: dict[str, Callable[[Figures], None]] = {"worlds": measure_worlds}
+LONG_PARTS: dict[str, Callable[[Figures], None]] = {
+    "worlds": measure_worlds,
+    "recorded": measure_recorded,
+}
 
 
 @contextmanager
@@ -328,6 +346,9 @@ def main(arguments: Sequence[str]) -> int:
     add("--processes", type=whole_number(1), default=cores, metavar="P", help=help_p)
     help_figure = "write the reliability diagram to FILE (SVG)"
     add("--figure", type=writable_path, metavar="FILE", help=help_figure)
+    help_reference = "matches of each field of the part recorded (default 10,000)"
+    reference = whole_number(100)
+    add("--reference", type=reference, default=10_000, metavar="N", help=help_reference)
     add_world_options(parser)
     options, began = parser.parse_args(arguments), perf_counter()
     with open_pool(options.processes) as workers:

@@ -83,9 +83,13 @@ def hold_named(asked: tuple[Task, str]) -> Held:
 
 
 def hold_campaign(task: Task, rule: Rule) -> Held:
-    """Hold one campaign in the hard world that is its field, to its first verdict or its budget."""
-    world, began = make_world(task.field, task.n_agents, task.seed), process_time()
-    terms = Terms(ERROR, task.margin)
+    """Hold one campaign in the hard world that is its field."""
+    return hold_in_world(make_world(task.field, task.n_agents, task.seed), task, rule)
+
+
+def hold_in_world(world: HardWorld, task: Task, rule: Rule) -> Held:
+    """Hold one campaign in a world, to its first verdict or its budget."""
+    terms, began = Terms(ERROR, task.margin), process_time()
     verdict = None
     for blocks in watch_blocks(world, make_planner(task), budget=task.budget, seed=task.seed):
         verdict = rule(blocks, task.n_agents, task.question, terms)
@@ -173,9 +177,9 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
 
 def find_bounds(tasks: Sequence[Task]) -> Iterator[float]:
     """Yield the fewest matches of each campaign, where skills are all that there is."""
-    for task in tasks:
+    for task in tasks if tasks[0].field in OF_SKILLS_ALONE else ():
         world = make_world(task.field, task.n_agents, task.seed)
-        if task.field in OF_SKILLS_ALONE and isinstance(world, Probit):
+        if isinstance(world, Probit):
             yield bound_matches(world.truth, task.question, task.margin, ERROR)
 
 

@@ -1,0 +1,107 @@
+"""Campaigns in real fields: matches that were played once, drawn again block by block.
+
+Each field plays a reference, a round robin that is long against a campaign. Campaigns draw blocks
+of it at random, from nothing, and are wrong where the whole reference says so.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.local_play import Agent, PlayedMatch, play
+from arena.policies.callables import Act
+from arena.ratings.counts import Floats, Ints
+from benchmarks.campaigns.hard.base import HeadToHead, Times
+from benchmarks.campaigns.hard.campaign import Held, hold_in_world
+from benchmarks.campaigns.hard.rules import RULES
+from benchmarks.campaigns.stopping import Task
+
+# Of Kuhn poker: how likely a seat bets by its card, and calls a bet.
+_BETS = {
+    "rock": ((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)),
+    "balanced": ((1 / 3, 0.0, 1.0), (0.0, 1 / 3, 1.0)),
+    "caller": ((0.0, 0.0, 0.5), (0.3, 1.0, 1.0)),
+    "bluffer": ((0.8, 0.2, 1.0), (0.0, 0.5, 1.0)),
+    "maniac": ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)),
+}
+_N_CARDS = 3
+
+
+def bet_like(style: str) -> Act:
+    """Return an agent of Kuhn poker: 1 bets or calls, 0 checks or folds."""
+    bets, calls = _BETS[style]
+
+    def act(observation: NDArray[np.generic], _: NDArray[np.bool_], rng: Random) -> int:
+        # Which seat, which card, and what each seat has paid.
+        seen = observation.astype(np.float64)
+        card, paid = int(np.argmax(seen[2 : 2 + _N_CARDS])), seen[2 + _N_CARDS :]
+        return int(rng.random() < (calls if paid.max() > 1 else bets)[card])
+
+    return act
+
+
+FIELDS = {
+    "connect_four": ("random", "greedy", "alphabeta:1", "alphabeta:2", "mcts:20"),
+    "tic_tac_toe": ("random", "greedy", "alphabeta:2", "mcts:10", "mcts:50"),
+    "chess": ("random", "greedy", "alphabeta:1"),
+    "kuhn_poker": tuple(_BETS),
+    "hex": ("random", "greedy", "mcts:10"),
+}
+"""The agents of each game, all of which differ."""
+QUESTIONS = {"best": 4_000, "rank_all": 8_000}
+"""What is asked, and the budget of matches."""
+
+
+class Recorded(HeadToHead):
+    """Blocks that were played: scores int8 [n, n, b, 2] of the first agent, in both games."""
+
+    def __init__(self, scores: Mapping[tuple[int, int], Ints], n_agents: int) -> None:
+        """Keep the blocks of each pair (one, other), one < other: int64 [b, 2]."""
+        self._scores, self._n_agents = dict(scores), n_agents
+        # The other agent's first seat is the second game of one.
+        turned = {(j, i): -blocks[:, ::-1] for (i, j), blocks in scores.items()}
+        self._scores |= turned
+
+    @property
+    def n_agents(self) -> int:
+        return self._n_agents
+
+    def play_blocks(self, first: Ints, second: Ints, time: Times, rng: np.random.Generator) -> Ints:  # noqa: ARG002
+        pairs = zip(first.tolist(), second.tolist(), strict=True)
+        drawn = [rng.choice(self._scores[pair]) for pair in pairs]
+        return np.array(drawn, np.int64).reshape(-1, 2)
+
+    def expect_points(self, one: Ints, other: Ints, time: Times) -> Floats:  # noqa: ARG002
+        pairs = zip(one.tolist(), other.tolist(), strict=True)
+        return np.array([(1 + self._scores[pair].mean()) / 2 for pair in pairs])
+
+
+def play_reference(asked: tuple[str, int]) -> Recorded:
+    """Play a field's reference of so many matches: every pair equally often."""
+    game, n_matches = asked
+    agents: dict[str, Agent] = {
+        name: bet_like(name) if name in _BETS else name for name in FIELDS[game]
+    }
+    played = play(game, agents, n_matches, seed=1)
+    return Recorded(group_blocks(played, FIELDS[game]), len(agents))
+
+
+def group_blocks(played: list[PlayedMatch], agents: tuple[str, ...]) -> dict[tuple[int, int], Ints]:
+    """Return the blocks of each pair, the lower agent's scores in the first and second seat."""
+    blocks: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(dict)
+    for match in played:
+        first, second = (agents.index(name) for name in match.lineup)
+        score = (match.ranks[0] < match.ranks[1]) - (match.ranks[0] > match.ranks[1])
+        pair, is_lower = (min(first, second), max(first, second)), first < second
+        games = blocks[pair].setdefault(match.game_seed, [0, 0])
+        games[0 if is_lower else 1] = score if is_lower else -score
+    return {pair: np.array(list(games.values())) for pair, games in blocks.items()}
+
+
+def hold_recorded(asked: tuple[Task, Recorded]) -> Held:
+    """Hold one campaign in a recorded field, under the rule of campaigns."""
+    task, world = asked
+    return hold_in_world(world, task, RULES["campaigns"])

@@ -1,0 +1,65 @@
+"""Campaigns in real fields: what they draw is what was played, whoever sits first."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arena.local_play import play
+from benchmarks import verdicts
+from benchmarks.campaigns import recorded, stopping
+
+
+def test_blocks_are_those_that_were_played() -> None:
+    agents = ("random", "greedy", "alphabeta:2")
+    played = play("tic_tac_toe", agents, 120, 3)
+    blocks = recorded.group_blocks(played, agents)
+    assert sum(2 * len(scores) for scores in blocks.values()) == len(played)
+    seats = [
+        match.ranks[match.lineup.index("random")] for match in played if "random" in match.lineup
+    ]
+    won = seats.count(0)
+    drawn = sum(match.ranks == (0, 0) and "random" in match.lineup for match in played)
+    points = sum(((1 + blocks[0, other]) / 2).sum() for other in (1, 2))
+    assert points == won - drawn / 2
+
+
+def test_a_pair_has_the_same_blocks_from_both_sides() -> None:
+    scores = {(0, 1): np.array([[1, 0], [1, -1]])}
+    world = recorded.Recorded(scores, 2)
+    rng, pair = np.random.default_rng(1), (np.zeros(200, int), np.ones(200, int))
+    assert {tuple(block) for block in world.play_blocks(*pair, 0.0, rng).tolist()} == {
+        (1, 0),
+        (1, -1),
+    }
+    turned = {tuple(block) for block in world.play_blocks(*pair[::-1], 0.0, rng).tolist()}
+    assert turned == {(0, -1), (1, -1)}
+    assert world.expect_points(*pair, 0.0)[0] == pytest.approx(0.625)
+    assert world.find_lead(0, 1, 0.0) > 0 == world.find_lead(1, 0, 0.0)
+
+
+def test_styles_of_poker_differ() -> None:
+    world = recorded.play_reference(("kuhn_poker", 4_000))
+    names = recorded.FIELDS["kuhn_poker"]
+    maniac, rock = names.index("maniac"), names.index("rock")
+    assert world.expect_points(np.array([maniac]), np.array([rock]), 0.0)[0] > 0.55
+
+
+def test_campaigns_are_held_to_their_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "FIELDS", {"tic_tac_toe": recorded.FIELDS["tic_tac_toe"]})
+    path = tmp_path / "figures.json"
+    options = ["--part", "recorded", "--n", "20", "--reference", "800", "--processes", "1"]
+    assert verdicts.main([*options, "--json", str(path)]) == 0
+    rows = json.loads(path.read_text())["recorded"]
+    assert [row["question"] for row in rows] == list(recorded.QUESTIONS)
+    assert all(row["wrong"] <= 3 and row["decided"] == 20 for row in rows)
+
+
+def test_the_task_names_its_field() -> None:
+    world = recorded.play_reference(("tic_tac_toe", 200))
+    task = stopping.Task("best", "tic_tac_toe", 5, 1.0, 40, stopping.CHOSEN, 1)
+    held = recorded.hold_recorded((task, world))
+    assert held.n_matches <= 44
