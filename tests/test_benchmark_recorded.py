@@ -50,12 +50,14 @@ def test_campaigns_are_held_to_their_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorded, "FIELDS", {"tic_tac_toe": recorded.FIELDS["tic_tac_toe"]})
+    monkeypatch.setattr(recorded, "QUESTIONS", {"best": 400})
     path = tmp_path / "figures.json"
     options = ["--part", "recorded", "--n", "20", "--reference", "800", "--processes", "1"]
     assert verdicts.main([*options, "--json", str(path)]) == 0
     rows = json.loads(path.read_text())["recorded"]
     assert [row["question"] for row in rows] == list(recorded.QUESTIONS)
-    assert all(row["wrong"] <= 3 and row["decided"] == 20 for row in rows)
+    assert rows[0]["wrong"] <= 3
+    assert rows[0]["decided"] == 20
 
 
 def test_the_task_names_its_field() -> None:

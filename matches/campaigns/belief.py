@@ -31,7 +31,8 @@ from matches.store.bulk import among
 
 # Matches, the newest ones, in whose blocks it is measured how well the model fits.
 N_LOOKED_AT = 2_000
-_POINTS = (1.0, 0.5, 0.0)
+_DRAWN = 0.5
+_POINTS = (1.0, _DRAWN, 0.0)
 
 
 class Inferred(NamedTuple):
@@ -61,7 +62,7 @@ def infer_and_check(evidence: Evidence) -> Inferred:
         return Inferred(*weighing.infer_belief(counts, blocks, data.settle_weighted))
     settled = data.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
-    factor = estimate_dispersion(evidence, settled) if spec.teams else 1.0
+    factor = 1.0 if spec.is_scored else estimate_dispersion(evidence, settled)
     if factor > 1:
         settled = data.settle(dispersion=factor)
     n_opponents = spec.n_seats - spec.team_size
@@ -92,17 +93,22 @@ def list_blocks(evidence: Evidence) -> SeedBlocks:
 
 
 def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
-    """Return how much more blocks of sides vary than ratings expect, 1 or more.
+    """Return how much more blocks of two sides vary than ratings expect, 1 or more.
 
-    Measured in the newest matches of the leaderboard itself, which is all that counts for teams.
+    Of teams, or of each two of several seats. Measured in the newest matches of the leaderboard
+    itself, which is all that counts for teams.
     """
     rating = dict(zip(evidence.agents, settled.mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec
+    teams, has_draws = spec.teams or tuple(range(spec.n_seats)), spec.n_sides <= COUPLE
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
     for _, seed, lineup, ranks in _read_newest(evidence):
         seats = parse_numbers(lineup)
         if all(agent in rating for agent in seats):
-            for first, second, kind in split_sides(seats, parse_numbers(ranks), spec.teams):
+            for first, second, kind in split_sides(seats, parse_numbers(ranks), teams):
+                # A rank that several share says nothing of the two (arena.ratings.rankings).
+                if not has_draws and _POINTS[kind] == _DRAWN:
+                    continue
                 # The same game again, in another tournament of the same seed set, says nothing new.
                 # A rotation that only lets mates change seats may repeat one, and then says less.
                 blocks.setdefault((seed, first, second), {})[lineup] = _POINTS[kind]
@@ -115,7 +121,7 @@ def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
         np.array(leads),
         np.array([len(points) for points in blocks.values()], dtype=np.int64),
         np.array([sum(points.values()) for points in blocks.values()]),
-        draw_probability=settled.draw_probability,
+        draw_probability=settled.draw_probability if has_draws else 0.0,
     )
 
 

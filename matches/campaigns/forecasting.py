@@ -118,7 +118,11 @@ def count_round_robin(campaign: Campaign, belief: Belief) -> float:
 
 
 def _results_of_match(leaderboard: Leaderboard) -> float:
-    """Return the results of two that a match is worth: k seats have k(k-1)/2, each 1/(k-1)."""
+    """Return the results of two that a match is worth, k / 2 of k sides.
+
+    That lies between 2 (k - 1) / k where one winner is told, and 3 k (k - 1) / (2 (k + 1)) where
+    the whole order is: see arena.ratings.rankings.
+    """
     return games.get(leaderboard.game).spec.n_sides / 2
 
 

@@ -12,13 +12,15 @@ from arena.ratings.live import fold_matches
 from arena.verdicts.forecast import forecast_matches, prior_belief
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import forecasting, judging
+from matches.campaigns.belief import estimate_dispersion, infer_belief
 from matches.campaigns.starting import start_campaign
 from matches.ledger import planning
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
 from matches.models.match import parse_numbers
 from matches.plans import CampaignPlan
-from matches.ratings import rater, rerating
+from matches.ratings import entrants, fitting, rater, rerating
+from matches.ratings.evidence import gather_all_evidence
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
@@ -133,3 +135,26 @@ def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
     )
     assert found["matches"] == pytest.approx(alone.matches / 1.5)
     assert found["round_robin"] == pytest.approx(alone.round_robin / 1.5)
+
+
+def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
+    agents = _agents()
+    place = {agent.pk: n for n, agent in enumerate(agents)}
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        """Let each agent do in all games of a block what it does in one; losers share a rank."""
+        lineup = Match.objects.get(pk=row.match).agent_ids
+        shown = [
+            place[agent] + Random(f"{row.game_seed} {sorted(lineup)} {agent}").gauss(0, 2)
+            for agent in lineup
+        ]
+        return factories.result(row, ranks=[int(mine < max(shown)) for mine in shown])
+
+    tournament = factories.planned(300, agents=agents, game="kuhn_poker_3")
+    boards.play_some(tournament, 300, play)
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    board, entered = tournament.leaderboard, entrants.entrants_of(tournament)
+    evidence, known = gather_all_evidence(board, entered), fitting.fit_ratings(board, entered)
+    # Three games are one, but few of all blocks of a seed are played: about three.
+    assert 1.7 < estimate_dispersion(evidence, known) < 4
+    assert infer_belief(evidence).sd.mean() > 1.2 * known.sd.mean()
