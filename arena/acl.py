@@ -101,7 +101,7 @@ _PAGES = Rights(
     commands=f"{_PIPELINE} info publish subscribe unsubscribe psubscribe punsubscribe",
     channels="asgi*",
     grants=(
-        Grant("get mget set del exists incrby expire pexpire ttl", ":1:* live:*"),
+        Grant("get mget set mset del exists incrby expire pexpire ttl", ":1:* live:*"),
         Grant("hincrby hgetall", "tally:*"),
         Grant("mget get llen zcount", "inf:*", mode="%R"),
     ),

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
+from django.core.cache.backends.redis import RedisCache
 from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
@@ -232,6 +233,22 @@ def test_a_chunk_goes_from_the_web_through_the_sink_and_the_trainer(
         for program in (sink, trainer, control):
             with pytest.raises(NoPermissionError):
                 program.xadd(key, {"chunk": "forged"})
+
+
+@pytest.mark.parametrize("role", ["web", "commands", "control", "recorder"])
+def test_the_cache_has_the_rights_that_it_needs(
+    role: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with guarded_server(tmp_path_factory.mktemp("f"), "fast", nodes={}) as fast:
+        cache = RedisCache(fast.role_url(role), {})
+        cache.set("a", 1, timeout=60)
+        cache.set_many({"b": 2, "c": 3}, timeout=60)
+        assert cache.incr("b") == 3
+        assert cache.get_many(["a", "b", "c"]) == {"a": 1, "b": 3, "c": 3}
+        assert cache.add("d", 4, timeout=60)
+        assert cache.touch("a", timeout=9)
+        assert cache.has_key("a")
+        assert cache.delete("a")
 
 
 def test_a_node_cannot_write_where_messages_go(guarded: Guarded) -> None:
