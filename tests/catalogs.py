@@ -20,11 +20,11 @@ def each(names: Sequence[str]) -> pytest.MarkDecorator:
 def each_game(names: Sequence[str], argument: str = "name") -> pytest.MarkDecorator:
     """Run a test with every game of the catalog that can be played here.
 
-    Of those that one simulator plays, all but the first one are long.
+    Of those that one simulator plays, all but the last one are long.
     """
     of_simulator = [name for name in names if name.startswith("showdown")]
-    marks = {name: [needs_simulator, pytest.mark.long] for name in of_simulator[1:]}
-    marks |= {name: [needs_simulator] for name in of_simulator[:1]}
+    marks = {name: [needs_simulator, pytest.mark.long] for name in of_simulator}
+    marks |= {name: [needs_simulator] for name in of_simulator[-1:]}
     marked = [pytest.param(name, marks=marks.get(name, [])) for name in names]
     return pytest.mark.parametrize(argument, marked)
 
