@@ -272,15 +272,19 @@ def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[in
 
 def measure_recorded(figures: Figures) -> None:
     """Measure verdicts in real fields, against a long round robin of each."""
-    asked = [(game, figures.options.reference) for game in recorded.FIELDS]
+    options = figures.options
+    asked = [(game, options.reference) for game in recorded.FIELDS]
+    questions = [one for one in recorded.QUESTIONS if one in (options.questions or ASKED)]
     worlds = figures.work("references", recorded.play_reference, asked)
     for (game, _), world in zip(asked, worlds, strict=True):
         rows = []
-        for question, budget in recorded.QUESTIONS.items():
+        for question in questions:
+            budget = recorded.QUESTIONS[question]
             terms = (question, game, world.n_agents, MARGIN, budget, stopping.CHOSEN)
-            tasks = [(stopping.Task(*terms, seed), world) for seed in range(figures.options.n)]
+            seeds = range(options.first_seed, options.first_seed + options.n)
+            tasks = [(stopping.Task(*terms, seed), world, options.rule) for seed in seeds]
             held = figures.work(f"{question}, {game}", recorded.hold_recorded, tasks)
-            rows.append(campaign.make_row("campaigns", {stopping.CHOSEN: held}))
+            rows.append(campaign.make_row(options.rule, {stopping.CHOSEN: held}))
         figures.keep("recorded", f"Campaigns of {', '.join(recorded.FIELDS[game])}", rows)
 
 
@@ -326,7 +330,7 @@ def ignore_interrupts() -> None:
 
 
 def add_world_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument_group("the part worlds").add_argument
+    add = parser.add_argument_group("the parts worlds and recorded").add_argument
     add("--worlds", choices=list_worlds(), action="append", help="only this one; repeatable")
     add("--questions", choices=ASKED, action="append", help="only this one; repeatable")
     add("--rule", choices=RULES, default="campaigns", help="what gives the verdicts (campaigns)")

@@ -47,10 +47,10 @@ TESTS = [PYTHON, "-m", "pytest"]
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The whole may take a quarter of an hour: what takes longest is a suite of its own.
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
-# Faces, statistics and plug-ins do with either database what they do with the other.
+# Faces, statistics, plug-ins, and what only repeats services that others test on both databases.
 SAME_ON_BOTH = (
-    *("test_api", "test_admin", "test_campaigns_api", "test_evidence", "test_fair_shares"),
-    *("test_missing_plugins", "test_odd_addresses", "test_transitivity", "test_watching"),
+    *("test_api", "test_admin", "test_campaigns_api", "test_fair_shares", "test_missing_plugins"),
+    *("test_odd_addresses", "test_transitivity", "test_watching"),
 )
 ON_POSTGRES = ["matches", *QUICK, "-k", f"not ({' or '.join(SAME_ON_BOTH)})"]
 # Tracing takes half again the time of a test. More is covered than this counts, never less.

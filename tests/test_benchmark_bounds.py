@@ -3,11 +3,20 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import xlog1py
+from scipy.stats import norm
 
+from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 from arena.verdicts.forecast import match_information
 from benchmarks.campaigns import stopping
-from benchmarks.campaigns.bounds import bound_matches, find_shares, list_ordered, track_shares
+from benchmarks.campaigns.bounds import (
+    bound_matches,
+    find_shares,
+    list_ordered,
+    tell_apart,
+    track_shares,
+)
 from benchmarks.campaigns.worlds import WORLDS, Ledger
 
 SKILLS = np.array([25.0, 30.0, 20.0, 28.0])
@@ -19,7 +28,7 @@ def rate_by_hand(mu: Floats, question: str, margin: float, shares: Floats) -> fl
     for share, i, j in zip(shares, *np.triu_indices(n, 1), strict=True):
         pull = np.zeros(n)
         pull[[i, j]] = 1, -1
-        total += share * match_information(np.array(mu[i] - mu[j])) * np.outer(pull, pull)
+        total += share * tell_apart(np.abs(mu[i] - mu[j]), margin) * np.outer(pull, pull)
     joint = np.linalg.pinv(total)
     told = []
     for one, other in zip(*list_ordered(mu, question), strict=True):
@@ -44,10 +53,19 @@ def test_no_other_shares_tell_more(question: str) -> None:
     assert -min(one.fun for one in tries) < 1.02 * found.rate
 
 
-def test_two_agents_take_what_the_sequential_test_takes() -> None:
-    bound = bound_matches(np.array([25.0, 27.0]), "best", 0.0, 0.05)
-    information = float(match_information(np.array(2.0)))
-    assert bound == pytest.approx(2 * np.log(1 / 0.12) / (4 * information))
+@pytest.mark.parametrize("gap", [1.0, 5.0, 20.0, 60.0])
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_of_two_agents_it_is_the_divergence_of_their_matches(gap: float, margin: float) -> None:
+    bound = bound_matches(np.array([25.0, 25.0 + gap]), "best", margin, 0.05)
+    win, turned = norm.cdf(np.array([gap, -margin]) / (np.sqrt(2) * BETA))
+    told = win * np.log(win / turned) + (xlog1py(1 - win, -win) - (1 - win) * np.log1p(-turned))
+    assert bound == pytest.approx(np.log(1 / 0.12) / told, rel=1e-4)
+
+
+def test_equals_are_never_told_apart_without_a_margin() -> None:
+    assert bound_matches(np.array([25.0, 25.0, 20.0]), "rank_all", 0.0, 0.05) == np.inf
+    found = tell_apart(np.zeros(1), 0.0)
+    assert found == pytest.approx(match_information(np.zeros(1)), rel=1e-3)
 
 
 def test_more_is_needed_for_less_error_and_closer_agents() -> None:

@@ -63,5 +63,5 @@ def test_campaigns_are_held_to_their_verdict(
 def test_the_task_names_its_field() -> None:
     world = recorded.play_reference(("tic_tac_toe", 200))
     task = stopping.Task("best", "tic_tac_toe", 5, 1.0, 40, stopping.CHOSEN, 1)
-    held = recorded.hold_recorded((task, world))
+    held = recorded.hold_recorded((task, world, "campaigns"))
     assert held.n_matches <= 44

@@ -29,7 +29,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 django.setup()
 found = []
-for package in ("arena", "evalsite", "experience", "live", "matches", "pages", "workers"):
+ours = "arena evalsite evalsite_client experience launcher live matches pages workers"
+for package in ours.split():
     path = importlib.import_module(package).__path__
     found += [module.name for module in pkgutil.walk_packages(path, package + ".")]
 found = [name for name in found if ".tests" not in name and "__main__" not in name]

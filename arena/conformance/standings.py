@@ -20,7 +20,7 @@ def standing(
 ) -> Standing:
     """Return what is known after these results; none: before the first match."""
     counts = count_results(np.empty((0, 3), np.int64) if results is None else results)
-    settled = settle_ratings(counts, field.n_agents)
+    settled = settle_ratings(counts, field.n_agents, n_sides=field.n_sides)
     return Standing(
         field=field,
         mu=settled.mu,

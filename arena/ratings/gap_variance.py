@@ -30,8 +30,8 @@ def gap_variance(
     """Return the variance of skill 0 - skill 1.
 
     counts: the results of agents 0 and 1, against each other and all others. mu, sd: float64 [n],
-    settled. spread, draw_probability, n_sides: of the fit. Raises RatingError for a result of
-    neither.
+    settled. spread, draw_probability, n_sides: of the fit; of rankings what they weigh goes by
+    these results alone. Raises RatingError for a result of neither.
     """
     if (np.minimum(counts.first, counts.second) >= _PAIR).any():
         raise RatingError("counts must be of agents 0 and 1 and those they met")

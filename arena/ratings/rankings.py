@@ -54,10 +54,10 @@ def read_rankings(counts: _Counts, n_sides: int, draw_probability: float) -> Tol
 def pair_weight(n_sides: int, decided: float = 1.0) -> float:
     """Return what each two of a match weigh: 1 for a match of two sides.
 
-    decided: the share of pairs with different ranks. Between two groups and a whole order, where
-    the counts do not say how the sides fell into groups, it is right to a tenth.
+    decided: the share of pairs with different ranks. Between one winner and a whole order, where
+    the counts do not say how the sides fell into groups, it is right to a sixth up to ten sides.
     """
     two_groups, complete = 2 / n_sides, 3 / (n_sides + 1)
-    # A winner of equal losers decides the fewest pairs: a share of 2 / k as well.
+    # One winner of equal losers decides a share of 2 / k as well; fewer are decided where all tie.
     ordered = max(0.0, decided - two_groups) / (1 - two_groups) if n_sides > _PAIR else 0.0
     return two_groups + ordered * (complete - two_groups)

@@ -152,7 +152,7 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
         raise DrawWithoutDrawProbabilityError
     parent_of = check_parents(parents, n_agents)
     # Agents without results cost nothing: the fit leaves them out, but for parents and children.
-    fitted = np.union1d(counts.agents, linked_agents(parent_of))
+    fitted = np.union1d(told.counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
         return _assemble_field(counts, n_agents, fitted, None, draw_probability)
     within, n_fitted = told.counts.reindex(fitted), len(fitted)

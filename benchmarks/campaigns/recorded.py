@@ -101,7 +101,7 @@ def group_blocks(played: list[PlayedMatch], agents: tuple[str, ...]) -> dict[tup
     return {pair: np.array(list(games.values())) for pair, games in blocks.items()}
 
 
-def hold_recorded(asked: tuple[Task, Recorded]) -> Held:
-    """Hold one campaign in a recorded field, under the rule of campaigns."""
-    task, world = asked
-    return hold_in_world(world, task, RULES["campaigns"])
+def hold_recorded(asked: tuple[Task, Recorded, str]) -> Held:
+    """Hold one campaign in a recorded field, under the rule of a name."""
+    task, world, rule = asked
+    return hold_in_world(world, task, RULES[rule])

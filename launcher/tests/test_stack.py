@@ -152,13 +152,12 @@ def test_a_command_of_a_second_terminal_sees_the_running_stack(stack: Stack) -> 
     assert f"REDIS_URL = '{stack.env['REDIS_URL']}'" in printed
 
 
-def test_sigterm_ends_everything_and_the_next_start_goes_on_until_stop_of_another_terminal(
+def test_ctrl_c_ends_everything_and_the_next_start_goes_on_until_stop_of_another_terminal(
     tmp_path: Path,
 ) -> None:
-    # Ctrl-C is what the test of README types.
     command = run_in(tmp_path, "--concurrency", "1", "--no-example", ports=Ports.free())
     assert "Admin user: admin, password: " in read_until(command, "Ctrl-C")
-    command.terminate()
+    command.send_signal(signal.SIGINT)
     printed, _ = command.communicate(timeout=60)
     assert command.returncode == 0, printed
     assert find_leftovers(tmp_path) == []

@@ -95,8 +95,8 @@ def list_blocks(evidence: Evidence) -> SeedBlocks:
 def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
     """Return how much more blocks of two sides vary than ratings expect, 1 or more.
 
-    Of teams, or of each two of several seats. Measured in the newest matches of the leaderboard
-    itself, which is all that counts for teams.
+    Of teams, or of each two of several seats. Measured in the newest matches of all leaderboards
+    that count, which for teams is this one.
     """
     rating = dict(zip(evidence.agents, settled.mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec

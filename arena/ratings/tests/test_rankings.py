@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from arena.ratings.base import BETA, MU, DrawWithoutDrawProbabilityError
+from arena.ratings.base import BETA, MU, SIGMA, DrawWithoutDrawProbabilityError
 from arena.ratings.counts import Ints
 from arena.ratings.gap_variance import gap_variance
 from arena.ratings.rankings import pair_weight, read_rankings
@@ -54,10 +54,16 @@ def test_a_pair_weighs_what_its_part_of_the_ranking_tells(k: int) -> None:
     assert pair_weight(2) == 1.0
 
 
-def test_between_two_groups_and_a_whole_order_it_is_right_to_a_tenth() -> None:
-    for shares in ((0, 0, 1, 1), (0, 1, 1, 2), (0, 0, 1, 2), (0, 1, 2, 2)):
-        decided = sum(a != b for a, b in combinations(shares, 2)) / 6
-        assert pair_weight(4, decided) == pytest.approx(weigh_exactly([shares]), rel=0.1)
+@pytest.mark.parametrize(
+    "ranks",
+    [(0, 0, 1, 1), (0, 1, 1, 2), (0, 0, 1, 2), (0, 0, 0, 1, 1, 1), (0, 0, 1, 1, 2, 2), (0, 1) * 5],
+)
+def test_between_one_winner_and_a_whole_order_it_is_right_to_a_sixth(
+    ranks: tuple[int, ...],
+) -> None:
+    pairs = list(combinations(ranks, 2))
+    decided = sum(a != b for a, b in pairs) / len(pairs)
+    assert pair_weight(len(ranks), decided) == pytest.approx(weigh_exactly([ranks]), rel=0.17)
 
 
 def play_field(
@@ -116,12 +122,17 @@ def test_ties_of_three_need_no_draw_probability() -> None:
         settle_ratings(counts, 2, draw_probability=0)
 
 
-def test_a_field_that_only_tied_is_as_before() -> None:
+def test_ties_of_three_say_nothing_of_anybody() -> None:
     ties = PairCounts.from_rows([(0, 1, 0, 9, 0), (1, 2, 0, 9, 0)])
     settled = settle_ratings(ties, 3, n_sides=3, terms=SHOWN)
-    assert settled.mu.tolist() == [MU] * 3
+    assert (settled.mu.tolist(), settled.sd.tolist()) == ([MU] * 3, [SIGMA] * 3)
     assert settled.superiority(0, 1) == 0.5
-    assert np.all(settled.sd > 4)
+    rows = [(0, 1, 30, 0, 20), (1, 2, 30, 0, 20), (0, 2, 35, 0, 15)]
+    known = settle_ratings(PairCounts.from_rows(rows), 4, n_sides=3, terms=SHOWN)
+    with_newcomer = PairCounts.from_rows([*rows, (2, 3, 0, 1, 0)])
+    again = settle_ratings(with_newcomer, 4, n_sides=3, terms=SHOWN)
+    assert again.sd == pytest.approx(known.sd, rel=0.01)
+    assert again.sd[3] == pytest.approx(known.spread, rel=0.01)
 
 
 def test_teams_of_more_than_two_sides_count_alike() -> None:

@@ -146,7 +146,8 @@ def has_order(question: str, moment: Moment, margin: float) -> bool:
 def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, object]:
     """Return the row of a world and question.
 
-    by_plan: campaigns as they are, and some by the other plans, of which the matches are shown.
+    by_plan: campaigns as they are, and some by the other plans, of which the median matches are
+    shown. bound: of the mean.
     """
     ours = by_plan[CHOSEN]
     task, n = ours[0].task, len(ours)
@@ -164,12 +165,13 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
         "decided": sum(held.is_decided for held in ours),
         "refused": sum(held.is_refused for held in ours),
         "median_matches": median(held.n_matches for held in ours),
+        "mean_matches": sum(held.n_matches for held in ours) / n,
         **{
             plan: median(held.n_matches for held in by_plan[plan]) if by_plan.get(plan) else None
             for plan in PLANS
             if plan != CHOSEN
         },
-        "bound": median(bounds) if (bounds := list(find_bounds([h.task for h in ours]))) else None,
+        "bound": sum(bounds) / n if (bounds := list(find_bounds([h.task for h in ours]))) else None,
         "seconds": sum(held.seconds for held in ours) / n,
         "wrong_seeds": " ".join(map(str, wrong[:N_NAMED])),
     }
