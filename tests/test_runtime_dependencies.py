@@ -29,7 +29,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 django.setup()
 found = []
-ours = "arena evalsite evalsite_client experience launcher live matches pages workers"
+ours = "arena evalsite experience launcher live matches pages workers"
 for package in ours.split():
     path = importlib.import_module(package).__path__
     found += [module.name for module in pkgutil.walk_packages(path, package + ".")]
