@@ -49,8 +49,10 @@ AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
 # Faces, statistics, plug-ins, and what only repeats services that others test on both databases.
 SAME_ON_BOTH = (
-    *("test_api", "test_admin", "test_campaigns_api", "test_fair_shares", "test_missing_plugins"),
-    *("test_odd_addresses", "test_transitivity", "test_watching"),
+    *("test_api", "test_admin", "test_campaigns_api", "test_campaigns_ending", "test_fair_shares"),
+    *("test_generations", "test_many_seats", "test_missing_plugins", "test_odd_addresses"),
+    *("test_score_campaigns", "test_server_faults", "test_teams", "test_transitivity"),
+    "test_watching",
 )
 ON_POSTGRES = ["matches", *QUICK, "-k", f"not ({' or '.join(SAME_ON_BOTH)})"]
 # Tracing takes half again the time of a test. More is covered than this counts, never less.

@@ -46,6 +46,7 @@ def test_styles_of_poker_differ() -> None:
     assert world.expect_points(np.array([maniac]), np.array([rock]), 0.0)[0] > 0.55
 
 
+@pytest.mark.long
 def test_campaigns_are_held_to_their_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,7 +193,7 @@ def test_team_mates_share_a_rank() -> None:
     assert (ranks[:, 0] != ranks[:, 2]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_part_writes_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "TEN", verdicts.HardField(10, {"best": 60}))
     path = tmp_path / "figures.json"

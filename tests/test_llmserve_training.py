@@ -26,6 +26,7 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_a_short_training_says_how_it_goes_and_leaves_weights(tmp_path: Path) -> None:
     done = run("train.py", "--task", TASK, "--steps", 1_440, "--jobs", 2, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
