@@ -164,6 +164,7 @@ def test_every_command_is_typed_here_or_left_out_for_a_reason() -> None:
     assert {*measured} <= {*NAMES}
 
 
+@pytest.mark.long
 def test_every_command_runs_as_typed_in_order(clone: Path, environment: dict[str, str]) -> None:
     running: list[Followed] = []
     try:
