@@ -47,7 +47,7 @@ TESTS = [PYTHON, "-m", "pytest"]
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The whole may take a quarter of an hour: what takes longest is a suite of its own.
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
-# What goes by the database itself: locks, plans of queries, orders of rows, and what is counted once.
+# What goes by the database itself: locks, plans of queries, orders of rows, what is counted once.
 OF_THE_DATABASE = (
     *("auditing", "blobs", "closed_prefix", "costs", "evidence", "imports", "indexes", "judging"),
     *("locking", "match_search", "migrating", "planning", "quarantine", "rater", "record"),
