@@ -21,24 +21,24 @@ N_SAMPLES = 20_000
 SCORES = {1.0: 1, 0.5: 0, 0.0: -1}
 
 
-class _Played(NamedTuple):
-    """Results of two, how many opponents each has in a match, of how many sides, and their weight.
-
-    n_sides, weight: as settle_ratings takes them.
-    """
-
-    table: list["Row"]
-    n_opponents: int
-    n_sides: int
-    weight: float
-
-
 class Row(NamedTuple):
     """One result of two: the points of the first, 1 for a win, 0.5 for a draw, 0 for a loss."""
 
     first: str
     second: str
     score: float
+
+
+class _Played(NamedTuple):
+    """Results of two, how many opponents each has in a match, of how many sides, and their weight.
+
+    n_sides, weight: as settle_ratings takes them.
+    """
+
+    table: list[Row]
+    n_opponents: int
+    n_sides: int
+    weight: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ def test_campaigns_are_held_to_their_verdict(
     assert rows[0]["decided"] == 20
 
 
-def test_the_task_names_its_field() -> None:
+def test_a_campaign_ends_with_its_budget() -> None:
     world = recorded.play_reference(("tic_tac_toe", 200))
     task = stopping.Task("best", "tic_tac_toe", 5, 1.0, 40, stopping.CHOSEN, 1)
     held = recorded.hold_recorded((task, world, "campaigns"))

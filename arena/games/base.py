@@ -118,6 +118,11 @@ class GameSpec:
         return sides.n_teams(self.teams, self.n_seats)
 
     @property
+    def has_draws(self) -> bool:
+        """Whether a shared rank means a draw: of three or more sides the losers may share one."""
+        return self.n_sides <= 2  # noqa: PLR2004 - two sides
+
+    @property
     def n_opposed(self) -> int:
         """How many pairs of seats play against each other in a match."""
         return sides.n_opposed(self.teams, self.n_seats)

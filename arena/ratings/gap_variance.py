@@ -12,7 +12,7 @@ import numpy as np
 from arena.ratings.base import BETA, MU, RatingError
 from arena.ratings.counts import Floats, PairCounts, sum_by_key
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.rankings import read_rankings
+from arena.ratings.rankings import weigh_rankings
 
 _UNIT = sqrt(2) * BETA
 _PAIR = 2
@@ -35,8 +35,10 @@ def gap_variance(
     """
     if (np.minimum(counts.first, counts.second) >= _PAIR).any():
         raise RatingError("counts must be of agents 0 and 1 and those they met")
-    told = read_rankings(counts, n_sides, draw_probability)
-    likelihood = PairLikelihood(told.counts, len(mu), margin=told.margin, weight=told.weight)
+    weighed = weigh_rankings(counts, n_sides, draw_probability)
+    likelihood = PairLikelihood(
+        weighed.counts, len(mu), margin=weighed.margin, weight=weighed.weight
+    )
     pulls = likelihood.at((mu - MU) / _UNIT).curvature
     low, high = (order(likelihood.i, likelihood.j) for order in (np.minimum, np.maximum))
     between = float(pulls[high < _PAIR].sum())

@@ -33,22 +33,27 @@ class Counts(Protocol):
 _Counts = TypeVar("_Counts", bound=Counts)
 
 
-class Told(NamedTuple, Generic[_Counts]):
-    """What the ratings are to explain, what each result of two weighs, and the draw margin."""
+class WeighedCounts(NamedTuple, Generic[_Counts]):
+    """Counts that ratings are fitted to, what each of their results weighs, and the draw margin."""
 
     counts: _Counts
     weight: float
     margin: float
 
 
-def read_rankings(counts: _Counts, n_sides: int, draw_probability: float) -> Told[_Counts]:
-    """Return what counts of each two sides of matches of n_sides say. Raises RatingError."""
+def weigh_rankings(
+    counts: _Counts, n_sides: int, draw_probability: float
+) -> WeighedCounts[_Counts]:
+    """Return the counts of each two sides of matches of n_sides as a fit takes them.
+
+    Raises RatingError.
+    """
     margin = unit_draw_margin(draw_probability)
     if n_sides <= _PAIR:
-        return Told(counts, 1.0, margin)
+        return WeighedCounts(counts, 1.0, margin)
     decided = counts.without_draws()
     share = decided.n_results / counts.n_results if counts.n_results else 1.0
-    return Told(decided, pair_weight(n_sides, share), 0.0)
+    return WeighedCounts(decided, pair_weight(n_sides, share), 0.0)
 
 
 def pair_weight(n_sides: int, decided: float = 1.0) -> float:

@@ -17,7 +17,7 @@ from arena.ratings.information_matrix import (
     SparsityPattern,
 )
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.rankings import Told, read_rankings
+from arena.ratings.rankings import WeighedCounts, weigh_rankings
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -54,8 +54,8 @@ class Sampler:
         """
         if covariance is not None:
             return cls(mu, _dense_noise(covariance))
-        told = read_rankings(counts, n_sides, draw_probability)
-        return cls(mu, _sparse_noise(told, mu, spread, weight))
+        weighed = weigh_rankings(counts, n_sides, draw_probability)
+        return cls(mu, _sparse_noise(weighed, mu, spread, weight))
 
     def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples of all skills together: float64 [n_samples, n]."""
@@ -95,20 +95,20 @@ def _dense_noise(covariance: Floats) -> _Noise:
 
 
 def _sparse_noise(
-    told: Told[PairCounts | TeamCounts], mu: Floats, spread: float, weight: float
+    weighed: WeighedCounts[PairCounts | TeamCounts], mu: Floats, spread: float, weight: float
 ) -> _Noise:
-    played, n = told.counts.agents, len(mu)
+    played, n = weighed.counts.agents, len(mu)
     if played.size == 0:
         return lambda rng, n_samples: spread * rng.standard_normal((n_samples, n))
     # Only those with results need the matrix: the others are independent, by the prior.
-    within, z = told.counts.reindex(played), (mu[played] - MU) / _UNIT
-    precision, weight = (_UNIT / spread) ** 2, told.weight * weight
+    within, z = weighed.counts.reindex(played), (mu[played] - MU) / _UNIT
+    precision, weight = (_UNIT / spread) ** 2, weighed.weight * weight
     if isinstance(within, TeamCounts):
-        sides = TeamLikelihood(within, len(z), margin=told.margin, weight=weight)
+        sides = TeamLikelihood(within, len(z), margin=weighed.margin, weight=weight)
         rows, curvature = DesignRows(sides.design), sides.at(z).curvature
         information: SparseInformation = SparseRows(rows, curvature, precision, is_rough=True)
     else:
-        pairs = PairLikelihood(within, len(z), margin=told.margin, weight=weight)
+        pairs = PairLikelihood(within, len(z), margin=weighed.margin, weight=weight)
         pattern, curvature = SparsityPattern(pairs.i, pairs.j, len(z)), pairs.at(z).curvature
         information = SparseInformation(pattern, curvature, precision, is_rough=True)
 

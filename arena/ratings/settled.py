@@ -30,7 +30,7 @@ from arena.ratings.draw_margin import fit_margin
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
-from arena.ratings.rankings import read_rankings
+from arena.ratings.rankings import weigh_rankings
 from arena.ratings.spread_doubt import widen_variances
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
@@ -147,22 +147,22 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     is fitted beside the skills. Raises RatingError.
     """
     _check_field(counts, n_agents, weight)
-    told = read_rankings(counts, n_sides, draw_probability)
-    if told.margin == 0 and told.counts.has_draws:
+    weighed = weigh_rankings(counts, n_sides, draw_probability)
+    if weighed.margin == 0 and weighed.counts.has_draws:
         raise DrawWithoutDrawProbabilityError
     parent_of = check_parents(parents, n_agents)
     # Agents without results cost nothing: the fit leaves them out, but for parents and children.
-    fitted = np.union1d(told.counts.agents, linked_agents(parent_of))
+    fitted = np.union1d(weighed.counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
         return _assemble_field(counts, n_agents, fitted, None, draw_probability)
-    within, n_fitted = told.counts.reindex(fitted), len(fitted)
-    weight = told.weight * weight
+    within, n_fitted = weighed.counts.reindex(fitted), len(fitted)
+    weight = weighed.weight * weight
     likelihood: Likelihood
     if isinstance(within, PairCounts):
         likelihood = PairLikelihood(
             within,
             n_fitted,
-            margin=told.margin,
+            margin=weighed.margin,
             weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
             is_seated=terms.seat,
         )
@@ -170,11 +170,11 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
         raise RatingError("terms.seat: teams have no first seat, leave it out")
     else:
         likelihood = TeamLikelihood(
-            within, n_fitted, margin=told.margin, weight=_read_number(weight)
+            within, n_fitted, margin=weighed.margin, weight=_read_number(weight)
         )
     z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
-    is_fitted = terms.draws and told.margin > 0
+    is_fitted = terms.draws and weighed.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)

@@ -56,14 +56,14 @@ QUESTIONS = {"best": 4_000, "rank_all": 8_000}
 
 
 class Recorded(HeadToHead):
-    """Blocks that were played: scores int8 [n, n, b, 2] of the first agent, in both games."""
+    """A field whose blocks are drawn, with replacement, from those that were played."""
 
     def __init__(self, scores: Mapping[tuple[int, int], Ints], n_agents: int) -> None:
-        """Keep the blocks of each pair (one, other), one < other: int64 [b, 2]."""
-        self._scores, self._n_agents = dict(scores), n_agents
-        # The other agent's first seat is the second game of one.
+        """Keep the scores of agent i in both games of its blocks with j, i < j: int64 [b, 2]."""
+        self._n_agents = n_agents
+        # The first game of the other one of a pair is the second of this one.
         turned = {(j, i): -blocks[:, ::-1] for (i, j), blocks in scores.items()}
-        self._scores |= turned
+        self._scores = {**scores, **turned}
 
     @property
     def n_agents(self) -> int:

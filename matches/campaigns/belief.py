@@ -31,8 +31,8 @@ from matches.store.bulk import among
 
 # Matches, the newest ones, in whose blocks it is measured how well the model fits.
 N_LOOKED_AT = 2_000
-_DRAWN = 0.5
-_POINTS = (1.0, _DRAWN, 0.0)
+_POINTS = (1.0, 0.5, 0.0)
+_DREW = 1
 
 
 class Inferred(NamedTuple):
@@ -100,14 +100,14 @@ def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
     """
     rating = dict(zip(evidence.agents, settled.mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec
-    teams, has_draws = spec.teams or tuple(range(spec.n_seats)), spec.n_sides <= COUPLE
+    teams = spec.teams or tuple(range(spec.n_seats))
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
     for _, seed, lineup, ranks in _read_newest(evidence):
         seats = parse_numbers(lineup)
         if all(agent in rating for agent in seats):
             for first, second, kind in split_sides(seats, parse_numbers(ranks), teams):
                 # A rank that several share says nothing of the two (arena.ratings.rankings).
-                if not has_draws and _POINTS[kind] == _DRAWN:
+                if kind == _DREW and not spec.has_draws:
                     continue
                 # The same game again, in another tournament of the same seed set, says nothing new.
                 # A rotation that only lets mates change seats may repeat one, and then says less.
@@ -121,7 +121,7 @@ def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:
         np.array(leads),
         np.array([len(points) for points in blocks.values()], dtype=np.int64),
         np.array([sum(points.values()) for points in blocks.values()]),
-        draw_probability=settled.draw_probability if has_draws else 0.0,
+        draw_probability=settled.draw_probability if spec.has_draws else 0.0,
     )
 
 

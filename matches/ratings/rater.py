@@ -13,7 +13,6 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from arena.games import registry as games
-from arena.pairing.base import COUPLE
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.settled import SettledRatings
 from matches.models import Leaderboard, Match, PairCount, Rating, Score, TeamCount, Uncounted
@@ -289,11 +288,6 @@ def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None
     update_rows(Rating, LIVE, changed)
 
 
-def _has_draws(board: Leaderboard) -> bool:
-    """Return whether a shared rank is a draw, whose share is fitted: not among three or more."""
-    return games.get(board.game).spec.n_sides <= COUPLE
-
-
 @transaction.atomic
 def _store_settled(
     board: Leaderboard,
@@ -303,6 +297,8 @@ def _store_settled(
     *,
     now: datetime,
 ) -> bool:
+    # Of three or more sides the share of draws is what was set.
+    is_fitted = games.get(board.game).spec.has_draws
     # An older fit never overwrites a newer one. Without a hash the board was rated again, maybe
     # from fewer outcomes than before.
     older = Q(n_settled__lt=board.n_counted) | Q(results_hash="")
@@ -312,7 +308,7 @@ def _store_settled(
         n_settled=board.n_counted,
         results_hash=settled.results_hash,
         spread=settled.spread,
-        fitted_draw_probability=settled.draw_probability if _has_draws(board) else None,
+        fitted_draw_probability=settled.draw_probability if is_fitted else None,
         seat_mu=settled.seat.mu if settled.seat else None,
         seat_sd=settled.seat.sd if settled.seat else None,
         rated_at=now,
