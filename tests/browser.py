@@ -82,6 +82,20 @@ def web_server(port: int) -> Iterator[str]:
         thread.join()
 
 
+class Chromium(webdriver.Chrome):
+    """A browser that has left a page before it says that it is at the next."""
+
+    def get(self, url: str) -> None:
+        """Go there, and wait until its page is loaded.
+
+        The driver may take the end of a page that was still loading for that of the next one.
+        """
+        run(self, "window.isLeft = true")
+        super().get(url)
+        is_there = "return !window.isLeft && document.readyState === 'complete'"
+        wait_until(self, lambda: run(self, is_there), said=f"the page {url}")
+
+
 @contextmanager
 def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     """Run a headless Chromium, or skip where there is none; in CI that is a failure."""
@@ -95,7 +109,7 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
+    chrome = Chromium(options=options, service=Service(driver))
     try:
         yield chrome
     finally:
