@@ -13,6 +13,7 @@ from arena.ratings.base import RatingError, ScoreError, SelfPlayError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from functools import cached_property, lru_cache
 from math import log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.counts import Floats, Ints, PairCounts
+from arena.ratings.departures import Departures
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.pair_leads import PairLeads
 
@@ -27,8 +27,6 @@ LEAST_SPREAD, MOST_SPREAD = 2.0, 4.0
 # Of leads that are drawn: numbers at a time, and samples however many pairs there are.
 _MOST_NUMBERS, _FEWEST_SAMPLES = 4_000_000, 512
 
-Bools = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
 class Belief:
@@ -36,7 +34,7 @@ class Belief:
 
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
     draw, where they are needed. spread: sd of the skills of such a field. leads: of pairs, where
-    they are more than the differences of skills.
+    they are more than the differences of skills. departures: pairs of which neither tells.
     """
 
     mu: Floats
@@ -46,6 +44,7 @@ class Belief:
     n_samples: int = N_SAMPLES
     spread: float = LEAST_SPREAD
     leads: PairLeads | None = None
+    departures: Departures | None = None
 
     @property
     def n_agents(self) -> int:
@@ -56,6 +55,11 @@ class Belief:
     def order(self) -> Ints:
         """The agents from the highest to the lowest mu; of equals the first one first."""
         return np.argsort(-self.mu, kind="stable")
+
+    @property
+    def is_ranking(self) -> bool:
+        """Whether every lead is the difference of two skills."""
+        return self.leads is None and self.departures is None
 
     def expected_leads(self, above: Ints, below: Ints) -> Floats:
         """Return by how much the one is expected to be better than the other, pair by pair."""
@@ -81,7 +85,12 @@ class Belief:
         """Return P(above is better than below by more than lead), pair by pair."""
         gaps = self.expected_leads(above, below) - lead
         chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))
-        return chances
+        if self.departures is None:
+            return chances
+        apart, pairs = self.departures, (above, below)
+        others = ndtr((apart.mean[pairs] - lead) / np.sqrt(apart.variance[pairs]))
+        mixed: Floats = chances + apart.chance[pairs] * (others - chances)
+        return mixed
 
     def weight_of_evidence(self, a: int, b: int, lead: float = 0.0) -> float:
         """Return log of how much likelier the results are if the leader of two leads than if not.
@@ -115,6 +124,7 @@ class Belief:
             sd=self.sd[agents],
             n_matches=self.n_matches[agents],
             leads=None if self.leads is None else self.leads.restrict_to(agents),
+            departures=None if self.departures is None else self.departures.restrict_to(agents),
         )
 
     @cached_property
@@ -139,14 +149,18 @@ class Belief:
         """Return leads drawn from the belief, pair by pair: float64 [s, m], s at most n_samples."""
         n_samples = min(self.n_samples, max(_FEWEST_SAMPLES, _MOST_NUMBERS // max(1, len(above))))
         skills = self.samples[:: self.n_samples // n_samples]
-        gaps: Floats = skills[:, above] - skills[:, below]
-        if self.leads is None:
-            return gaps
+        drawn: Floats = skills[:, above] - skills[:, below]
         # Other numbers than those of the skills, however many pairs there are.
-        noise = np.random.default_rng([len(above), 1]).standard_normal(gaps.shape)
-        leads, pairs = self.leads, (above, below)
-        drawn: Floats = leads.share[pairs] * gaps + leads.own[pairs]
-        return drawn + np.sqrt(leads.variance[pairs]) * noise
+        rng, pairs = np.random.default_rng([len(above), 1]), (above, below)
+        if self.leads is not None:
+            noise = np.sqrt(self.leads.variance[pairs]) * rng.standard_normal(drawn.shape)
+            drawn = self.leads.share[pairs] * drawn + self.leads.own[pairs] + noise
+        if self.departures is not None:
+            apart = self.departures
+            own = np.sqrt(apart.variance[pairs]) * rng.standard_normal(drawn.shape)
+            departs = rng.random(drawn.shape) < apart.chance[pairs]
+            drawn = np.where(departs, apart.mean[pairs] + own, drawn)
+        return drawn
 
     def chances_of_best(self) -> Floats:
         """Return P(this agent is better than all others) for each.
@@ -156,7 +170,7 @@ class Belief:
         """
         chances = np.zeros(self.n_agents)
         likely = self.restrict_to(self.top)
-        if likely.leads is None:
+        if likely.is_ranking:
             best = likely.samples.argmax(axis=1)
             chances[self.top] = np.bincount(best, minlength=likely.n_agents) / self.n_samples
         else:

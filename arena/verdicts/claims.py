@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from arena.ratings.counts import Floats, Ints
-from arena.verdicts.beliefs import Belief, Bools
+from arena.ratings.counts import Bools, Floats, Ints
+from arena.verdicts.beliefs import Belief
 
 # Two blocks: before that, an agent's rating is the prior's rather than its own.
 MIN_MATCHES = 4
@@ -50,7 +50,7 @@ class Claim:
 
 def claim_probability(belief: Belief, claim: Claim) -> float:
     """Return the probability of the claim."""
-    if belief.leads is None:
+    if belief.is_ranking:
         return float(np.mean(claim.holds(belief.samples)))
     above, below = claim.pairs
     doubts = 1 - belief.superiority(above, below, -claim.margin)

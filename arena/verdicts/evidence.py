@@ -1,18 +1,20 @@
 """What is believed by results that need not be as the rating model has them.
 
-Four things that a ranking by one number with independent games leaves out are measured on the
+Five things that a ranking by one number with independent games leaves out are measured on the
 results themselves, each shrunk to what chance would show, and each makes the belief as much less
-sure: games of a block that repeat each other, leads of pairs that depart from the ratings, strength
-that drifts, and draws (which the fit itself sees to). Where none of it shows, the belief is that of
+sure: games of a block that repeat each other, leads of pairs that depart from the ratings, single
+pairs that the ratings tell nothing of, strength that drifts, and draws (which the fit itself sees
+to). Where none of it shows, the belief is that of
 the plain fit.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from arena.ratings.counts import LIMIT, Floats, PairCounts
+from arena.ratings.departures import MOST_AGENTS, Departures, estimate_departures
 from arena.ratings.pair_variance import NO_PAIR_VARIANCE, PairVariance, estimate_pair_variance
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief
@@ -28,6 +30,8 @@ Settle = Callable[[PairCounts, float | Floats], SettledRatings]
 _PARTS_OF_RESULT = 1_000
 # Of larger fields old results count like new ones, and pairs are not looked at one by one.
 _MOST_AGENTS = 500
+# Of two agents the pair is all that there is.
+_FEWEST = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +61,39 @@ def infer_belief(
     spread_out = dispersion * times
     settled = settle(recent, 1 / spread_out)
     pairs = _estimate_pairs(recent, settled, spread_out)
+    leads = None
+    if pairs.variance:
+        discount = _discount_pairs(recent, settled, pairs.variance / spread_out)
+        settled = settle(recent, discount / spread_out)
+        leads = infer_pair_leads(
+            recent, settled, pair_variance=pairs.variance, dispersion=spread_out
+        )
+    belief = form_belief(settled, counts, leads=leads)
+    departures = _find_departures(belief, recent, settled, spread_out)
     checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
-    if not pairs.variance:
-        return form_belief(settled, counts), checks
-    discount = _discount_pairs(recent, settled, pairs.variance / spread_out)
-    settled = settle(recent, discount / spread_out)
-    leads = infer_pair_leads(recent, settled, pair_variance=pairs.variance, dispersion=spread_out)
-    return form_belief(settled, counts, leads=leads), checks
+    return replace(belief, departures=departures), checks
+
+
+def _find_departures(
+    belief: Belief, counts: PairCounts, settled: SettledRatings, dispersion: float
+) -> Departures | None:
+    """Return the pairs of which neither ratings nor their spread tells; None of large fields."""
+    n = belief.n_agents
+    if not _FEWEST <= n <= MOST_AGENTS or belief.covariance is None:
+        return None
+    row, column = np.indices((n, n)).reshape(2, -1)
+    leads = belief.expected_leads(row, column).reshape(n, n)
+    departures = estimate_departures(
+        counts,
+        leads,
+        belief.variances(row, column).reshape(n, n),
+        draw_probability=settled.draw_probability,
+        seat=_find_seat(settled),
+        dispersion=dispersion,
+    )
+    # One that makes a lead larger would only make claims bolder.
+    is_upset = np.sign(leads) * departures.mean < np.abs(leads)
+    return replace(departures, chance=departures.chance * is_upset)
 
 
 def _can_discount(counts: PairCounts, settled: SettledRatings) -> bool:

@@ -14,9 +14,8 @@ from math import isfinite, log
 
 import numpy as np
 
-from arena.ratings.counts import Floats
+from arena.ratings.counts import Bools, Floats
 from arena.verdicts.base import MAX_ERROR, VerdictError
-from arena.verdicts.beliefs import Bools
 
 # Shares of what may be bet. The largest stays below 1, so that no single value ruins all bets.
 BETS = np.geomspace(2**-8, 0.98, 12)

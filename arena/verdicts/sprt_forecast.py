@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
 from arena.ratings.base import BETA, DRAW_PROBABILITY, SIGMA, unit_draw_margin
-from arena.ratings.counts import Floats, Ints
+from arena.ratings.counts import Bools, Floats, Ints
 from arena.verdicts.base import VerdictError
 from arena.verdicts.scale import score_of_elo
 from arena.verdicts.sprt import BLOCKS, ELO_PER_T, Decision, EloModel, SequentialTest
@@ -37,8 +36,6 @@ _UNIT = sqrt(2) * BETA
 _LOW, _HIGH = 0.1, 0.9
 _VALUES = np.linspace(0, 1, BLOCKS)
 _GAMES = 2
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ def test_it_stops_with_the_best_once_that_is_sure() -> None:
     assert tournament.state == Tournament.State.DONE
     assert campaign.n_played == tournament.n_done < 400
     assert tournament.n_matches == tournament.n_planned == tournament.n_closed
-    assert sum(campaign.chances) == pytest.approx(1, abs=1e-5)
+    # What they lack is how likely it is that somebody learnt to beat just the best.
+    assert 0.99 < sum(campaign.chances) <= 1
 
 
 def test_it_keeps_its_curve_and_a_forecast_while_it_runs() -> None:

@@ -56,7 +56,7 @@ def test_a_campaign_is_asked_by_names_and_shows_its_verdict(client: Client) -> N
     assert [agent["name"] for agent in shown["subjects"]] == ["level:95", "level:5"]
     chances = [one["p_best"] for one in shown["chances"]]
     assert chances == sorted(chances, reverse=True)
-    assert sum(chances) == pytest.approx(1, abs=1e-5)
+    assert 0.99 < sum(chances) <= 1  # but for who may have learnt to beat just the best
     assert shown["spent"]["matches"] == shown["n_played"]
     points = get(client, f"campaigns/{made['id']}/curve/")["results"]
     assert [point["n_results"] for point in points] == sorted(p["n_results"] for p in points)

@@ -21,16 +21,22 @@ be played for ever where they beat each other otherwise than the long range says
 nothing of t: its covariance C is wider by t^2 C S C with the Laplacian S of (n I)^2.
 
 With `edge` only the differences count that a top k turns on: each as likely as that one of its two
-agents is among the first k and the other is not, by samples of what may be true.
+agents is among the first k and the other is not, by samples of what may be true. Before all others
+those meet who are to be named and whom they have never met, as somebody may have learnt to beat
+just them.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import COUPLE, Lineup, PairingError, Standing
+from arena.pairing.edges import choose_checks, find_crossings, sample_first
 from arena.pairing.matching import count_in_flight, count_met, expected_information, match_greedily
 from arena.parameters import Parameter
 from arena.ratings.counts import Floats
+from arena.ratings.departures import MOST_AGENTS
 from arena.ratings.pair_variance import estimate_pair_variance
 
 _LEAST_VARIANCE = 1e-9
@@ -38,9 +44,6 @@ _TIE_BREAK = 1e-9
 _HORIZON = 0.4
 # The part of a matching.
 _TAKEN = 0.25
-# Of what may be true, to see which differences an edge turns on.
-_N_SAMPLES = 512
-_JITTER = 1e-9
 
 
 class _OrderInformation(Adaptive):
@@ -64,14 +67,18 @@ class _OrderInformation(Adaptive):
         joint = _widen_covariance(standing.covariance, n_met * information, pair_variance)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
+        chosen: list[Lineup] = []
         if 0 < (edge := self.number("edge")) < len(gap):
-            openness = openness * _find_crossings(standing.mu, joint, edge, rng)
+            is_in = sample_first(standing.mu, joint, edge, rng)
+            openness = openness * find_crossings(is_in)
+            if standing.field.n_seats == COUPLE and len(gap) <= MOST_AGENTS:
+                chosen = choose_checks(standing, variance, is_in, n_blocks)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         known = _discount_repeats(n_met * information, pair_variance)
         others = np.linalg.inv(joint) - _graph_laplacian(known)
         times = n_met + count_in_flight(standing)
-        chosen: list[Lineup] = []
+        _add_lineups(times, chosen)
         while len(chosen) < n_blocks:
             expected = _discount_repeats(times * information, pair_variance)
             precision = others + _graph_laplacian(expected)
@@ -81,10 +88,15 @@ class _OrderInformation(Adaptive):
             matched = match_greedily(value, standing.field.n_seats)
             best = matched[: max(1, int(len(matched) * _TAKEN))][: n_blocks - len(chosen)]
             chosen += best
-            for lineup in best:
-                times[np.ix_(lineup, lineup)] += len(lineup)
-            np.fill_diagonal(times, 0)
+            _add_lineups(times, best)
         return chosen
+
+
+def _add_lineups(times: Floats, lineups: Sequence[Lineup]) -> None:
+    """Count the matches of these blocks, by pair."""
+    for lineup in lineups:
+        times[np.ix_(lineup, lineup)] += len(lineup)
+    np.fill_diagonal(times, 0)
 
 
 def _estimate_departures(standing: Standing) -> float:
@@ -99,19 +111,6 @@ def _estimate_departures(standing: Standing) -> float:
         spread=standing.spread,
         seat=standing.seat_advantage,
     ).variance
-
-
-def _find_crossings(mu: Floats, joint: Floats, edge: int, rng: np.random.Generator) -> Floats:
-    """Return P(one of the two is among the first k and the other is not): [n, n]."""
-    n = len(mu)
-    root = np.linalg.cholesky(joint + _JITTER * np.eye(n))
-    ranked = np.argsort(-(mu + rng.standard_normal((_N_SAMPLES, n)) @ root.T), axis=1)
-    is_in = np.zeros((_N_SAMPLES, n))
-    np.put_along_axis(is_in, ranked[:, :edge], 1.0, axis=1)
-    both = is_in.T @ is_in / _N_SAMPLES
-    alone = np.diag(both)
-    # Where no sample crosses the edge, those that are closest to it are still worth the most.
-    return np.maximum(alone[:, None] + alone - 2 * both, 0.5 / _N_SAMPLES)
 
 
 def _discount_repeats(information: Floats, pair_variance: float) -> Floats:

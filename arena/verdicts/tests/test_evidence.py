@@ -1,6 +1,7 @@
 """Beliefs by results that need not be as the rating model has them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,3 +192,50 @@ def test_a_single_pair_or_none_departs_from_nothing() -> None:
         assert found.variance == 0
     few = SeedBlocks(np.array([0]), np.array([1]), np.array([[1, -1]]))
     assert estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).variance == 0
+
+
+def infer_from_far_apart(n_won: int) -> Belief:
+    """Return what is believed where each beats all below, and the best the last so many times."""
+    rows = [
+        (one, other, 3, 0, 0)
+        for one in range(N)
+        for other in range(one + 1, N)
+        if other - one < N - 1
+    ]
+    rows.append((0, N - 1, n_won, 0, 0))
+    back = [(other, one, 0, 0, n) for one, other, n, _, _ in rows]
+    none = np.empty(0, np.int64)
+    blocks = SeedBlocks(none, none, np.empty((0, 2), np.int64))
+    return infer_belief(PairCounts.from_rows([*rows, *back]), blocks, settle)[0]
+
+
+def test_who_never_met_may_have_learnt_to_beat_just_that_one() -> None:
+    """One pair of 28 in three fields of 20, and then it beats it or is beaten."""
+    best, last = np.array([0]), np.array([N - 1])
+    unmet, met = infer_from_far_apart(0), infer_from_far_apart(3)
+    assert 1 - unmet.superiority(best, last)[0] == pytest.approx(0.15 / 28 / 2, rel=0.05)
+    assert 1 - met.superiority(best, last)[0] < 0.15 / 28 / 8
+
+
+def test_a_departure_makes_no_lead_surer() -> None:
+    belief = infer_from_far_apart(0)
+    alone = replace(belief, departures=None)
+    row, column = np.triu_indices(N, 1)
+    assert np.all(belief.superiority(row, column) <= alone.superiority(row, column) + 1e-9)
+    assert belief.departures is not None
+    half = replace(belief.departures, chance=np.full((N, N), 0.5))
+    drawn = replace(belief, departures=half)
+    shares = (drawn.sample_leads(row, column) > 0).mean(axis=0)
+    assert shares == pytest.approx(drawn.superiority(row, column), abs=0.05)
+
+
+@pytest.mark.parametrize("n_agents", [2, 65])
+def test_pairs_of_two_agents_or_very_many_are_not_looked_at(n_agents: int) -> None:
+    rows = [(one, one + 1, 2, 0, 1) for one in range(n_agents - 1)]
+    none = np.empty(0, np.int64)
+    blocks = SeedBlocks(none, none, np.empty((0, 2), np.int64))
+    counts = PairCounts.from_rows(rows)
+    belief, _ = infer_belief(
+        counts, blocks, lambda some, weight: settle_ratings(some, n_agents, weight=weight)
+    )
+    assert belief.departures is None

@@ -1,0 +1,71 @@
+"""The edge of the first k: who is to be named meets whom it has never met, and no one else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arena.conformance.standings import standing
+from arena.pairing.base import Field, Lineup, Standing
+from arena.pairing.edges import choose_checks, find_crossings, sample_first
+from arena.pairing.registry import get_adaptive
+from arena.ratings.counts import PairCounts
+
+N, BEST, UNMET = 4, 0, 3
+VARIANCES = np.full((N, N), 4.0)
+
+
+def stand(*of_unmet: tuple[int, int, int]) -> Standing:
+    """Return a field in which the best has met all but one, or that one with these results."""
+    met = [(BEST, other, 1) for other in (1, 2)] * 8
+    results = [*met, *((BEST, UNMET, score) for *_, score in of_unmet)]
+    here = standing(Field(N, 2), np.array(results))
+    return replace(here, mu=np.array([40.0, 30.0, 25.0, 20.0]))
+
+
+def choose(here: Standing, n_blocks: int = 4) -> list[Lineup]:
+    is_in = np.tile(np.arange(N) == BEST, (8, 1))
+    return choose_checks(here, VARIANCES, is_in, n_blocks)
+
+
+def test_who_is_to_be_named_meets_whom_it_never_met() -> None:
+    assert choose(stand()) == [(BEST, UNMET)]
+
+
+def test_who_has_won_that_is_not_asked_again_and_who_has_lost_is() -> None:
+    won, lost = (BEST, UNMET, 1), (BEST, UNMET, -1)
+    assert choose(stand(*[won] * 4)) == []
+    assert choose(stand(won, lost)) == [(BEST, UNMET)]
+
+
+def test_what_is_in_flight_is_not_asked_for_again() -> None:
+    assert choose(replace(stand(), n_in_flight={(BEST, UNMET): 2})) == []
+
+
+def test_only_who_stays_among_the_first_and_only_whom_it_stands_above() -> None:
+    here = stand()
+    unsure = np.arange(8)[:, None] % 2 == np.arange(N) % 2
+    assert choose_checks(here, VARIANCES, unsure, 4) == []
+    assert choose(replace(here, mu=np.full(N, 25.0))) == []
+
+
+def test_the_pairing_of_a_question_about_the_first_begins_with_them() -> None:
+    pairing = get_adaptive("order_information").configured({"edge": 1})
+    here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
+    assert pairing.choose(here, 2, seed=1)[0] == (BEST, UNMET)
+
+
+def test_an_edge_is_crossed_by_those_about_it() -> None:
+    mu = np.array([40.0, 30.0, 29.0, 10.0])
+    is_in = sample_first(mu, np.eye(N), 2, np.random.default_rng(1))
+    assert is_in.sum(axis=1).tolist() == [2] * len(is_in)
+    crossings = find_crossings(is_in)
+    assert crossings[1, 2] == pytest.approx(1, abs=0.01)
+    assert crossings[0, 3] == pytest.approx(1, abs=0.01)
+    assert 0 < crossings[0, 1] < 0.5
+
+
+def test_a_field_without_results_has_nobody_to_check() -> None:
+    empty = PairCounts.from_rows([])
+    here = replace(stand(), counts=empty, mu=np.full(N, 25.0))
+    assert choose(here) == []
