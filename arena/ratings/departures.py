@@ -58,8 +58,9 @@ def estimate_departures(
 ) -> Departures:
     """Return which pairs depart from leads that are normal with these means and variances: [n, n].
 
-    counts: of these agents, 2 or more. seat: what sitting first is worth. dispersion: how much more
-    blocks vary than their games would.
+    counts: of these agents, 2 or more. draw_probability: above 0 where games were drawn. seat: what
+    sitting first is worth. dispersion: how much more blocks vary than their games would. What a
+    pair did is in its mean already, so that the chance of one that met often is a little too low.
     """
     n = len(gaps)
     pairs = np.triu_indices(n, 1)

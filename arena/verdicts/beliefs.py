@@ -34,7 +34,7 @@ class Belief:
 
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
     draw, where they are needed. spread: sd of the skills of such a field. leads: of pairs, where
-    they are more than the differences of skills. departures: pairs of which neither tells.
+    they are more than the differences of skills. departures: pairs of which neither may tell.
     """
 
     mu: Floats
@@ -55,11 +55,6 @@ class Belief:
     def order(self) -> Ints:
         """The agents from the highest to the lowest mu; of equals the first one first."""
         return np.argsort(-self.mu, kind="stable")
-
-    @property
-    def is_ranking(self) -> bool:
-        """Whether every lead is the difference of two skills."""
-        return self.leads is None and self.departures is None
 
     def expected_leads(self, above: Ints, below: Ints) -> Floats:
         """Return by how much the one is expected to be better than the other, pair by pair."""
@@ -85,12 +80,18 @@ class Belief:
         """Return P(above is better than below by more than lead), pair by pair."""
         gaps = self.expected_leads(above, below) - lead
         chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))
+        return chances
+
+    def doubt_upsets(self, above: Ints, below: Ints, lead: float = 0.0) -> Floats:
+        """Return how much less sure these leads are as each pair may depart, pair by pair."""
         if self.departures is None:
-            return chances
+            return np.zeros(len(above))
         apart, pairs = self.departures, (above, below)
-        others = ndtr((apart.mean[pairs] - lead) / np.sqrt(apart.variance[pairs]))
-        mixed: Floats = chances + apart.chance[pairs] * (others - chances)
-        return mixed
+        alone = ndtr((apart.mean[pairs] - lead) / np.sqrt(apart.variance[pairs]))
+        # A departure that makes a lead larger would only make claims bolder.
+        lost = np.maximum(self.superiority(above, below, lead) - alone, 0)
+        doubts: Floats = apart.chance[pairs] * lost
+        return doubts
 
     def weight_of_evidence(self, a: int, b: int, lead: float = 0.0) -> float:
         """Return log of how much likelier the results are if the leader of two leads than if not.
@@ -149,32 +150,32 @@ class Belief:
         """Return leads drawn from the belief, pair by pair: float64 [s, m], s at most n_samples."""
         n_samples = min(self.n_samples, max(_FEWEST_SAMPLES, _MOST_NUMBERS // max(1, len(above))))
         skills = self.samples[:: self.n_samples // n_samples]
-        drawn: Floats = skills[:, above] - skills[:, below]
+        gaps: Floats = skills[:, above] - skills[:, below]
+        if self.leads is None:
+            return gaps
         # Other numbers than those of the skills, however many pairs there are.
-        rng, pairs = np.random.default_rng([len(above), 1]), (above, below)
-        if self.leads is not None:
-            noise = np.sqrt(self.leads.variance[pairs]) * rng.standard_normal(drawn.shape)
-            drawn = self.leads.share[pairs] * drawn + self.leads.own[pairs] + noise
-        if self.departures is not None:
-            apart = self.departures
-            own = np.sqrt(apart.variance[pairs]) * rng.standard_normal(drawn.shape)
-            departs = rng.random(drawn.shape) < apart.chance[pairs]
-            drawn = np.where(departs, apart.mean[pairs] + own, drawn)
-        return drawn
+        noise = np.random.default_rng([len(above), 1]).standard_normal(gaps.shape)
+        leads, pairs = self.leads, (above, below)
+        drawn: Floats = leads.share[pairs] * gaps + leads.own[pairs]
+        return drawn + np.sqrt(leads.variance[pairs]) * noise
 
     def chances_of_best(self) -> Floats:
         """Return P(this agent is better than all others) for each.
 
-        They add up to 1; where leads of pairs depart from the ratings, to less by the chance that
-        nobody beats all others.
+        They add up to 1, less the chance that nobody beats all others: where leads of pairs depart
+        from the ratings, or somebody may have learnt to beat just the best.
         """
         chances = np.zeros(self.n_agents)
         likely = self.restrict_to(self.top)
-        if likely.is_ranking:
+        if likely.leads is None:
             best = likely.samples.argmax(axis=1)
             chances[self.top] = np.bincount(best, minlength=likely.n_agents) / self.n_samples
         else:
             chances[self.top] = likely._chances_to_beat_all()
+        if self.departures is not None:
+            row, column = np.indices((self.n_agents, self.n_agents)).reshape(2, -1)
+            doubts = self.doubt_upsets(row, column).reshape(self.n_agents, -1).sum(axis=1)
+            chances *= np.maximum(1 - doubts, 0)
         return chances
 
     def _chances_to_beat_all(self) -> Floats:

@@ -50,7 +50,7 @@ class Claim:
 
 def claim_probability(belief: Belief, claim: Claim) -> float:
     """Return the probability of the claim."""
-    if belief.is_ranking:
+    if belief.leads is None:
         return float(np.mean(claim.holds(belief.samples)))
     above, below = claim.pairs
     doubts = 1 - belief.superiority(above, below, -claim.margin)

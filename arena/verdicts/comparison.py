@@ -20,6 +20,7 @@ from arena.verdicts.circles import (
 from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
 
 _NO_ORDER = StopReason.NO_ORDER
+_USUAL_ERROR = 0.05
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,34 @@ class OrderQuestion:
         considered = belief.restrict_to(belief.top)
         near = self._make_claim(considered, terms, terms.margin)
         error = terms.safe_error(belief.n_agents)
+        left = error - self._doubt_upsets(considered, near, terms)
         named = near.order[: self._n_named(terms, considered.n_agents)]
         if not is_ready(considered, named):
             return None
-        if not is_sure(considered, near, error):
+        if not is_sure(considered, near, left):
             return self._refuse(belief, considered, terms, error)
         # Second, as it is the stronger claim: what is not sure with the margin is not sure without.
         exact = self._make_claim(considered, terms, 0.0)
-        is_exact = is_sure(considered, exact, error)
+        left = error - self._doubt_upsets(considered, exact, terms)
+        is_exact = is_sure(considered, exact, left)
         why, claim = (StopReason.DECIDED, exact) if is_exact else (StopReason.WITHIN_MARGIN, near)
-        return self._make_verdict(belief, terms, claim_probability(considered, claim), why)
+        return self._make_verdict(belief, terms, self._rate(considered, claim, terms), why)
+
+    def _rate(self, belief: Belief, claim: Claim, terms: Terms) -> float:
+        """Return the probability of a claim."""
+        doubt = self._doubt_upsets(belief, claim, terms)
+        return max(0.0, claim_probability(belief, claim) - doubt)
+
+    def _doubt_upsets(self, belief: Belief, claim: Claim, terms: Terms) -> float:
+        """Return at most how probably somebody learnt to beat just one of those that are named.
+
+        None of a ranking, of which agents far apart need not meet. Who allows less error than usual
+        is thought to ask of fields where that is as much rarer: else no match could end it.
+        """
+        if self.is_ranking:
+            return 0.0
+        rarer = min(1.0, terms.error / _USUAL_ERROR)
+        return rarer * float(belief.doubt_upsets(*claim.pairs, -claim.margin).sum())
 
     def _refuse(
         self, belief: Belief, considered: Belief, terms: Terms, error: float
@@ -109,7 +128,7 @@ class OrderQuestion:
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the order that the ratings suggest, and the probability of exactly that."""
         considered = belief.restrict_to(belief.top)
-        likely = claim_probability(considered, self._make_claim(considered, terms, 0.0))
+        likely = self._rate(considered, self._make_claim(considered, terms, 0.0), terms)
         return self._make_verdict(belief, terms, likely, StopReason.OUT_OF_BUDGET)
 
     def _n_named(self, terms: Terms, n_agents: int) -> int:

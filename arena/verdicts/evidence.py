@@ -1,11 +1,10 @@
 """What is believed by results that need not be as the rating model has them.
 
 Five things that a ranking by one number with independent games leaves out are measured on the
-results themselves, each shrunk to what chance would show, and each makes the belief as much less
-sure: games of a block that repeat each other, leads of pairs that depart from the ratings, single
-pairs that the ratings tell nothing of, strength that drifts, and draws (which the fit itself sees
-to). Where none of it shows, the belief is that of
-the plain fit.
+results themselves, and each makes the belief as much less sure: games of a block that repeat each
+other, leads of pairs that depart from the ratings, strength that drifts, and draws (which the fit
+itself sees to), each shrunk to what chance would show; and single pairs of which the ratings may
+tell nothing. Where none of it shows, the belief is that of the plain fit but for these.
 """
 
 from collections.abc import Callable
@@ -77,23 +76,19 @@ def infer_belief(
 def _find_departures(
     belief: Belief, counts: PairCounts, settled: SettledRatings, dispersion: float
 ) -> Departures | None:
-    """Return the pairs of which neither ratings nor their spread tells; None of large fields."""
+    """Return the pairs of which ratings may tell nothing; None of two agents or very many."""
     n = belief.n_agents
     if not _FEWEST <= n <= MOST_AGENTS or belief.covariance is None:
         return None
     row, column = np.indices((n, n)).reshape(2, -1)
-    leads = belief.expected_leads(row, column).reshape(n, n)
-    departures = estimate_departures(
+    return estimate_departures(
         counts,
-        leads,
+        belief.expected_leads(row, column).reshape(n, n),
         belief.variances(row, column).reshape(n, n),
         draw_probability=settled.draw_probability,
         seat=_find_seat(settled),
         dispersion=dispersion,
     )
-    # One that makes a lead larger would only make claims bolder.
-    is_upset = np.sign(leads) * departures.mean < np.abs(leads)
-    return replace(departures, chance=departures.chance * is_upset)
 
 
 def _can_discount(counts: PairCounts, settled: SettledRatings) -> bool:

@@ -21,9 +21,9 @@ be played for ever where they beat each other otherwise than the long range says
 nothing of t: its covariance C is wider by t^2 C S C with the Laplacian S of (n I)^2.
 
 With `edge` only the differences count that a top k turns on: each as likely as that one of its two
-agents is among the first k and the other is not, by samples of what may be true. Before all others
-those meet who are to be named and whom they have never met, as somebody may have learnt to beat
-just them.
+agents is among the first k and the other is not, by samples of what may be true. Before most others
+those meet who are to be named and who stand behind them and never met them, or may yet beat them:
+somebody may have learnt to beat just that one.
 """
 
 from collections.abc import Sequence

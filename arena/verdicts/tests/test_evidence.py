@@ -213,20 +213,39 @@ def test_who_never_met_may_have_learnt_to_beat_just_that_one() -> None:
     """One pair of 28 in three fields of 20, and then it beats it or is beaten."""
     best, last = np.array([0]), np.array([N - 1])
     unmet, met = infer_from_far_apart(0), infer_from_far_apart(3)
-    assert 1 - unmet.superiority(best, last)[0] == pytest.approx(0.15 / 28 / 2, rel=0.05)
-    assert 1 - met.superiority(best, last)[0] < 0.15 / 28 / 8
+    assert unmet.doubt_upsets(best, last)[0] == pytest.approx(0.15 / 28 / 2, rel=0.05)
+    assert met.doubt_upsets(best, last)[0] < 0.15 / 28 / 8
+    assert 1 - sum(unmet.chances_of_best()) > 1 - sum(met.chances_of_best()) > 0
+
+
+def test_only_who_is_named_must_have_met_all_and_less_so_under_a_strict_error() -> None:
+    belief = infer_from_far_apart(0)
+    plain = replace(belief, departures=None)
+    doubts = {
+        (question, error): plain_one.probability - one.probability
+        for question in ("best", "rank_all")
+        for error in (0.05, 0.01)
+        if (one := questions.get(question).guess(belief, Terms(error)))
+        and (plain_one := questions.get(question).guess(plain, Terms(error)))
+    }
+    assert doubts["best", 0.05] > 0.15 / 28 / 2
+    assert doubts["best", 0.01] == pytest.approx(doubts["best", 0.05] / 5)
+    assert doubts["rank_all", 0.05] == 0
+
+
+def test_two_agents_are_compared_as_before() -> None:
+    """A verdict about two goes by one belief: by the normal one, departures or not."""
+    belief = infer_from_far_apart(0)
+    terms = Terms(0.05, 0.0, {"a": 0, "b": N - 1, "lead": 0.0})
+    plain = questions.get("beats").judge(replace(belief, departures=None), terms)
+    assert questions.get("beats").judge(belief, terms) == plain
 
 
 def test_a_departure_makes_no_lead_surer() -> None:
-    belief = infer_from_far_apart(0)
-    alone = replace(belief, departures=None)
-    row, column = np.triu_indices(N, 1)
-    assert np.all(belief.superiority(row, column) <= alone.superiority(row, column) + 1e-9)
-    assert belief.departures is not None
-    half = replace(belief.departures, chance=np.full((N, N), 0.5))
-    drawn = replace(belief, departures=half)
-    shares = (drawn.sample_leads(row, column) > 0).mean(axis=0)
-    assert shares == pytest.approx(drawn.superiority(row, column), abs=0.05)
+    belief = infer_from_far_apart(3)
+    row, column = np.indices((N, N)).reshape(2, -1)
+    assert np.all(belief.doubt_upsets(row, column) >= 0)
+    assert not np.any(replace(belief, departures=None).doubt_upsets(row, column))
 
 
 @pytest.mark.parametrize("n_agents", [2, 65])
