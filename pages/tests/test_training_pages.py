@@ -18,7 +18,8 @@ from matches.models import Agent
 from matches.store.clock import db_now
 from pages.tests.test_page_costs import count_steps
 
-pytestmark = pytest.mark.django_db
+# Pages are kept for a second, by the number of their run: none of another test may be found.
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("broker")]
 
 
 @pytest.fixture
