@@ -55,6 +55,12 @@ def test_the_pairing_of_a_question_about_the_first_begins_with_them() -> None:
     assert pairing.choose(here, 2, seed=1)[0] == (BEST, UNMET)
 
 
+def test_in_a_game_of_three_seats_nobody_is_sent_to_meet_one_other() -> None:
+    pairing = get_adaptive("order_information").configured({"edge": 1})
+    chosen = pairing.choose(standing(Field(N, 3), np.array([(BEST, 1, 1)] * 8)), 2, seed=1)
+    assert [len(lineup) for lineup in chosen] == [3, 3]
+
+
 def test_an_edge_is_crossed_by_those_about_it() -> None:
     mu = np.array([40.0, 30.0, 29.0, 10.0])
     is_in = sample_first(mu, np.eye(N), 2, np.random.default_rng(1))
