@@ -11,10 +11,12 @@ from math import pi, sqrt
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import expit, log_ndtr, logit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from arena.ratings.base import BETA, SIGMA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts
+from arena.ratings.likelihood import draw_terms, win_terms
+from arena.ratings.pair_table import tabulate_seats
 
 # Of larger fields pairs are not looked at one by one.
 MOST_AGENTS = 64
@@ -89,10 +91,7 @@ class _Results:
         self, counts: PairCounts, n: int, draw_probability: float, seat: float, dispersion: float
     ) -> None:
         self._margin, self._seat = unit_draw_margin(draw_probability), seat / _UNIT
-        times = np.zeros((3, n, n))
-        columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
-        for kind, column in enumerate(columns):
-            times[kind, counts.first, counts.second] = column / dispersion
+        times = tabulate_seats(counts, n) / dispersion
         low, high = np.triu_indices(n, 1)
         self._there, self._back = times[:, low, high], times[:, high, low]
 
@@ -103,17 +102,11 @@ class _Results:
 
     def _explain_first(self, times: Floats, lead: Floats) -> Floats:
         won, drew, lost = times
-        wins, losses = log_ndtr(lead - self._margin), log_ndtr(-lead - self._margin)
-        explained: Floats = won * wins + lost * losses
+        wins, losses = win_terms(lead, self._margin), win_terms(-lead, self._margin)
+        explained: Floats = won * wins.value + lost * losses.value
         if drew.any():
-            explained = explained + drew * _log_draw(lead, self._margin)
+            explained = explained + drew * draw_terms(lead, self._margin).value
         return explained
-
-
-def _log_draw(lead: Floats, margin: float) -> Floats:
-    near, far = log_ndtr(margin - np.abs(lead)), log_ndtr(-margin - np.abs(lead))
-    drawn: Floats = near + np.log1p(-np.exp(far - near))
-    return drawn
 
 
 def _fill(n: int, values: Floats, sign: int = 1) -> Floats:

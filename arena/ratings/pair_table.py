@@ -42,3 +42,12 @@ def tabulate_pairs(counts: PairCounts, n_agents: int) -> PairTable:
         for column in (low_wins, counts.n_draws, high_wins)
     ]
     return PairTable(n_agents, *np.divmod(pairs, n_agents), *columns)
+
+
+def tabulate_seats(counts: PairCounts, n_agents: int) -> Floats:
+    """Return how often the row's agent won, drew and lost in the first seat: float64 [3, n, n]."""
+    times = np.zeros((3, n_agents, n_agents))
+    columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
+    for kind, column in enumerate(columns):
+        times[kind, counts.first, counts.second] = column
+    return times

@@ -14,6 +14,7 @@ import numpy as np
 from arena.ratings.base import BETA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.likelihood import draw_terms, win_terms
+from arena.ratings.pair_table import tabulate_seats
 from arena.ratings.settled import SettledRatings
 
 _UNIT = sqrt(2) * BETA
@@ -67,13 +68,9 @@ class _Results:
     """How often each agent won, drew and lost against each other one, in either seat."""
 
     def __init__(self, counts: PairCounts, settled: SettledRatings, dispersion: float) -> None:
-        n = len(settled.mu)
         self._margin = unit_draw_margin(settled.draw_probability)
         self._seat = settled.seat.mu / _UNIT if settled.seat else 0.0
-        self._times = np.zeros((3, n, n))
-        columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
-        for kind, column in enumerate(columns):
-            self._times[kind, counts.first, counts.second] = column / dispersion
+        self._times = tabulate_seats(counts, len(settled.mu)) / dispersion
 
     def differentiate(self, lead: Floats) -> tuple[Floats, Floats]:
         """Return slope and minus curvature of the log-likelihood by the leads [n, n]."""
