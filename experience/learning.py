@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db.models import Max
 
 from arena.experience.chunks import UNKNOWN_VERSION
@@ -45,7 +45,7 @@ async def find_learning(
     """
     until_s, learning = _kept.get(game, (-1.0, _NOTHING))
     if clock() >= until_s or learning.highest_version < least_version:
-        learning = await sync_to_async(lambda: read_learning(game, now=db_now()))()
+        learning = await database_sync_to_async(lambda: read_learning(game, now=db_now()))()
         _kept[game] = (clock() + KEPT_S, learning)
     return learning
 

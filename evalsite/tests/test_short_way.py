@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
+from django.core.signals import request_finished, request_started
 
 from evalsite.metrics import registry
 from evalsite.short_way import ShortWay, divide_by_path
@@ -36,6 +37,25 @@ async def test_it_leads_to_the_view_with_length_and_policy() -> None:
     assert headers[b"Content-Length"] == b"%d" % len(body)
     assert b"Content-Security-Policy" in headers
     assert _count() == before + 1
+
+
+async def test_it_sends_no_signals_each_of_which_takes_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[Any] = []
+    for signal in (request_started, request_finished):
+        monkeypatch.setattr(signal, "asend", sent.append)
+        monkeypatch.setattr(signal, "send", sent.append)
+    status, _, _ = await _ask(ShortWay(), ADDRESS)
+    assert (status, sent) == (401, [])
+
+
+async def test_an_upload_that_breaks_off_is_let_go() -> None:
+    communicator: Any = ApplicationCommunicator
+    line = communicator(ShortWay(), {"type": "http", "method": "POST", "path": ADDRESS})
+    await line.send_input({"type": "http.disconnect"})
+    await line.wait(10)
+    assert await line.receive_nothing()
 
 
 def _count() -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 
 KEPT_S: Final = 5.0
 """For so long a token that has been revoked, or has lost its scope, may still upload."""
@@ -20,10 +20,10 @@ async def find_user(shown: str, check: Callable[[], int], *, clock: Callable[[],
     check: looks it up, and raises what is to be answered where it may not upload: that is not kept.
     """
     digest = sha256(shown.encode()).hexdigest()
-    user, until_s = _users.get(digest, (0, -1.0))
+    kept, until_s = _users.get(digest, (0, -1.0))
     if clock() < until_s:
-        return user
-    user = await sync_to_async(check)()
+        return kept
+    user: int = await database_sync_to_async(check)()
     if len(_users) >= MOST_KEPT:
         _users.clear()
     _users[digest] = (user, clock() + KEPT_S)
