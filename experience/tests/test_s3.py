@@ -28,7 +28,7 @@ from experience.upkeep import sweeping
 from experience.upkeep.retention import delete_old_segments
 from experience.upkeep.sweeping import sweep_files
 from launcher.errors import SetupError
-from launcher.folders import var_folder
+from launcher.folders import ROOT
 from launcher.tools import find_tool
 
 pytestmark = [
@@ -53,7 +53,7 @@ def find_server() -> str:
     if (given := os.environ.get("EVALSITE_MOTO_SERVER")) is not None:
         return given
     try:
-        return str(find_tool("moto", var_folder(os.environ)) / "bin" / "moto_server")
+        return str(find_tool("moto", ROOT / "var") / "bin" / "moto_server")
     except SetupError as error:
         pytest.skip(str(error))
 
