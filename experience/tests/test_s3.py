@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.files.base import ContentFile
@@ -40,9 +41,9 @@ pytestmark = [
     ),
 ]
 LIMIT_S = 60.0
-BUCKET = "experience"
+REGION = "us-east-1"
 OPTIONS: dict[str, Any] = {
-    **{"bucket_name": BUCKET, "region_name": "us-east-1", "addressing_style": "path"},
+    **{"region_name": REGION, "addressing_style": "path"},
     **{"access_key": "stand-in", "secret_key": "stand-in", "signature_version": "s3v4"},
     **{"default_acl": None, "file_overwrite": False},
 }
@@ -60,13 +61,12 @@ def find_server() -> str:
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[str]:
-    """Yield the address of an S3 with a bucket."""
+    """Yield the address of an S3."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     server = subprocess.Popen([find_server(), "-H", "127.0.0.1", "-p", str(port)])
-    keys = {"aws_access_key_id": "stand-in", "aws_secret_access_key": "stand-in"}
     try:
         deadline_s = time.monotonic() + LIMIT_S
         while True:
@@ -76,9 +76,6 @@ def moto() -> Iterator[str]:
             assert server.poll() is None
             assert time.monotonic() < deadline_s
             time.sleep(0.2)
-        boto3: Any = import_module("boto3")
-        client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
-        client.create_bucket(Bucket=BUCKET)
         yield url
     finally:
         server.terminate()
@@ -87,10 +84,14 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def bucket(moto: str, settings: Any, _own_files: None) -> None:
-    """Keep experience in the bucket."""
+    """Keep experience in a bucket of the test's own."""
+    boto3: Any = import_module("boto3")
+    keys = {"aws_access_key_id": "stand-in", "aws_secret_access_key": "stand-in"}
+    name = f"experience-{uuid4().hex}"
+    boto3.client("s3", endpoint_url=moto, region_name=REGION, **keys).create_bucket(Bucket=name)
     own = {
         "BACKEND": "storages.backends.s3.S3Storage",
-        "OPTIONS": {**OPTIONS, "endpoint_url": moto},
+        "OPTIONS": {**OPTIONS, "bucket_name": name, "endpoint_url": moto},
     }
     settings.STORAGES = {**settings.STORAGES, "experience": own}
 
