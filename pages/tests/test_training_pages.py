@@ -14,6 +14,7 @@ from redis import Redis
 from experience.models import Release, TrainingRun
 from experience.runs import versions
 from experience.tests import trained_runs
+from experience.tests.made import listed_dataset
 from matches.models import Agent
 from matches.store.clock import db_now
 from pages.tests.test_page_costs import count_steps
@@ -52,6 +53,14 @@ def test_a_run_says_how_it_goes(
     assert "<dt>wait for learn:poles</dt> <dd>0 <span" in page
     assert "of 16 chunks at most" in page
     assert "what is more than 4 old is passed over" in page
+
+
+def test_a_run_that_learns_from_a_dataset_waits_for_no_episode(client: Client) -> None:
+    dataset = listed_dataset("good")
+    trained_runs.make_run(now=db_now(), algorithm="bc", dataset=dataset, has_group=False)
+    page = _get(client, "/runs/poles/")
+    assert "It learns from a dataset and plays no episodes" in page
+    assert "No episode has ended" not in page
 
 
 def test_it_shows_returns_and_mean_scores_with_intervals(client: Client, run: TrainingRun) -> None:
