@@ -63,6 +63,7 @@ for _name in (
     "EVALSITE_BROKER_ADMIN_URL",
     "EVALSITE_FAST_ADMIN_URL",
     "EVALSITE_STREAM_ADMIN_URL",
+    "EVALSITE_CONN_MAX_AGE",
 ):
     os.environ.pop(_name, None)
 os.environ.update(_PORTS.environment())

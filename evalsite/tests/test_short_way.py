@@ -1,13 +1,17 @@
 """The short way: the same views, measured and guarded, without the middleware of pages."""
 
+from asyncio import gather
+from threading import Barrier
 from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.core.signals import request_finished, request_started
+from rest_framework.exceptions import NotAuthenticated
 
 from evalsite.metrics import registry
 from evalsite.short_way import ShortWay, divide_by_path
+from experience.api.uploads import UploadView
 
 ADDRESS = "/api/v1/experience/"
 
@@ -48,6 +52,20 @@ async def test_it_sends_no_signals_each_of_which_takes_a_thread(
         monkeypatch.setattr(signal, "send", sent.append)
     status, _, _ = await _ask(ShortWay(), ADDRESS)
     assert (status, sent) == (401, [])
+
+
+async def test_no_request_waits_for_the_database_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both_ask = Barrier(2)
+
+    def refuse(_: UploadView) -> int:
+        both_ask.wait(10)
+        raise NotAuthenticated
+
+    monkeypatch.setattr(UploadView, "_check_caller", refuse)
+    answers = await gather(*(_ask(ShortWay(), ADDRESS) for _ in range(2)))
+    assert [status for status, _, _ in answers] == [401, 401]
 
 
 async def test_an_upload_that_breaks_off_is_let_go() -> None:
