@@ -48,8 +48,8 @@ async def test_it_sends_no_signals_each_of_which_takes_a_thread(
 ) -> None:
     sent: list[Any] = []
     for signal in (request_started, request_finished):
-        monkeypatch.setattr(signal, "asend", sent.append)
-        monkeypatch.setattr(signal, "send", sent.append)
+        monkeypatch.setattr(signal, "asend", lambda **terms: sent.append(terms))
+        monkeypatch.setattr(signal, "send", lambda **terms: sent.append(terms))
     status, _, _ = await _ask(ShortWay(), ADDRESS)
     assert (status, sent) == (401, [])
 
