@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
 from arena.local_play import play
 from benchmarks import verdicts
-from benchmarks.campaigns import recorded, stopping
+from benchmarks.campaigns import recorded, recorded_ranks, stopping
 
 
 def test_blocks_are_those_that_were_played() -> None:
@@ -40,10 +41,50 @@ def test_a_pair_has_the_same_blocks_from_both_sides() -> None:
 
 
 def test_styles_of_poker_differ() -> None:
-    world = recorded.play_reference(("kuhn_poker", 4_000))
     names = recorded.FIELDS["kuhn_poker"]
     maniac, rock = names.index("maniac"), names.index("rock")
-    assert world.expect_points(np.array([maniac]), np.array([rock]), 0.0)[0] > 0.55
+    world = recorded.play_reference(("kuhn_poker", 4_000))
+    assert world.find_lead(maniac, rock, 0.0) > 0.5
+
+
+def test_blocks_of_three_seats_are_those_that_were_played() -> None:
+    names = recorded.FIELDS["kuhn_poker_3"][:4]
+    played = play("kuhn_poker_3", {name: recorded.bet_like(name) for name in names}, 360, 3)
+    blocks = recorded_ranks.group_ranks(played, names)
+    assert sum(ranks.shape[0] * 3 for ranks in blocks.values()) == len(played)
+    assert all(ranks.shape[1:] == (3, 3) for ranks in blocks.values())
+    world = recorded_ranks.RecordedRanks(blocks, 4)
+    score = sum(
+        np.sign(
+            match.ranks[match.lineup.index(names[3])] - match.ranks[match.lineup.index(names[0])]
+        )
+        for match in played
+        if {names[0], names[3]} <= set(match.lineup)
+    )
+    lead, back = world.find_lead(0, 3, 0.0), world.find_lead(3, 0, 0.0)
+    assert np.sign(lead - back) == np.sign(score) != 0
+    drawn = world.play_block((3, 0, 1), np.random.default_rng(1))
+    assert drawn.lineup == (0, 1, 3)
+    assert any((drawn.ranks == ranks).all() for ranks in blocks[0, 1, 3])
+
+
+def test_a_campaign_of_three_seats_names_the_best() -> None:
+    world = recorded.play_reference(("kuhn_poker_3", 3_000))
+    task = stopping.Task("best", "kuhn_poker_3", 5, 1.0, 4_000, stopping.CHOSEN, 1)
+    held = recorded.hold_recorded((task, world, "campaigns"))
+    assert held.verdict is not None
+    assert held.verdict.subjects == (recorded.FIELDS["kuhn_poker_3"].index("rock"),)
+    assert held.n_matches % 3 == 0
+    assert not held.is_wrong
+
+
+def test_players_of_backgammon_take_moves_by_their_place() -> None:
+    legal = np.array([False, True, False, True, True])
+    taken = {
+        name: recorded.move_by_place(name)(np.zeros(2), legal, Random(1))
+        for name in ("first_move", "middle_move", "last_move")
+    }
+    assert taken == {"first_move": 1, "middle_move": 3, "last_move": 4}
 
 
 @pytest.mark.long

@@ -17,9 +17,12 @@ from arena.ratings.counts import Floats, Ints
 from benchmarks.campaigns.hard.base import HeadToHead, Times
 from benchmarks.campaigns.hard.campaign import Held, hold_in_world
 from benchmarks.campaigns.hard.rules import RULES
+from benchmarks.campaigns.recorded_ranks import RecordedRanks, group_ranks, hold_among_seats
 from benchmarks.campaigns.stopping import Task
+from benchmarks.campaigns.worlds import COUPLE
 
-# Of Kuhn poker: how likely a seat bets by its card, and calls a bet.
+# Of Kuhn poker: how likely a seat bets by its card, and calls a bet; the lowest card, any in
+# between, and the highest.
 _BETS = {
     "rock": ((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)),
     "balanced": ((1 / 3, 0.0, 1.0), (0.0, 1 / 3, 1.0)),
@@ -27,18 +30,30 @@ _BETS = {
     "bluffer": ((0.8, 0.2, 1.0), (0.0, 0.5, 1.0)),
     "maniac": ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)),
 }
-_N_CARDS = 3
+# Of backgammon: which of the legal moves, as the engine numbers them.
+_PLACES = {"first_move": 0.0, "early_move": 0.2, "middle_move": 0.5, "last_move": 1.0}
 
 
 def bet_like(style: str) -> Act:
-    """Return an agent of Kuhn poker: 1 bets or calls, 0 checks or folds."""
+    """Return an agent of Kuhn poker for any number of seats: 1 bets or calls, 0 checks or folds."""
     bets, calls = _BETS[style]
 
     def act(observation: NDArray[np.generic], _: NDArray[np.bool_], rng: Random) -> int:
-        # Which seat, which card, and what each seat has paid.
-        seen = observation.astype(np.float64)
-        card, paid = int(np.argmax(seen[2 : 2 + _N_CARDS])), seen[2 + _N_CARDS :]
-        return int(rng.random() < (calls if paid.max() > 1 else bets)[card])
+        # Which seat, which of the cards, one more than seats, and what each seat has paid.
+        seen, n_seats = observation.astype(np.float64), len(observation) // 3
+        card, paid = int(np.argmax(seen[n_seats : 2 * n_seats + 1])), seen[2 * n_seats + 1 :]
+        height = 0 if card == 0 else 2 if card == n_seats else 1
+        return int(rng.random() < (calls if paid.max() > 1 else bets)[height])
+
+    return act
+
+
+def move_by_place(name: str) -> Act:
+    """Return an agent that takes the legal move at a place between the first and the last."""
+
+    def act(_: NDArray[np.generic], legal: NDArray[np.bool_], rng: Random) -> int:  # noqa: ARG001
+        moves = np.flatnonzero(legal)
+        return int(moves[round(_PLACES[name] * (len(moves) - 1))])
 
     return act
 
@@ -48,6 +63,8 @@ FIELDS = {
     "tic_tac_toe": ("random", "greedy", "alphabeta:2", "mcts:10", "mcts:50"),
     "chess": ("random", "greedy", "alphabeta:1"),
     "kuhn_poker": tuple(_BETS),
+    "kuhn_poker_3": tuple(_BETS),
+    "backgammon": ("random", *_PLACES),
     "hex": ("random", "greedy", "mcts:10"),
 }
 """The agents of each game, all of which differ."""
@@ -79,14 +96,20 @@ class Recorded(HeadToHead):
         return np.array([(1 + self._scores[pair].mean()) / 2 for pair in pairs])
 
 
-def play_reference(asked: tuple[str, int]) -> Recorded:
-    """Play a field's reference of so many matches: every pair equally often."""
+def play_reference(asked: tuple[str, int]) -> Recorded | RecordedRanks:
+    """Play a field's reference of so many matches: every lineup equally often."""
     game, n_matches = asked
-    agents: dict[str, Agent] = {
-        name: bet_like(name) if name in _BETS else name for name in FIELDS[game]
-    }
-    played = play(game, agents, n_matches, seed=1)
-    return Recorded(group_blocks(played, FIELDS[game]), len(agents))
+    names = FIELDS[game]
+    played = play(game, {name: make_agent(name) for name in names}, n_matches, seed=1)
+    if len(played[0].lineup) > COUPLE:
+        return RecordedRanks(group_ranks(played, names), len(names))
+    return Recorded(group_blocks(played, names), len(names))
+
+
+def make_agent(name: str) -> Agent:
+    if name in _BETS:
+        return bet_like(name)
+    return move_by_place(name) if name in _PLACES else name
 
 
 def group_blocks(played: list[PlayedMatch], agents: tuple[str, ...]) -> dict[tuple[int, int], Ints]:
@@ -101,7 +124,9 @@ def group_blocks(played: list[PlayedMatch], agents: tuple[str, ...]) -> dict[tup
     return {pair: np.array(list(games.values())) for pair, games in blocks.items()}
 
 
-def hold_recorded(asked: tuple[Task, Recorded, str]) -> Held:
-    """Hold one campaign in a recorded field, under the rule of a name."""
+def hold_recorded(asked: tuple[Task, Recorded | RecordedRanks, str]) -> Held:
+    """Hold one campaign in a recorded field, under the rule of a name; of several seats by ours."""
     task, world, rule = asked
+    if isinstance(world, RecordedRanks):
+        return hold_among_seats(world, task)
     return hold_in_world(world, task, RULES[rule])

@@ -27,11 +27,19 @@ def find_session(time: Times) -> Ints:
     return (np.asarray(time) // SESSION).astype(np.int64)
 
 
-class HardWorld(Protocol):
-    """Agents whose results a rating model may not describe, and who of them is better."""
+class Leads(Protocol):
+    """Who of some agents is better, head to head."""
 
     @property
     def n_agents(self) -> int: ...
+
+    def find_lead(self, one: int, other: int, time: float) -> float:
+        """Return by how much, as a gap in rating, one is better than the other then, or 0."""
+        ...
+
+
+class HardWorld(Leads, Protocol):
+    """Agents whose results a rating model may not describe, and who of them is better."""
 
     def play_blocks(self, first: Ints, second: Ints, time: Times, rng: np.random.Generator) -> Ints:
         """Return the scores, 1, 0 or -1, of the agent `first` in both games: int64 [b, 2].
@@ -42,10 +50,6 @@ class HardWorld(Protocol):
 
     def find_lengths(self, first: Ints, second: Ints, scores: Ints) -> Floats:
         """Return how long each game of these blocks lasts, a usual one 1: float64 [b, 2]."""
-        ...
-
-    def find_lead(self, one: int, other: int, time: float) -> float:
-        """Return by how much, as a gap in rating, one is better than the other then, or 0."""
         ...
 
 
@@ -70,10 +74,14 @@ class HeadToHead(ABC):
 
     def find_lead(self, one: int, other: int, time: float) -> float:
         """Return the gap that makes the expected points under the rating model; may be infinite."""
-        points = float(self.expect_points(np.array([one]), np.array([other]), time)[0])
-        if points <= 0.5 + _ROUNDING:
-            return 0.0
-        return gap_of_score(points) if points < 1 else float("inf")
+        return find_gap(float(self.expect_points(np.array([one]), np.array([other]), time)[0]))
+
+
+def find_gap(points: float) -> float:
+    """Return the gap that makes these expected points, or 0 of no more than a half."""
+    if points <= 0.5 + _ROUNDING:
+        return 0.0
+    return gap_of_score(points) if points < 1 else float("inf")
 
 
 def judge_leads(lead: Floats, margin: Floats | float) -> Ints:

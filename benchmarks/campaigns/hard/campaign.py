@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from arena.ratings.counts import Floats
 from arena.verdicts.base import StopReason, Terms, Verdict
 from benchmarks.campaigns.bounds import bound_matches
-from benchmarks.campaigns.hard.base import HardWorld
+from benchmarks.campaigns.hard.base import HardWorld, Leads
 from benchmarks.campaigns.hard.blocks import PlayedBlocks
 from benchmarks.campaigns.hard.catalog import HARD_WORLDS
 from benchmarks.campaigns.hard.ledger import BlockLedger
@@ -39,9 +39,9 @@ N_NAMED = 5
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A hard world at one time, as verdicts are told wrong by it."""
+    """A world at one time, as verdicts are told wrong by it."""
 
-    world: HardWorld
+    world: Leads
     time: float
 
     @property
