@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.base import BETA, SIGMA
-from arena.ratings.counts import Floats
+from arena.ratings.counts import Bools, Floats
 from arena.ratings.posterior import Posterior
 from arena.ratings.skewed_posterior import Factors, Rows
 
@@ -27,12 +27,12 @@ _USUAL = log(SIGMA / (sqrt(2) * BETA))
 # of one training run, and whose means have these sd, in standard deviations of a game's lead.
 _SPLIT = 0.1
 _WITHIN = (-1.6, -0.8, 0.0)
-_APART = (2.0, 8.0)
+_APART = (1.5, 6.0)
 _N_CUTS = 3
 
 
 class Shape(NamedTuple):
-    """log_prior: of how probable it is. precision: of the skills before any result, [width, width]."""
+    """log_prior: of how probable it is. precision: of the skills before any result, [w, w]."""
 
     log_prior: float
     precision: Floats
@@ -67,7 +67,7 @@ def list_splits(rows: Rows, posterior: Posterior, factors: Factors) -> Iterator[
                 yield Shape(log_share + weigh_spread(spread), precision)
 
 
-def _find_cuts(rows: Rows, posterior: Posterior, factors: Factors) -> list[np.ndarray]:
+def _find_cuts(rows: Rows, posterior: Posterior, factors: Factors) -> list[Bools]:
     """Return who is above each of the cuts of the order across which least is known: bool [n]."""
     n = rows.n_agents
     order = np.argsort(-posterior.z, kind="stable")

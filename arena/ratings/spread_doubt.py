@@ -97,7 +97,7 @@ def _find_modes(objective: Objective, posterior: Posterior, n_free: int) -> Iter
 
 
 def _cover(found: list[_Moments], centre: Floats) -> Floats:
-    """Return the variances of normal intervals about the centre that hold as much of the mixture."""
+    """Return the variances of normal intervals about the centre that hold 95 % of the mixture."""
     weights = softmax([one.weight for one in found])
     off = np.array([one.mean - centre for one in found])
     sd = np.sqrt([one.variances for one in found])
