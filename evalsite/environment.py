@@ -18,6 +18,7 @@ from launcher.folders import read_variables
 
 FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
 SCHEMES = ("sqlite", "postgres", "postgresql")
+_CONNECT_S = 5
 
 
 def load_files(*files: Path) -> None:
@@ -104,7 +105,11 @@ def read_storage(name: str, folder: Path) -> dict[str, Any]:
 
 
 def read_database(name: str, default: str) -> dict[str, Any]:
-    """Return the settings of the database at the address of a variable."""
+    """Return the settings of the database at the address of a variable.
+
+    A server that does not answer is waited for five seconds, unless the address says for how long
+    (?connect_timeout=10); one that was started again costs no request that comes after.
+    """
     url = os.environ.get(name, default)
     scheme = url.partition("://")[0]
     if "://" not in url or scheme not in SCHEMES:
@@ -112,4 +117,8 @@ def read_database(name: str, default: str) -> dict[str, Any]:
         raise ImproperlyConfigured(
             f"{name} begins with {scheme[:20]!r}; choose one of {', '.join(SCHEMES)} and ://"
         )
-    return dict(environ.Env.db_url_config(url))
+    config = dict(environ.Env.db_url_config(url))
+    if scheme != "sqlite":
+        config["CONN_HEALTH_CHECKS"] = True
+        config["OPTIONS"] = {"connect_timeout": _CONNECT_S, **config.get("OPTIONS", {})}
+    return config

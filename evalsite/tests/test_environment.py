@@ -63,6 +63,11 @@ def test_a_database_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         "p@x",
         5,
     )
+    assert read["CONN_HEALTH_CHECKS"]
+    assert read["OPTIONS"] == {"connect_timeout": 5}
+    monkeypatch.setenv("DATABASE_URL", "postgres://u:p@host:5/name?connect_timeout=2")
+    assert environment.read_database("DATABASE_URL", "")["OPTIONS"] == {"connect_timeout": 2}
+    assert "OPTIONS" not in environment.read_database("EVALSITE_NO_DATABASE", "sqlite:///x")
 
 
 def settings_in(var: Path, given: dict[str, str]) -> dict[str, object]:
