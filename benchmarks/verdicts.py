@@ -273,7 +273,8 @@ def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[in
 def measure_recorded(figures: Figures) -> None:
     """Measure verdicts in real fields, against a long round robin of each."""
     options = figures.options
-    asked = [(game, options.reference) for game in recorded.FIELDS]
+    chosen = [game for game in recorded.FIELDS if game in (options.worlds or recorded.FIELDS)]
+    asked = [(game, options.reference) for game in chosen]
     questions = [one for one in recorded.QUESTIONS if one in (options.questions or ASKED)]
     worlds = figures.work("references", recorded.play_reference, asked)
     for (game, _), world in zip(asked, worlds, strict=True):
@@ -331,7 +332,8 @@ def ignore_interrupts() -> None:
 
 def add_world_options(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("the parts worlds and recorded").add_argument
-    add("--worlds", choices=list_worlds(), action="append", help="only this one; repeatable")
+    names = [*list_worlds(), *recorded.FIELDS]
+    add("--worlds", choices=names, action="append", help="only this world or game; repeatable")
     add("--questions", choices=ASKED, action="append", help="only this one; repeatable")
     add("--rule", choices=RULES, default="campaigns", help="what gives the verdicts (campaigns)")
     add("--fit", choices=FITS, default="leaderboards", help="what covers the truth (leaderboards)")
