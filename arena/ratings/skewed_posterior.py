@@ -8,7 +8,7 @@ their order, so that the same results give the same bits.
 """
 
 from dataclasses import dataclass
-from math import pi
+from functools import cached_property
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from arena.ratings.likelihood import PairLikelihood, draw_terms, win_terms
 from arena.ratings.posterior import Objective, Posterior
 
 _N_SWEEPS = 8
-# From factors that nearly fit already.
-_N_MORE_SWEEPS = 4
 # A full step may swing.
 _STEP = 0.7
 _NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(24)
@@ -28,36 +26,19 @@ _LEAST = 1e-10
 
 
 @dataclass(frozen=True)
-class Factors:
+class _Factors:
     """The normal factors of the leads of m rows: precision, and precision times mean, [m] each."""
 
     precision: Floats
     pull: Floats
 
 
-@dataclass(frozen=True)
-class Propagated:
-    """What follows from the results.
-
-    mean [n] and covariance [n, n] of the skills; evidence: the logarithm of how likely the results
-    are under what was thought before; factors: to go on from under something similar.
-    """
-
-    mean: Floats
-    covariance: Floats
-    evidence: float
-    factors: Factors
-
-
-class Rows:
+class _Rows:
     """The rows of results as factors of the leads, and what is thought without them."""
 
-    def __init__(self, objective: Objective) -> None:
-        """Read the results of pairs. Raises TypeError for those of teams."""
-        likelihood, n = objective.likelihood, objective.n_agents
-        if not isinstance(likelihood, PairLikelihood):
-            raise TypeError("only results of pairs have leads of two agents")
-        self._likelihood, self._prior, self.n_agents = likelihood, objective.prior, n
+    def __init__(self, objective: Objective, likelihood: PairLikelihood, spread: float) -> None:
+        self._likelihood, self._prior, n = likelihood, objective.prior, objective.n_agents
+        self._alone = objective.prior.precision(spread, likelihood)
         m, width = len(likelihood.i), n + likelihood.is_seated
         self.design: Floats = np.zeros((m, width))
         self.design[np.arange(m), likelihood.i] = 1
@@ -65,19 +46,18 @@ class Rows:
         if likelihood.seat is not None:
             self.design[:, -1] = likelihood.seat
 
-    def before(self, spread: float) -> Floats:
-        """Return the precision before any result, links of children to their parents included."""
-        precision = np.diag(self._prior.precision(spread, self._likelihood))
+    @cached_property
+    def before(self) -> Floats:
+        """The precision before any result, links of children to their parents included."""
+        precision = np.diag(self._alone)
         link = 1 / self._prior.link_spread**2
         for child, parent in zip(self._prior.children, self._prior.parents, strict=True):
             precision[[child, parent], [child, parent]] += link
             precision[[child, parent], [parent, child]] -= link
         return precision
 
-    def start(self, posterior: Posterior) -> Factors:
+    def start(self, z: Floats) -> _Factors:
         """Return the factors of Laplace's approximation at the mode."""
-        seat = [] if posterior.seat is None else [posterior.seat]
-        z = np.append(posterior.z, seat)
         lead, n, margin = self.design @ z, self._likelihood.n_decided, self._likelihood.margin
         parts = [win_terms(lead[:n], margin)]
         if n < len(lead):
@@ -85,12 +65,12 @@ class Rows:
         times = self._likelihood.times
         precision = times * np.concatenate([part.curvature for part in parts])
         slope = times * np.concatenate([part.slope for part in parts])
-        return Factors(precision, slope + precision * lead)
+        return _Factors(precision, slope + precision * lead)
 
-    def combine(self, before: Floats, factors: Factors) -> tuple[Floats, Floats]:
+    def combine(self, factors: _Factors) -> tuple[Floats, Floats]:
         """Return the mean and covariance of all skills."""
         scaled = self.design * factors.precision[:, None]
-        precision: Floats = before + scaled.T @ self.design
+        precision: Floats = self.before + scaled.T @ self.design
         covariance = np.linalg.inv(precision).astype(np.float64, copy=False)
         return covariance @ (self.design.T @ factors.pull), covariance
 
@@ -109,69 +89,39 @@ def propagate(objective: Objective, posterior: Posterior) -> tuple[Floats, Float
 
     posterior: the mode of results of pairs.
     """
-    rows = Rows(objective)
-    found = propagate_rows(rows, rows.before(posterior.spread), rows.start(posterior))
-    return found.mean, found.covariance
+    likelihood = objective.likelihood
+    if not isinstance(likelihood, PairLikelihood):
+        raise TypeError("only results of pairs have leads of two agents")
+    rows = _Rows(objective, likelihood, posterior.spread)
+    seat = [] if posterior.seat is None else [posterior.seat]
+    factors = rows.start(np.append(posterior.z, seat))
+    for _ in range(_N_SWEEPS):
+        factors = _match_moments(rows, factors)
+    mean, covariance = rows.combine(factors)
+    n = objective.n_agents
+    return mean[:n], covariance[:n, :n]
 
 
-def propagate_rows(
-    rows: Rows, before: Floats, start: Factors, *, is_near: bool = False
-) -> Propagated:
-    """Return what follows from rows of results and the precision before any of them.
-
-    start: factors to begin with; is_near: they are those of something similar.
-    """
-    factors, n = start, rows.n_agents
-    for _ in range(_N_MORE_SWEEPS if is_near else _N_SWEEPS):
-        factors = _match_moments(_Cavity(rows, before, factors))
-    cavity = _Cavity(rows, before, factors)
-    skills, joint = cavity.mean[:n], cavity.covariance[:n, :n]
-    return Propagated(skills, joint, cavity.find_evidence(), factors)
-
-
-class _Cavity:
-    """What all other rows and the prior say of the lead of each row: by what its own is weighed."""
-
-    def __init__(self, rows: Rows, before: Floats, factors: Factors) -> None:
-        self._rows, self._before, self.factors = rows, before, factors
-        self.mean, self.covariance = rows.combine(before, factors)
-        lead = rows.design @ self.mean
-        variance = ((rows.design @ self.covariance) * rows.design).sum(axis=1)
-        others = 1 / variance - factors.precision
-        self.is_sound = others > _LEAST
-        self.others = np.where(self.is_sound, others, 1.0)
-        self.pull = lead / variance - factors.pull
-        width = np.sqrt(2 * _WIDER * variance)
-        self.nodes = lead[:, None] + width[:, None] * _NODES
-        apart = self.nodes - (self.pull / self.others)[:, None]
-        # The nodes are those of a normal density, which is taken out again.
-        density = rows.log_likelihood(self.nodes) - self.others[:, None] * apart**2 / 2 + _NODES**2
-        highest = density.max(axis=1)
-        self.shares = _WEIGHTS * np.exp(density - highest[:, None])
-        total = self.shares.sum(axis=1)
-        self.shares /= total[:, None]
-        # How likely each row is, given all others.
-        self.log_rows = np.log(total * width) + highest + np.log(self.others / (2 * pi)) / 2
-
-    def find_evidence(self) -> float:
-        """Return the logarithm of how likely all results are (Minka 2001, section 3.2)."""
-        own, others = self.factors, self.others
-        both, pull = others + own.precision, self.pull + own.pull
-        by_factors = (np.log(others / both) + pull**2 / both - self.pull**2 / others) / 2
-        # The covariance is the inverse of the precision after all results.
-        _, volume = np.linalg.slogdet(self.covariance)
-        _, volume_before = np.linalg.slogdet(self._before)
-        reached = float((self._rows.design.T @ own.pull) @ self.mean)
-        return float((self.log_rows - by_factors).sum() + (volume_before + volume + reached) / 2)
-
-
-def _match_moments(cavity: _Cavity) -> Factors:
-    nodes, shares, factors = cavity.nodes, cavity.shares, cavity.factors
+def _match_moments(rows: _Rows, factors: _Factors) -> _Factors:
+    mean, covariance = rows.combine(factors)
+    lead = rows.design @ mean
+    variance = ((rows.design @ covariance) * rows.design).sum(axis=1)
+    # What all other rows say of the lead.
+    others = 1 / variance - factors.precision
+    is_sound = others > _LEAST
+    others = np.where(is_sound, others, 1.0)
+    pull = lead / variance - factors.pull
+    nodes = lead[:, None] + np.sqrt(2 * _WIDER * variance)[:, None] * _NODES
+    apart = nodes - (pull / others)[:, None]
+    # The nodes are those of a normal density, which is taken out again.
+    density = rows.log_likelihood(nodes) - others[:, None] * apart**2 / 2 + _NODES**2
+    shares = _WEIGHTS * np.exp(density - density.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
     matched = (shares * nodes).sum(axis=1)
     spread = np.maximum((shares * (nodes - matched[:, None]) ** 2).sum(axis=1), _LEAST)
-    precision = np.maximum(1 / spread - cavity.others, _LEAST)
-    moved = _STEP * cavity.is_sound
-    return Factors(
+    precision = np.maximum(1 / spread - others, _LEAST)
+    moved = _STEP * is_sound
+    return _Factors(
         factors.precision + moved * (precision - factors.precision),
-        factors.pull + moved * (matched / spread - cavity.pull - factors.pull),
+        factors.pull + moved * (matched / spread - pull - factors.pull),
     )

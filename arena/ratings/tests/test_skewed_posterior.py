@@ -9,7 +9,7 @@ from arena.ratings.counts import PairCounts, count_results
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import parent_prior
 from arena.ratings.posterior import Objective, find_mode
-from arena.ratings.skewed_posterior import Rows, propagate, propagate_rows
+from arena.ratings.skewed_posterior import propagate
 from arena.ratings.tests.simulated import simulated
 
 MARGIN = unit_draw_margin(0.1)
@@ -35,22 +35,6 @@ def test_two_agents_one_of_which_always_wins() -> None:
     assert expected > mode.z[0] - mode.z[1] + 0.3
     narrow = np.asarray(mode.uncertainty.covariance)
     assert variance > 1.2 * (narrow[0, 0] + narrow[1, 1] - 2 * narrow[0, 1])
-
-
-def test_evidence_is_how_likely_the_results_are() -> None:
-    counts = PairCounts.from_rows([(0, 1, 6, 5, 0)])
-    objective = objective_of(counts, 2)
-    mode = find_mode(objective, 2.0, np.zeros(2))
-    rows = Rows(objective)
-    gap = np.linspace(-30, 30, 600_001)
-    drawn = norm.cdf(gap + MARGIN) - norm.cdf(gap - MARGIN)
-    for spread in (0.7, 2.0, 5.0):
-        likely = norm.pdf(gap, 0, spread * np.sqrt(2)) * norm.cdf(gap - MARGIN) ** 6 * drawn**5
-        expected = np.log(likely.sum() * (gap[1] - gap[0]))
-        found = propagate_rows(rows, rows.before(spread), rows.start(mode))
-        assert found.evidence == pytest.approx(expected, abs=0.01)
-        near = propagate_rows(rows, rows.before(spread), found.factors, is_near=True)
-        assert near.evidence == pytest.approx(found.evidence, abs=1e-4)
 
 
 def test_it_agrees_with_samples_of_the_posterior() -> None:
