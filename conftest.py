@@ -189,7 +189,7 @@ def transaction_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def database_away() -> Iterator[None]:
-    """Let every query fail, as those to a server that is down."""
+    """Let every query of a request fail, as those to a server that is down."""
 
     def fail(*_: object) -> NoReturn:
         raise OperationalError("connection refused: host 10.0.0.7")

@@ -273,19 +273,21 @@ def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[in
 def measure_recorded(figures: Figures) -> None:
     """Measure verdicts in real fields, against a long round robin of each."""
     options = figures.options
-    chosen = [game for game in recorded.FIELDS if game in (options.worlds or recorded.FIELDS)]
+    chosen = [game for game in options.worlds or recorded.FIELDS if game in recorded.FIELDS]
     asked = [(game, options.reference) for game in chosen]
     questions = [one for one in recorded.QUESTIONS if one in (options.questions or ASKED)]
     worlds = figures.work("references", recorded.play_reference, asked)
     for (game, _), world in zip(asked, worlds, strict=True):
+        # Of several seats no other rule can judge.
+        rule = options.rule if isinstance(world, recorded.Recorded) else "campaigns"
         rows = []
         for question in questions:
             budget = recorded.QUESTIONS[question]
             terms = (question, game, world.n_agents, MARGIN, budget, stopping.CHOSEN)
             seeds = range(options.first_seed, options.first_seed + options.n)
-            tasks = [(stopping.Task(*terms, seed), world, options.rule) for seed in seeds]
+            tasks = [(stopping.Task(*terms, seed), world, rule) for seed in seeds]
             held = figures.work(f"{question}, {game}", recorded.hold_recorded, tasks)
-            rows.append(campaign.make_row(options.rule, {stopping.CHOSEN: held}))
+            rows.append(campaign.make_row(rule, {stopping.CHOSEN: held}))
         figures.keep("recorded", f"Campaigns of {', '.join(recorded.FIELDS[game])}", rows)
 
 
@@ -357,6 +359,9 @@ def main(arguments: Sequence[str]) -> int:
     add("--reference", type=reference, default=10_000, metavar="N", help=help_reference)
     add_world_options(parser)
     options, began = parser.parse_args(arguments), perf_counter()
+    for part, names in (("worlds", list_worlds()), ("recorded", list(recorded.FIELDS))):
+        if part in (options.part or ()) and set(options.worlds or names).isdisjoint(names):
+            parser.error(f"--worlds: none of part {part}; choose from {', '.join(names)}")
     with open_pool(options.processes) as workers:
         figures = Figures(workers, options)
         for name, measure_part in parts.items():

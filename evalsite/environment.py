@@ -18,7 +18,8 @@ from launcher.folders import read_variables
 
 FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
 SCHEMES = ("sqlite", "postgres", "postgresql")
-_CONNECT_S = 5
+# Of PostgreSQL, in seconds and in milliseconds.
+_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 
 
 def load_files(*files: Path) -> None:
@@ -107,8 +108,8 @@ def read_storage(name: str, folder: Path) -> dict[str, Any]:
 def read_database(name: str, default: str) -> dict[str, Any]:
     """Return the settings of the database at the address of a variable.
 
-    A server that does not answer is waited for five seconds, unless the address says for how long
-    (?connect_timeout=10); one that was started again costs no request that comes after.
+    A server that takes no connection is given up after five seconds, and one that is gone without a
+    word after fifteen, unless the address says otherwise (?connect_timeout=10).
     """
     url = os.environ.get(name, default)
     scheme = url.partition("://")[0]
@@ -120,5 +121,5 @@ def read_database(name: str, default: str) -> dict[str, Any]:
     config = dict(environ.Env.db_url_config(url))
     if scheme != "sqlite":
         config["CONN_HEALTH_CHECKS"] = True
-        config["OPTIONS"] = {"connect_timeout": _CONNECT_S, **config.get("OPTIONS", {})}
+        config["OPTIONS"] = {**_LIMITS, **config.get("OPTIONS", {})}
     return config

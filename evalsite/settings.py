@@ -86,7 +86,6 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "pages.downloads.middleware.FilesOfPages",
     "pages.system.UnknownKinds",
-    "pages.system.AwayDatabase",
     "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]
 ROOT_URLCONF = "evalsite.urls"

@@ -15,6 +15,7 @@ from live.rooms import Sight, enter_room, leave_room
 from matches.board import broadcast
 from matches.models import Leaderboard
 from matches.operations.system import pushing
+from matches.store import away
 from matches.store.clock import db_now
 
 log = logging.getLogger(__name__)
@@ -38,15 +39,15 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
     channel_layer_alias = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the viewer; send it away for now when the fast store is away."""
+        """Serve the viewer; send it away for now when fast store or database are away."""
         # A viewer that does not take what it is sent is left, not waited for.
         self._line = Line(receive, send, within_s=SEND_WITHIN_S)
         self._requests: deque[float] = deque(maxlen=MAX_REQUESTS)
         self._place = scope["path"]
         try:
             await super().__call__(scope, self._line.receive, self._line.send)
-        except RedisError as error:  # from anywhere below
-            log.warning("viewer sent away while the fast store is away: %s", error)
+        except (RedisError, *away.ERRORS) as error:  # from anywhere below
+            log.warning("viewer sent away while a store is away: %s", error)
             await self._line.send({"type": "websocket.close", "code": TRY_LATER})
         finally:
             leave_room(self._place, self._line)

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
@@ -20,7 +19,6 @@ from matches.models.versions import short_version
 from matches.operations import explain
 from matches.operations.system import pushing
 from matches.operations.system.display import format_load, format_state
-from matches.store import away
 from matches.store.clock import db_now
 from pages.mending import list_acts
 from pages.system_costs import N_COUNTED_DAYS, PRICES_HINT, describe_costs
@@ -101,16 +99,3 @@ class UnknownKinds(MiddlewareMixin):
             return None
         context, status = {"problem": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE
         return render(request, "pages/unknown.html", context, status=status)
-
-
-class AwayDatabase(MiddlewareMixin):
-    """Answers for all views whose database does not answer."""
-
-    def process_exception(self, _: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return a page that is made without the database; None for any other error."""
-        if not isinstance(error, away.AWAY):
-            return None
-        log.error("the database does not answer: %s", error)
-        headers, status = {"Retry-After": str(away.RETRY_S)}, HTTPStatus.SERVICE_UNAVAILABLE
-        # Without the request: who is logged in stands in the database, too.
-        return HttpResponse(render_to_string("503.html"), status=status, headers=headers)

@@ -102,6 +102,20 @@ def test_campaigns_are_held_to_their_verdict(
     assert rows[0]["decided"] == 20
 
 
+def test_names_of_another_part_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for part, name in (("recorded", "gauss"), ("worlds", "chess")):
+        with pytest.raises(SystemExit) as ended:
+            verdicts.main(["--part", part, "--worlds", name])
+        assert ended.value.code == 2
+        assert f"none of part {part}; choose from" in capsys.readouterr().err
+
+
+def test_a_campaign_of_three_seats_ends_with_its_budget() -> None:
+    world = recorded.play_reference(("kuhn_poker_3", 600))
+    task = stopping.Task("rank_all", "kuhn_poker_3", 5, 0.01, 46, stopping.CHOSEN, 1)
+    assert recorded.hold_recorded((task, world, "campaigns")).n_matches <= 48
+
+
 def test_a_campaign_ends_with_its_budget() -> None:
     world = recorded.play_reference(("tic_tac_toe", 200))
     task = stopping.Task("best", "tic_tac_toe", 5, 1.0, 40, stopping.CHOSEN, 1)

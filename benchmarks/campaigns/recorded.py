@@ -42,7 +42,7 @@ def bet_like(style: str) -> Act:
         # Which seat, which of the cards, one more than seats, and what each seat has paid.
         seen, n_seats = observation.astype(np.float64), len(observation) // 3
         card, paid = int(np.argmax(seen[n_seats : 2 * n_seats + 1])), seen[2 * n_seats + 1 :]
-        height = 0 if card == 0 else 2 if card == n_seats else 1
+        height = 1 if 0 < card < n_seats else 2 * (card == n_seats)
         return int(rng.random() < (calls if paid.max() > 1 else bets)[height])
 
     return act

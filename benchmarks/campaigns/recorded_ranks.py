@@ -1,4 +1,4 @@
-"""The same in games of three and more seats, each agent for itself.
+"""Campaigns in real fields of three and more seats, each agent for itself: see `recorded`.
 
 A block is all rotations of one lineup on one game seed, as campaigns plan it.
 """
@@ -83,13 +83,14 @@ def group_ranks(played: Iterable[PlayedMatch], agents: Sequence[str]) -> dict[Li
 
 
 def hold_among_seats(world: RecordedRanks, task: Task) -> Held:
-    """Hold one campaign as control does, to its first verdict or its budget."""
+    """Hold one campaign by the rule of campaigns, to its first verdict or its budget."""
     began, rng = process_time(), np.random.default_rng(task.seed)
     question, terms = questions.get(task.question), Terms(ERROR, task.margin)
     planned: list[RankedBlock] = []
     n_closed, verdict = 0, None
     while verdict is None and n_closed * world.n_seats < task.budget:
-        n_blocks = max(world.n_agents // 4, int(n_closed * GROWTH), 1)
+        n_grown = n_closed + max(world.n_agents // 4, int(n_closed * GROWTH), 1)
+        n_blocks = min(n_grown, -(-task.budget // world.n_seats)) - n_closed
         n_ahead = round((n_closed + n_blocks) / (1 - IN_FLIGHT)) - len(planned)
         lineups = _plan(task, planned[:n_closed], planned[n_closed:], world, n_ahead)
         planned += [world.play_block(lineup, rng) for lineup in lineups]

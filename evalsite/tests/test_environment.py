@@ -64,9 +64,9 @@ def test_a_database_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         5,
     )
     assert read["CONN_HEALTH_CHECKS"]
-    assert read["OPTIONS"] == {"connect_timeout": 5}
+    assert read["OPTIONS"] == {"connect_timeout": 5, "tcp_user_timeout": 15_000}
     monkeypatch.setenv("DATABASE_URL", "postgres://u:p@host:5/name?connect_timeout=2")
-    assert environment.read_database("DATABASE_URL", "")["OPTIONS"] == {"connect_timeout": 2}
+    assert environment.read_database("DATABASE_URL", "")["OPTIONS"]["connect_timeout"] == 2
     assert "OPTIONS" not in environment.read_database("EVALSITE_NO_DATABASE", "sqlite:///x")
 
 

@@ -22,7 +22,6 @@ from matches.api.authentication import TokenAuthentication
 from matches.api.base import JsonOnly
 from matches.api.errors import PROBLEM, build_problem
 from matches.errors import MatchError
-from matches.store.away import AWAY
 
 UNKNOWN_VERSION_HELP: Final = "-1: no policy of ours, such as a human."
 
@@ -124,7 +123,7 @@ class UploadView(APIView):
         except BodyError as error:
             problem = build_problem(error.status, str(error), request.path)
             answer = JsonResponse(problem, status=error.status, content_type=PROBLEM)
-        except (APIException, MatchError, *AWAY) as error:
+        except (APIException, MatchError) as error:
             answer = self._answer_error(error)
         answer["Content-Length"] = str(len(answer.content))
         answer["Cache-Control"] = "no-store"

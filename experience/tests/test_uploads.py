@@ -252,18 +252,3 @@ def test_who_plays_is_told_the_version_of_the_run_that_learns(client: Client) ->
     made.begun()
     TrainingRun.objects.filter(name="poles").update(version=2)
     assert _send(client, chunk_of()).json()["latest_policy_version"] == 2
-
-
-@pytest.mark.usefixtures("stream_server")
-def test_a_database_that_is_away_is_no_fault_of_the_client(
-    caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
-) -> None:
-    client = callers.with_token(callers.token("eve", callers.SUBMITTER))
-    request.getfixturevalue("database_away")
-    answer = _send(client, chunk_of())
-    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert answer["Content-Type"] == "application/problem+json"
-    assert "the database does not answer" in answer.json()["detail"]
-    # Why is for the log alone.
-    assert "10.0.0.7" in caplog.text
-    assert "10.0.0.7" not in answer.content.decode()

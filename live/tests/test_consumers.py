@@ -10,11 +10,11 @@ from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
-from django.db import connection
+from django.db import OperationalError, connection
 from pytest_django import Settings
 from redis import Redis
 
-from live.consumers import MAX_REQUESTS
+from live.consumers import MAX_REQUESTS, LeaderboardConsumer
 from live.routing import websocket_urlpatterns
 from matches.board import broadcast
 from matches.models import Rating
@@ -197,6 +197,18 @@ async def test_without_a_fast_store_the_viewer_is_asked_to_come_back(
     backend = settings.CACHES["default"]
     settings.CACHES = {"default": {**backend, "LOCATION": "redis://127.0.0.1:1/0"}}
     # The layer fails before the socket is accepted: the browser sees a refused connection.
+    viewer = Viewer(ADDRESS)
+    await viewer.send("connect")
+    assert await _closing_code(viewer) == 1013
+
+
+async def test_while_the_database_is_away_a_viewer_comes_again(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("away")
+
+    monkeypatch.setattr(LeaderboardConsumer, "find_sight", fail)
     viewer = Viewer(ADDRESS)
     await viewer.send("connect")
     assert await _closing_code(viewer) == 1013

@@ -1,6 +1,5 @@
 """One place that turns errors into answers, as problems of RFC 9457; views catch nothing."""
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -27,9 +26,6 @@ from matches.errors import (
     NoNodeError,
     RepeatedKeyError,
 )
-from matches.store import away
-
-log = logging.getLogger(__name__)
 
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
@@ -59,11 +55,6 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
             return _answer_problem(status, str(error), request)
-    if isinstance(error, away.AWAY):
-        log.error("the database does not answer: %s", error)
-        headers = {"Retry-After": str(away.RETRY_S)}
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-        return _answer_problem(status, away.MESSAGE, request, headers=headers)
     answer = default_handler(error, dict(context))
     if answer is None:
         return None

@@ -175,15 +175,3 @@ def _play_and_book(board: str = "board", **options: object) -> str:
     rater.rate_all(now=NOW)
     day_costs.book_costs(now=NOW)
     return board
-
-
-@pytest.mark.parametrize("address", ["/", "/leaderboards/", "/system/"])
-def test_a_database_that_is_away_is_said_on_a_page_without_it(
-    client: Client, request: pytest.FixtureRequest, address: str
-) -> None:
-    request.getfixturevalue("database_away")
-    answer = client.get(address)
-    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    page = answer.content.decode()
-    assert "The database does not answer" in page
-    assert "10.0.0.7" not in page
