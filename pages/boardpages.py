@@ -13,8 +13,9 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from matches.board import progress
 from matches.models import Leaderboard, Rating, Season, SeasonRow
-from matches.ratings import standings
+from matches.ratings import axes, standings
 from matches.ratings.rank_ranges import build_ladder
 from matches.ratings.results_files import list_forms
 from matches.ratings.standings import TOP, Row
@@ -82,7 +83,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
             }
             for row in page
         ],
-        "axis": standings.fit_axis_to_intervals(intervals),
+        "axis": axes.fit_axis_to_intervals(intervals),
         "next": last and last.rank,
         "most_lines": MAX_ROWS,
     }
@@ -100,7 +101,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
     if page < 1 or (page > 1 and not rows):
         raise Http404(f"{board} has no page {page}")
     address = reverse("board", args=[board.name])
-    status = standings.describe_board(board, rows, now=now)
+    status = progress.describe_board(board, rows, now=now)
     unplayed = [one for one in status["tournaments"] if one["pending"] != "0"]
     shown_rows, axis, scale = rows, status["axis"], None
     if view.scale:
@@ -135,7 +136,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),
         "result_forms": list_forms(board) if n_rows else (),
         "n_imported": selectors.count_imported(board),
-        "nodes": standings.count_nodes(now=now),
+        "nodes": progress.count_nodes(now=now),
         "boards": _add_titles(board_list.list_first(N_RECENT_BOARDS)),
         "is_live": page == 1,
         "here": address + view.make_query(page),

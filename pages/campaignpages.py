@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import conditional_page, require_safe
 
 from arena.verdicts.paired_blocks import POINTS
+from matches.board import progress
 from matches.campaigns import endings, results, texts
 from matches.campaigns.paired_blocks import GAMES_OF_BLOCK
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.operations import explain
-from matches.ratings import standings
 from matches.ratings.closed_prefix import find_waiting_results
 from matches.store.clock import db_now
 from matches.store.fast_store import get_or_make
@@ -155,7 +155,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
             )
         ),
         "stop": f"{stop}?pk={campaign.pk}&from=row" if stop else "",
-        "shown": standings.describe_tournament(tournament, now=now),
+        "shown": progress.describe_tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
     }
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from matches.models import Agent, Leaderboard, Rating
-from matches.ratings import standings
+from matches.ratings import axes, standings
 from matches.ratings.rank_ranges import RankRange, find_rank_ranges
 from matches.store.catalog import game_title
 from pages import board_list
@@ -136,7 +136,7 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     plot = draw_runs(board.pk, runs) if runs else None
     return {
         "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
-        "axis": standings.fit_axis(shown.values()),
+        "axis": axes.fit_axis(shown.values()),
         "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
         "crosstable": Crosstable(build_rows(ordered, count_records(board.pk, pks)), len(agents)),
         "plots": [plot] if plot else [],

@@ -9,7 +9,8 @@ from typing import Any, TypedDict
 from arena.ratings.base import MU
 from arena.verdicts.scale import gap_of_elo
 from matches.models import Leaderboard
-from matches.ratings.standings import Axis, Row
+from matches.ratings.axes import Axis
+from matches.ratings.standings import Row
 
 AT_PRIOR = 1500
 """The points of an agent of which nothing is known."""

@@ -11,11 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
+from matches.board import progress
 from matches.models import Leaderboard, Tournament
 from matches.operations.system import pushing
 from matches.operations.system.display import format_state
 from matches.operations.system.sample import SystemState
-from matches.ratings import standings
 from matches.store.clock import db_now
 from matches.store.formats import format_span
 from pages import board_list, campaignpages
@@ -118,5 +118,5 @@ def _describe_ended(ended: Sequence[Tournament], *, now: datetime) -> list[dict[
 def _describe_tournament(tournament: Tournament, *, now: datetime) -> dict[str, Any]:
     return {
         "board": tournament.leaderboard,
-        "shown": standings.describe_tournament(tournament, now=now),
+        "shown": progress.describe_tournament(tournament, now=now),
     }

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from arena.games.base import GameSpec
 from matches.models import Agent, Leaderboard, Rating
-from matches.ratings import standings
+from matches.ratings import axes, standings
 from matches.ratings.score_leads import N_ERRORS, Lead, Played, read_leads
 from matches.store.catalog import policy_title
 from matches.store.formats import format_percent, format_score
@@ -52,7 +52,7 @@ class LeadTable(NamedTuple):
     board: Leaderboard | None
     chosen: Agent | None = None
     rows: Sequence[Row] = ()
-    axis: standings.Axis | None = None
+    axis: axes.Axis | None = None
     episodes: Sequence[tuple[str, Played]] = ()
     n_read: int = 0
     is_cut: bool = False
@@ -124,10 +124,10 @@ def _order(rating: Rating) -> tuple[bool, float, int]:
     return rating.mean_score is None, -(rating.mean_score or 0.0), rating.agent_id
 
 
-def _fit_axis(rows: Sequence[Row]) -> standings.Axis | None:
+def _fit_axis(rows: Sequence[Row]) -> axes.Axis | None:
     """Return an axis that holds 0 and all leads with their errors; None where there are none."""
     ends = [end for row in rows for end in (row.low, row.high) if end is not None]
-    return standings.fit_axis_to([0.0, *ends]) if ends else None
+    return axes.fit_axis_to([0.0, *ends]) if ends else None
 
 
 def _describe_row(rating: Rating, lead: Lead | None) -> Row:

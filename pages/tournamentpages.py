@@ -6,11 +6,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from matches.board import progress
 from matches.ledger import pairing_warnings, server_checks
 from matches.ledger.node_costs import report_nodes
 from matches.models import Tournament
 from matches.operations import explain
-from matches.ratings import standings
 from matches.store import selectors
 from matches.store.catalog import game_title, is_scored_game
 from matches.store.clock import db_now
@@ -50,7 +50,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "tournament": tournament,
         "board": board,
         "game": game_title(board.game),
-        "shown": standings.describe_tournament(tournament, now=now),
+        "shown": progress.describe_tournament(tournament, now=now),
         "explanation": paces.tell_end(
             explain.of_tournament(tournament, now=now), paces.measure_pace(tournament, now=now)
         ),

@@ -21,9 +21,11 @@ from channels.layers import get_channel_layer
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
+from matches.board import progress
+from matches.board.progress import Nodes, Status
 from matches.models import Leaderboard, Tournament
 from matches.ratings import standings
-from matches.ratings.standings import Nodes, Row, Status
+from matches.ratings.standings import Row
 from matches.store import selectors
 from matches.store.clock import is_within
 
@@ -148,7 +150,7 @@ def read_snapshot(board_id: int, *, now: datetime) -> str:
 
 def format_nodes(*, now: datetime) -> str:
     """Return who can play, as JSON."""
-    return json.dumps({"type": "nodes", **standings.count_nodes(now=now)})
+    return json.dumps({"type": "nodes", **progress.count_nodes(now=now)})
 
 
 def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
@@ -203,13 +205,13 @@ def _build_state(board_id: int, last: BoardState | None, *, now: datetime) -> Bo
         "epoch": last["epoch"] if last else secrets.token_hex(4),
         "sequence": last["sequence"] + 1 if last else 0,
         "pushed_at": now.isoformat(),
-        "status": standings.describe_board(board, rows, now=now),
+        "status": progress.describe_board(board, rows, now=now),
         "rows": rows,
     }
 
 
 def _publish_nodes(*, now: datetime) -> None:
-    shown = standings.count_nodes(now=now)
+    shown = progress.count_nodes(now=now)
     try:
         last = msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
     except msgspec.ValidationError:

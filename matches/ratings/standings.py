@@ -4,33 +4,21 @@ Every number is rounded here, once, so that a page, a push and a reload can neve
 change too small to be seen is no change.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from math import ceil, floor, log10
-from statistics import median
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, NotRequired, TypedDict
 
 from django.db.models import Case, QuerySet, When
 
-from arena.ratings.base import MU, Z95
-from matches.models import Leaderboard, Rating, Tournament
+from arena.ratings.base import Z95
+from matches.models import Leaderboard, Rating
 from matches.ratings import snapshots
 from matches.ratings.p_best import compute_chances, compute_p_best
 from matches.ratings.rank_ranges import Ladder, build_ladder, read_ladder
-from matches.store import selectors
 from matches.store.catalog import policy_title
-from matches.store.formats import format_pace, format_percent, format_score, format_signed
+from matches.store.formats import format_percent, format_score, format_signed
 
 # Rows that are live; a longer board has plain pages for the rest.
 TOP = 200
-
-N_TOURNAMENTS = 4
-_N_TICKS = 6
-_N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
-_ROUNDING = 1e-9
-CUT = 3.0
-"""An interval so many times as wide as most ends at the edge of a board's axis."""
-_STATES = Tournament.State
 
 
 class Row(TypedDict):
@@ -64,59 +52,6 @@ class Row(TypedDict):
     forfeits: str
     score: NotRequired[str]
     scores: NotRequired[str]
-
-
-class Tick(TypedDict):
-    """A mark of the axis."""
-
-    at: float
-    label: str
-
-
-class Axis(TypedDict):
-    """The one scale on which all intervals of a board are drawn."""
-
-    low: float
-    high: float
-    step: float
-    ticks: list[Tick]
-
-
-class ShownTournament(TypedDict):
-    """How far a tournament is, as text, and its parts as percent of all matches for the bar."""
-
-    id: int
-    name: str
-    state: str
-    closed: str
-    n_matches: str
-    pending: str
-    completed: str
-    forfeits: str
-    error: str
-    cancelled: str
-    retried: str
-    percent_completed: float
-    percent_error: float
-    percent_cancelled: float
-    pace: str
-    parts: str
-
-
-class Status(TypedDict):
-    """What stands above the table."""
-
-    n_outcomes: str
-    n_agents: str
-    axis: Axis
-    tournaments: list[ShownTournament]
-
-
-class Nodes(TypedDict):
-    """Who can play."""
-
-    nodes: str
-    slots: str
 
 
 class Field(NamedTuple):
@@ -311,94 +246,6 @@ def format_change(now: float, before: float | None) -> str:
     if before is None:
         return ""
     return format_signed(round(now, 2) - round(before, 2))
-
-
-def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
-    """Return what stands above these rows. The pace is over the time until the last rating."""
-    newest = board.tournaments.order_by("-pk")
-    tournaments = list(newest.filter(state__in=Tournament.UNDER_WAY)[:N_TOURNAMENTS])
-    ended = newest.exclude(state__in=Tournament.UNDER_WAY)
-    tournaments += ended[: N_TOURNAMENTS - len(tournaments)]
-    return {
-        "n_outcomes": f"{board.n_counted:,}",
-        "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
-        "axis": fit_axis(row for row in shown if has_played(row)),
-        "tournaments": [describe_tournament(t, now=board.rated_at or now) for t in tournaments],
-    }
-
-
-def fit_axis(shown: Iterable[Row]) -> Axis:
-    """Return limits close around the ratings and their intervals."""
-    return fit_axis_to_intervals([(float(row["low"]), float(row["high"])) for row in shown])
-
-
-def fit_axis_to_intervals(intervals: Sequence[tuple[float, float]]) -> Axis:
-    """Return limits close around these intervals.
-
-    Of an interval much wider than most a part is left out: it would make all others short.
-    """
-    reach = CUT * median(high - low for low, high in intervals) / 2 if intervals else 0.0
-    ends: list[float] = []
-    for low, high in intervals:
-        middle = (low + high) / 2
-        ends += [max(low, middle - reach), min(high, middle + reach)]
-    return fit_axis_to(ends)
-
-
-def fit_axis_to(ratings: Sequence[float]) -> Axis:
-    """Return limits close around these ratings, rounded so that the scale seldom moves."""
-    limits = ratings or [0.0, 2 * MU]
-    # A hair above a round step still gets it: rounding must not double the scale.
-    step = find_round_step(0.999 * (max(limits) - min(limits)) / (_N_TICKS - 1))
-    part = step / _N_PARTS
-    low, high = floor(min(limits) / part) * part, ceil(max(limits) / part) * part
-    high = max(high, low + step)
-    marks = range(ceil(low / step - _ROUNDING), floor(high / step + _ROUNDING) + 1)
-    ticks: list[Tick] = [{"at": n * step, "label": f"{n * step:g}"} for n in marks]
-    return {"low": low, "high": high, "step": step, "ticks": ticks}
-
-
-def find_round_step(finest: float) -> float:
-    """Return the least of 1, 2, 5 times a power of ten that is not below; 1 for nothing."""
-    if finest <= 0:
-        return 1.0
-    power = float(10 ** floor(log10(finest)))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= finest)
-
-
-def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
-    """Return the progress of one tournament."""
-    so_far = selectors.read_progress(shown)
-    # Not the cancelled ones: a tournament cancelled at once has played nothing.
-    closed = so_far.completed + so_far.error
-    whole = max(so_far.n_matches, 1)
-    elapsed_s, pace = selectors.compute_elapsed_s(shown, now=now), ""
-    if elapsed_s > 0 and so_far.completed:
-        pace = format_pace(so_far.completed / elapsed_s)
-    return {
-        "id": shown.pk,
-        "name": shown.name,
-        "state": shown.shown_state,
-        "closed": f"{closed:,}",
-        "n_matches": f"{so_far.n_matches:,}",
-        "pending": f"{so_far.pending:,}",
-        "completed": f"{so_far.completed:,}",
-        "forfeits": f"{so_far.forfeits:,}",
-        "error": f"{so_far.error:,}",
-        "cancelled": f"{so_far.cancelled:,}",
-        "retried": f"{so_far.retried:,}",
-        "percent_completed": round(100 * so_far.completed / whole, 2),
-        "percent_error": round(100 * so_far.error / whole, 2),
-        "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
-        "pace": pace,
-        "parts": shown.shown_parts,
-    }
-
-
-def count_nodes(*, now: datetime) -> Nodes:
-    """Return how many play nodes are alive and how many matches they play at once."""
-    alive = selectors.list_alive_workers(now=now)
-    return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
 
 
 def _at_step(run: str, step: int | None) -> str:

@@ -9,10 +9,10 @@ from redis import Redis
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from arena.needs import Needs
 from matches.artifacts.agents import register_spelled_agent
+from matches.board import progress
 from matches.errors import BadInputError
 from matches.ledger import planning, recording, relay
 from matches.models import Agent, Attempt, Match, Order, Tournament
-from matches.ratings import standings
 from matches.store import selectors, signing
 from matches.tests import factories as make
 from matches.tests.weights import added, ready, verdict
@@ -136,7 +136,7 @@ def test_gpu_workers_are_no_play_nodes(broker: Redis) -> None:
     make.planned(12)
     make.alive(node="gpu-1", capabilities=["gpu"])
     assert relay.send_pending_matches(now=make.NOW) == 0
-    assert standings.count_nodes(now=make.NOW) == {"nodes": "0", "slots": "0"}
+    assert progress.count_nodes(now=make.NOW) == {"nodes": "0", "slots": "0"}
     make.alive()
     assert [w.node for w in selectors.list_alive_workers(now=make.NOW)] == [make.NODE]
 

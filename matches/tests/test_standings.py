@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
+from matches.board import progress
 from matches.models import Rating
-from matches.ratings import standings
+from matches.ratings import axes, standings
 from matches.ratings.standings import Row
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -23,12 +24,12 @@ def _rows(limits: list[tuple[str, str]]) -> list[Row]:
 @given(st.lists(st.tuples(number, number), min_size=1))
 def test_the_axis_holds_every_rating_in_few_round_steps(limits: list[tuple[str, str]]) -> None:
     rows = _rows(limits)
-    axis = standings.fit_axis(rows)
+    axis = axes.fit_axis(rows)
     widths = [float(row["high"]) - float(row["low"]) for row in rows]
     for row, width in zip(rows, widths, strict=True):
         middle = float(row["low"]) + width / 2
         # An interval is drawn whole unless it is much wider than most.
-        reach = min(width, standings.CUT * median(widths)) / 2
+        reach = min(width, axes.CUT * median(widths)) / 2
         assert axis["low"] <= middle - reach + 1e-9
         assert axis["high"] >= middle + reach - 1e-9
     assert 1 <= len(axis["ticks"]) <= 8
@@ -40,20 +41,20 @@ def test_the_axis_holds_every_rating_in_few_round_steps(limits: list[tuple[str, 
 
 def test_one_wide_interval_does_not_make_all_others_short() -> None:
     close = [("20.00", "22.00"), ("21.00", "23.00"), ("22.00", "24.00")]
-    axis = standings.fit_axis(_rows([*close, ("5.00", "40.00")]))
+    axis = axes.fit_axis(_rows([*close, ("5.00", "40.00")]))
     assert 18 <= axis["low"] <= 20
     assert 24 <= axis["high"] <= 26
 
 
 @given(st.floats(1e-12, 1e12))
 def test_a_round_step_is_one_two_or_five(finest: float) -> None:
-    step = standings.find_round_step(finest)
+    step = axes.find_round_step(finest)
     assert finest <= step <= 2.5 * finest * (1 + 1e-9)
     assert f"{step:.0e}"[0] in "125"
 
 
 def test_without_rows_the_axis_is_that_of_the_prior() -> None:
-    assert [tick["label"] for tick in standings.fit_axis([])["ticks"]] == [
+    assert [tick["label"] for tick in axes.fit_axis([])["ticks"]] == [
         "0", "10", "20", "30", "40", "50",
     ]  # fmt: skip
 
@@ -78,10 +79,11 @@ def test_the_counts_of_a_played_board_add_up(broker: Redis) -> None:
     shown = standings.load_rows(tournament.leaderboard_id)
     assert sum(int(row["matches"]) for row in shown) == 2 * 420
     assert shown[0]["name"].startswith("mcts")
-    status = standings.describe_board(tournament.leaderboard, shown, now=later(10))
-    (progress,) = status["tournaments"]
-    assert (progress["state"], progress["completed"], progress["pending"]) == ("done", "420", "0")
-    assert (progress["percent_completed"], status["n_agents"]) == (100.0, "7")
+    status = progress.describe_board(tournament.leaderboard, shown, now=later(10))
+    (shown_tournament,) = status["tournaments"]
+    told = [shown_tournament[name] for name in ("state", "completed", "pending")]
+    assert told == ["done", "420", "0"]
+    assert (shown_tournament["percent_completed"], status["n_agents"]) == (100.0, "7")
 
 
 @pytest.mark.django_db
@@ -91,7 +93,7 @@ def test_tournaments_under_way_come_before_those_that_have_ended(broker: Redis) 
     for number_ in range(5):
         tournament.pk, tournament.state, tournament.name = None, "done", f"ended {number_}"
         tournament.save()
-    status = standings.describe_board(board, [], now=NOW)
+    status = progress.describe_board(board, [], now=NOW)
     assert [shown["name"] for shown in status["tournaments"]] == [
         "test", "ended 4", "ended 3", "ended 2",
     ]  # fmt: skip

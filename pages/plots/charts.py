@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor
 from typing import NamedTuple, TypeVar
 
-from matches.ratings.standings import find_round_step
+from matches.ratings.axes import find_round_step
 
 # Where the first and the last value of the axis stand, in percent.
 LEFT, RIGHT = 9.0, 96.0

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from arena.ratings.base import Z95
-from matches.ratings import standings
+from matches.ratings import axes
 from pages.plots import settling
 from pages.plots.charts import (
     BOTTOM,
@@ -73,7 +73,7 @@ def draw_curves(
     times = TimeAxis(first, max(rated[-1].at for rated in drawn.values()))
     # A mean lies within its interval, so the ends hold all that is drawn.
     ends = [end for rated in drawn.values() for one in rated for end in (one.low, one.high)]
-    axis = standings.fit_axis_to(ends)
+    axis = axes.fit_axis_to(ends)
     scale = Scale(axis["low"], axis["high"], height=height)
     # Highest first, as labels are spread downwards.
     by_height = sorted(drawn, key=lambda agent: -drawn[agent][-1].mu)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from matches.ratings.standings import find_round_step
+from matches.ratings.axes import find_round_step
 from matches.store.formats import format_number
 from pages.plots.charts import Tick
 

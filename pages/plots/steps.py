@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import floor, log2, log10
 
-from matches.ratings.standings import find_round_step
+from matches.ratings.axes import find_round_step
 from pages.plots.charts import LEFT, RIGHT, Tick, list_round, place_across
 
 N_STEP_TICKS = 6

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from matches.ratings import standings
+from matches.ratings import axes
 from matches.ratings.standings import Row
 from pages.plots.charts import BOTTOM, LABEL_GAP, MAX_DOTS, TOP, Scale, Tick, spread_labels
 from pages.plots.checkpoints import (
@@ -218,7 +218,7 @@ def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
 def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, list[Tick]]:
     """Return a scale that holds what is drawn, and its marks."""
     ends = [float(one.row[end]) for one in drawn for end in ("low", "high")]
-    axis = standings.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
+    axis = axes.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
     scale = Scale(axis["low"], axis["high"], height=HEIGHT)
     return scale, [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from scipy.special import stdtrit
 
-from matches.ratings import standings
+from matches.ratings import axes
 from pages.plots.charts import (
     BOTTOM,
     MIN_POINTS,
@@ -116,7 +116,7 @@ def draw(
     intervals = [(_or_mean(part.low, part), _or_mean(part.high, part)) for part in drawn]
     intervals += [(one.low, one.high) for one in judged]
     # Of the few widest a part is cut off: two episodes alone would flatten all others.
-    axis = standings.fit_axis_to_intervals(intervals)
+    axis = axes.fit_axis_to_intervals(intervals)
     scale = Scale(axis["low"], axis["high"], height=height)
     most = max([n_steps, *(part.last for part in parts), *(one.step for one in judged), 1])
 

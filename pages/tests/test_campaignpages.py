@@ -14,12 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
+from matches.board import progress
 from matches.campaigns import judging, results
 from matches.campaigns.starting import start_campaign
 from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.plans import CampaignPlan
-from matches.ratings import standings
 from matches.store.formats import format_percent
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -338,7 +338,7 @@ def test_one_that_plays_is_running_in_the_words_of_people(client: Client) -> Non
     campaign = _running()
     tournament = campaign.tournament
     assert tournament.state == "planning"
-    assert standings.describe_tournament(tournament, now=later(2))["state"] == "running"
+    assert progress.describe_tournament(tournament, now=later(2))["state"] == "running"
     page = _page(client, campaign)
     assert 'data-state="running"' in client.get(f"/tournaments/{tournament.pk}/").content.decode()
     assert re.search(r"Running for .* matches are planned", page, flags=re.IGNORECASE)

@@ -9,7 +9,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.models import Leaderboard
-from matches.ratings import standings
+from matches.ratings import axes
 from matches.tests import boards
 from pages import elo
 
@@ -62,7 +62,7 @@ def test_the_script_is_told_the_scale(client: Client, board: Leaderboard) -> Non
 def test_the_axis_has_round_marks_within_its_ends(board: Leaderboard) -> None:
     scale = elo.describe_scale(board)
     for low, high in ((15.0, 35.0), (24.0, 26.5), (-200.0, 300.0)):
-        axis = elo.convert_axis(standings.fit_axis_to([low, high]), scale)
+        axis = elo.convert_axis(axes.fit_axis_to([low, high]), scale)
         assert 2 <= len(axis["ticks"]) <= elo.MOST_MARKS + 1
         assert all(axis["low"] <= tick["at"] <= axis["high"] for tick in axis["ticks"])
         assert all(tick["at"] % 10 == 0 for tick in axis["ticks"])
