@@ -18,7 +18,8 @@ from matches.models import Order, Worker
 from matches.models.versions import short_version
 from matches.operations import explain
 from matches.operations.system import pushing
-from matches.operations.system.display import format_load, format_state
+from matches.operations.system.display import format_state
+from matches.operations.system.tables import format_load
 from matches.store.clock import db_now
 from pages.mending import list_acts
 from pages.system_costs import N_COUNTED_DAYS, PRICES_HINT, describe_costs

@@ -27,8 +27,9 @@ from matches.models import (
 )
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
-from matches.operations.system.display import Shown, Table, format_state
+from matches.operations.system.display import Shown, format_state
 from matches.operations.system.sample import SystemState
+from matches.operations.system.tables import Table
 from matches.store import selectors
 from matches.store.clock import db_now
 from matches.store.formats import format_ago, format_count, format_pace, format_span
