@@ -11,7 +11,7 @@ from matches.ledger.evaluation import SKILL_GAME
 from matches.ledger.node_costs import NodeReport, report_nodes
 from matches.models import Attempt, Leaderboard, Rating, Tournament, Uncounted
 from matches.store import selectors
-from matches.store.match_search import filter_failures
+from matches.store.match_sources import filter_failures
 
 N_CAUSES = 3
 _ENDINGS = Attempt.Ending

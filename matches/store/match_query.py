@@ -1,7 +1,7 @@
 """What is asked of the list of matches, and where among the open ones the finished ones begin."""
 
 from dataclasses import dataclass, fields
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
@@ -89,3 +89,12 @@ def _filter_tournaments(query: MatchQuery) -> QuerySet[Tournament]:
         entered = Entrant.objects.filter(agent=agent).order_by().values("tournament")
         tournaments = tournaments.filter(pk__in=entered)
     return tournaments
+
+
+def find_limits(query: MatchQuery) -> tuple[datetime | None, datetime | None]:
+    """Return the moments from which and before which an attempt has to have ended."""
+    first, last = (
+        None if day is None else datetime.combine(day, time.min, UTC)
+        for day in (query.first_day, query.last_day)
+    )
+    return first, None if last is None else last + timedelta(days=1)

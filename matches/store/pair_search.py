@@ -5,7 +5,8 @@ from typing import Any
 from django.db.models import Max, Min, QuerySet
 
 from matches.models import Match, Outcome, Tournament
-from matches.store.match_search import MatchPage, Source, find_end, from_pair, load_matches
+from matches.store.match_search import MatchPage, load_matches
+from matches.store.match_sources import Source, find_end, from_pair
 
 
 def find_played(pair: tuple[int, int], *, before: int | None = None, limit: int) -> MatchPage:

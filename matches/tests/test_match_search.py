@@ -15,10 +15,11 @@ from matches.ledger.tournaments import cancel_tournament, schedule_tournament
 from matches.models import Agent, Attempt, Match, Outcome, Tournament
 from matches.plans import TournamentPlan
 from matches.ratings import rater
-from matches.store import match_search
+from matches.store import match_search, match_sources
 from matches.store.auditing import Actor
 from matches.store.match_query import OPEN, RESULTS, MatchQuery
-from matches.store.match_search import MatchPage, Source, find_matches
+from matches.store.match_search import MatchPage, find_matches
+from matches.store.match_sources import Source
 from matches.store.pair_search import find_pair_matches
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -113,7 +114,7 @@ def test_two_agents_are_those_who_met(played: Tournament) -> None:
 def test_a_pair_that_met_seldom_is_searched_for_page_by_page(
     played: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(match_search, "N_SCANNED", 5)
+    monkeypatch.setattr(match_sources, "N_SCANNED", 5)
     first, second = played.agents.order_by("pk").values_list("pk", flat=True)[:2]
     query, ids, before, n_pages = MatchQuery(agents=(first, second)), list[int](), None, 0
     while n_pages == 0 or before is not None:
@@ -277,7 +278,7 @@ def test_days_are_those_on_which_it_was_played(broker: Redis) -> None:
 
 
 def test_the_first_attempt_of_a_moment_is_found_by_halves(broker: Redis) -> None:
-    assert match_search._find_attempt(NOW) == 1
+    assert match_sources.find_attempt(NOW) == 1
     tournament = boards.planned_board(n_matches=84)
     for n in range(4):
         boards.play_some(tournament, 21, boards.by_strength(), now=later(10 * n))
@@ -286,7 +287,7 @@ def test_the_first_attempt_of_a_moment_is_found_by_halves(broker: Redis) -> None
         moment = later(seconds)
         first = Attempt.objects.filter(ended_at__gte=moment).order_by("pk").first()
         newest = Attempt.objects.latest("pk").pk
-        found = match_search._find_attempt(moment)
+        found = match_sources.find_attempt(moment)
         after = Attempt.objects.filter(pk__gte=found).order_by("pk").first()
         assert after == first
         assert found <= (first.pk if first else newest + 1)
@@ -309,7 +310,7 @@ def test_no_filter_reads_more_with_more_matches(
         pytest.skip("counts the steps of SQLite")
     # What a page reads at most is reached by the smaller tournament, too.
     monkeypatch.setattr(match_search, "N_LOOKED", 200)
-    monkeypatch.setattr(match_search, "N_SCANNED", 200)
+    monkeypatch.setattr(match_sources, "N_SCANNED", 200)
     monkeypatch.setattr(match_search, "MAX_LOOKS", 1)
     few, many = (_steps_on(n) for n in (600, 4_000))
     grown = {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name] + 20}

@@ -7,7 +7,7 @@ from redis import Redis
 from matches.api.evaluations import EntrantRatingSerializer
 from matches.api.ratings import format_ratings, rank_rating
 from matches.models import Attempt, Rating
-from matches.store import match_search, selectors
+from matches.store import match_sources, selectors
 from matches.tests import boards, factories
 from matches.tests.factories import later
 
@@ -56,5 +56,5 @@ def test_failures_of_a_large_tournament_are_counted_as_those_of_a_small_one(
     assert small["failed_attempts"] == {"reason-failed": 2}
     assert small["interrupted_attempts"] == {"reason-interrupted": 1, "reason-expired": 1}
     assert small["failure_details"] == {"why": 2}
-    monkeypatch.setattr(match_search, "MANY_MATCHES", 0)
+    monkeypatch.setattr(match_sources, "MANY_MATCHES", 0)
     assert client.get(address).json() == small
