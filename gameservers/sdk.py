@@ -58,6 +58,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.http11 import Request, Response
 
 PROTOCOL, MAX_SLOTS = 1, 4096
+EPISODE_KINDS = ("start", "act", "end")
 MAX_FRAME = 4 << 20  # text and raw bytes together
 OVER = -1
 NOTICE_S = 10.0  # for episodes to end once this server is told to stop
@@ -236,7 +237,7 @@ class Line:
 
     def _answer(self, message: Message, frames: "Frames") -> None:
         kind, number = message.get("kind"), message.get("episode")
-        if type(number) is not int or kind not in ("start", "act", "end"):
+        if type(number) is not int or not 0 <= number < 2**63 or kind not in EPISODE_KINDS:
             raise LineRefusedError(
                 "bad_message", f"no start, act or end of an episode: {message!r:.200}"
             )

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arena.games.line_messages import ErrorMessage, RawBytes, ServerHello, StateMessage, read_frame
@@ -327,7 +327,9 @@ fields = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(fields, max_size=4), st.booleans())
+@example(frame=[{"kind": "start", "episode": -1}], is_greeted=True)
+@example(frame=[{"kind": "act", "episode": 2**63}], is_greeted=True)
+@given(frame=st.lists(fields, max_size=4), is_greeted=st.booleans())
 def test_nothing_that_a_player_says_raises(frame: list[sdk.Message], is_greeted: bool) -> None:
     line = greet(make_server()) if is_greeted else sdk.Line(make_server(key="k"))
     ask(line, *frame)
