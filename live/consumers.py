@@ -47,6 +47,8 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         try:
             await super().__call__(scope, self._line.receive, self._line.send)
         except (RedisError, *away.ERRORS) as error:  # from anywhere below
+            if not (isinstance(error, RedisError) or away.is_away(error)):
+                raise
             log.warning("viewer sent away while a store is away: %s", error)
             await self._line.send({"type": "websocket.close", "code": TRY_LATER})
         finally:
