@@ -103,22 +103,22 @@ def hold_among_seats(world: RecordedRanks, task: Task) -> Held:
 
 def _plan(
     task: Task,
-    known: Sequence[RankedBlock],
-    open_: Sequence[RankedBlock],
+    closed_blocks: Sequence[RankedBlock],
+    open_blocks: Sequence[RankedBlock],
     world: RecordedRanks,
     n_blocks: int,
 ) -> Sequence[Lineup]:
     """Return what the pairing of the question would play next."""
-    asked = read_parameters(task.question, questions.get(task.question).parameters, {})
-    name, parameters = choose_pairing(task.question, asked, n_agents=world.n_agents)
-    counts, n_seats = _count_pairs(known), world.n_seats
+    values = read_parameters(task.question, questions.get(task.question).parameters, {})
+    name, parameters = choose_pairing(task.question, values, n_agents=world.n_agents)
+    counts, n_seats = _count_pairs(closed_blocks), world.n_seats
     settled = _settle(counts, world.n_agents, n_seats)
-    in_flight = Counter(pair for block in open_ for pair in combinations(block.lineup, 2))
+    in_flight = Counter(pair for block in open_blocks for pair in combinations(block.lineup, 2))
     standing = Standing(
         Field(world.n_agents, n_seats), settled.mu, settled.covariance, settled.sd, settled.spread,
         counts, {pair: n_seats * n for pair, n in in_flight.items()}, (), settled.draw_probability,
     )  # fmt: skip
-    seed = task.seed * 1_000_003 + len(known)
+    seed = task.seed * 1_000_003 + len(closed_blocks)
     return pairings.get_adaptive(name).configured(parameters).choose(standing, n_blocks, seed=seed)
 
 
