@@ -3,7 +3,8 @@
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from urllib.error import HTTPError
@@ -39,6 +40,18 @@ def kill_server(folder: Path) -> Sequence[str]:
     return command
 
 
+@contextmanager
+def serving(command: Sequence[str], *, owner: int) -> Iterator[None]:
+    """Run a server of the database again; end it with all that is connected."""
+    with subprocess.Popen(
+        command, user=owner, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            yield
+        finally:
+            server.send_signal(signal.SIGINT)
+
+
 def ask_page(stack: Stack) -> int:
     try:
         with urlopen(f"{stack.plan.addresses()['Board']}leaderboards/", timeout=10) as answer:
@@ -57,9 +70,10 @@ def wait_for_results(url: str, n: int) -> None:
 def test_matches_wait_for_a_database_that_was_killed(tmp_path: Path) -> None:
     folder, var = tmp_path / "postgres", tmp_path / "var"
     with run_postgres(folder) as url:
-        owner = folder.stat().st_uid
-        shape = {"DATABASE_URL": url}
-        with start_stack(var, nodes=2, slots=1, web=True, settings=shape) as stack:
+        settings = {"DATABASE_URL": url}
+        with ExitStack() as begun:
+            stack = start_stack(var, nodes=2, slots=1, web=True, settings=settings)
+            begun.enter_context(stack)
             programs = stack.pids()
             slow = ("--num-matches", str(N_MATCHES), "--game-parameter", "duration_s=0.02")
             command = command_line("evaluate", "--seed", "1", *slow)
@@ -70,8 +84,8 @@ def test_matches_wait_for_a_database_that_was_killed(tmp_path: Path) -> None:
                 server = kill_server(folder)
                 assert ask_page(stack) == 503
                 sleep(AWAY_S)
-                log = (tmp_path / "postgres.log").open("w")
-                subprocess.Popen(server, user=owner, stdout=log, stderr=log, start_new_session=True)
+                assert evaluate.poll() is None, "it was over before the server was killed"
+                begun.enter_context(serving(server, owner=folder.stat().st_uid))
                 printed, _ = evaluate.communicate(timeout=LIMIT_S)
             assert evaluate.returncode == 0, printed
             assert f"Completed {N_MATCHES} of which forfeits 0" in printed
@@ -79,5 +93,3 @@ def test_matches_wait_for_a_database_that_was_killed(tmp_path: Path) -> None:
             assert count_done(url) == N_MATCHES
             assert ask_page(stack) == 200
             assert stack.pids() == programs
-        # What the fixture does not know of.
-        os.kill(int((folder / "postmaster.pid").read_text().split()[0]), signal.SIGTERM)
