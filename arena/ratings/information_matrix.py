@@ -41,6 +41,12 @@ class Uncertainty:
     seat: float | None = None
 
 
+def variances_about_mean(covariance: Floats) -> Floats:
+    """Return the variance [n] about the mean of the field, which the prior alone fixes."""
+    about_mean: Floats = np.diag(covariance) - 2 * covariance.mean(axis=1) + covariance.mean()
+    return about_mean
+
+
 class InformationMatrix(Protocol):
     """Minus the second derivatives of the logarithm of a posterior, a matrix [n, n]."""
 
@@ -81,9 +87,7 @@ class DenseInformation:
         # LAPACK fills one triangle and leaves what it likes in the other.
         lower: Floats = np.tril(inverse)
         covariance = lower + np.tril(lower, -1).T
-        # About the mean of the field, which the results do not fix: the prior alone does.
-        variances = np.diag(covariance) - 2 * covariance.mean(axis=1) + covariance.mean()
-        return Uncertainty(variances, covariance)
+        return Uncertainty(variances_about_mean(covariance), covariance)
 
 
 class DesignRows:

@@ -1,4 +1,7 @@
-"""The settled rating: the posterior mode of TrueSkill's likelihood over a whole set of results.
+"""The settled rating: the posterior of TrueSkill's likelihood over a whole set of results.
+
+Its mode at the fitted spread, by which verdicts and pairings go, or its mean whatever the spread,
+which leaderboards show.
 
 A function of the set alone: neither order nor grouping nor seats matter, and a cold start gives the
 same bits again with one BLAS thread on one kind of CPU (1e-9 elsewhere). The cost does not grow
@@ -8,13 +11,17 @@ agents in 10^6 pairs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
+from arena.ratings.averaged_posterior import (
+    AveragedPosterior,
+    average_spreads,
+    find_superiorities,
+)
 from arena.ratings.base import (
     BETA,
     DRAW_PROBABILITY,
@@ -27,11 +34,11 @@ from arena.ratings.base import (
 )
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.draw_margin import fit_margin
+from arena.ratings.information_matrix import variances_about_mean
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
 from arena.ratings.rankings import weigh_rankings
-from arena.ratings.spread_doubt import widen_variances
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -64,13 +71,13 @@ class FittedTerms(NamedTuple):
     """What is fitted beside skills and spread.
 
     seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
-    given, above 0, is what is thought of it before. has_spread_doubt: the sd, and it alone, holds
-    for whatever spread may be true, not for the fitted one only.
+    given, above 0, is what is thought of it before. is_averaged: ratings are the mean of what is
+    believed, whatever the spread (see averaged_posterior), and not the mode at the fitted one.
     """
 
     seat: bool = False
     draws: bool = False
-    has_spread_doubt: bool = False
+    is_averaged: bool = False
 
 
 NO_TERMS = FittedTerms()
@@ -80,12 +87,13 @@ NO_TERMS = FittedTerms()
 class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
-    mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
-    any has mean MU and the spread as sd). covariance: float64 [n, n], joint; None if more than
-    2,000 agents have results, whose sd is then good to a percent or two. spread: the fitted
-    standard deviation of the skills. results_hash: the digest of the pair counts. seat: the
-    advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
-    agents, as given or fitted.
+    mu: float64 [n], the posterior mode, or the mean where that is asked for. sd: float64 [n], about
+    the mean of the agents with results (an agent without any has mean MU and the spread as sd).
+    covariance: float64 [n, n], joint; None if more than 2,000 agents have results, whose sd is then
+    good to a percent or two. spread: the fitted standard deviation of the skills. results_hash: the
+    digest of the pair counts. seat: the advantage of the first seat, where it is a term of the fit.
+    draw_probability: of two equal agents, as given or fitted. above: float64 [n, n], P(row is above
+    column), where that says more than mu and covariance.
     """
 
     mu: Floats
@@ -96,33 +104,31 @@ class SettledRatings:
     results_hash: str
     seat: SeatAdvantage | None = None
     draw_probability: float = DRAW_PROBABILITY
+    above: Floats | None = None
 
     def superiority(self, i: int, j: int) -> float:
         """Return P(agent i is above agent j); one half for an agent and itself."""
         if i == j:
             return 0.5
+        if self.above is not None:
+            return float(self.above[i, j])
         pair = np.array([i, j])
-        gap = self.mu[i] - self.mu[j]
-        return float(ndtr(gap / np.sqrt(self._variances(pair)[0, 1])))
+        return float(find_superiorities(self.mu[pair], self._joint(pair))[0, 1])
 
     def superiorities(self) -> Floats:
         """Return P(row is above column) for all pairs: float64 [n, n], one half on the diagonal."""
-        variances = self._variances(np.arange(len(self.mu)))
-        np.fill_diagonal(variances, 1.0)
-        above: Floats = ndtr((self.mu[:, None] - self.mu) / np.sqrt(variances))
-        return above
+        if self.above is not None:
+            return self.above
+        return find_superiorities(self.mu, self._joint(np.arange(len(self.mu))))
 
-    def _variances(self, agents: Ints) -> Floats:
-        """Return the variance of the difference of each two of these agents, [k, k].
+    def _joint(self, agents: Ints) -> Floats:
+        """Return the covariance of these agents, [k, k].
 
-        Without a covariance they count as independent about the mean, as they nearly are.
+        Without one they count as independent about the mean, as they nearly are.
         """
         if self.covariance is None:
-            alone: Floats = self.sd[agents] ** 2
-            return alone[:, None] + alone
-        joint = self.covariance[np.ix_(agents, agents)]
-        alone = np.diag(joint)
-        return alone[:, None] + alone - 2 * joint
+            return np.diag(self.sd[agents] ** 2)
+        return self.covariance[np.ix_(agents, agents)]
 
 
 def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
@@ -179,9 +185,8 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)
     settled = _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
-    if terms.has_spread_doubt:
-        settled.sd[fitted] = np.sqrt(widen_variances(objective, posterior)) * _UNIT
-    return settled
+    averaged = average_spreads(objective, posterior) if terms.is_averaged else None
+    return settled if averaged is None else _put_average(settled, fitted, averaged)
 
 
 def _fit_skills(
@@ -253,6 +258,19 @@ def _assemble_field(
     return SettledRatings(
         mu, sd, covariance, spread, counts.n_results, counts.digest, seat, draw_probability
     )
+
+
+def _put_average(
+    settled: SettledRatings, fitted: Ints, averaged: AveragedPosterior
+) -> SettledRatings:
+    """Return ratings by what is believed of those that played, on the scale of the skills there."""
+    mu, sd, joint = settled.mu.copy(), settled.sd.copy(), np.asarray(settled.covariance).copy()
+    mu[fitted] = MU + averaged.mean * _UNIT
+    joint[np.ix_(fitted, fitted)] = averaged.covariance * _UNIT**2
+    sd[fitted] = np.sqrt(variances_about_mean(averaged.covariance)) * _UNIT
+    above = find_superiorities(mu, joint)
+    above[np.ix_(fitted, fitted)] = averaged.above
+    return replace(settled, mu=mu, sd=sd, covariance=joint, above=above)
 
 
 def _read_number(weight: float | Floats) -> float:

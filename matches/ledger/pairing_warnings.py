@@ -10,7 +10,7 @@ from matches.models import Leaderboard, Tournament
 from matches.plans import TournamentPlan
 from matches.ratings import entrants
 from matches.ratings.evidence import gather_all_evidence
-from matches.ratings.fitting import fit_ratings, load_sides
+from matches.ratings.fitting import load_fit, load_sides
 from matches.store.catalog import game_problem
 from matches.store.fast_store import get_or_make
 
@@ -109,7 +109,7 @@ def warn_before_start(
     if pairing not in pairings.adaptive_names() or len(agents) > MOST_AGENTS:
         return None
     spec, counts = games.get(leaderboard.game).spec, gather_all_evidence(leaderboard, agents).counts
-    fit = fit_ratings(leaderboard, agents, counts)
+    fit = load_fit(leaderboard, agents, counts).settle()
     standing = Standing(
         field=Field(len(agents), spec.n_seats, spec.team_size),
         mu=fit.mu,

@@ -1,9 +1,11 @@
 """Which of two agents is better, and how their matches ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +41,13 @@ class Expected:
     loss: float
 
 
+class _Lead(NamedTuple):
+    """P(the first of two agents is better), and the doubt about how far: none about itself."""
+
+    p_above: float
+    sd: float
+
+
 @dataclass(frozen=True)
 class Comparison:
     """The first against the second, by their settled ratings.
@@ -58,13 +67,13 @@ class Comparison:
 
 def compare_agents(first: Rating, second: Rating) -> Comparison:
     """Return how two agents of one leaderboard stand to each other."""
-    gap, gap_sd = first.mu - second.mu, _find_gap_sd(first, second)
+    lead = _find_lead(first, second)
     return Comparison(
         first=first,
         second=second,
-        p_above=_NORMAL.cdf(gap / gap_sd) if gap_sd else 0.5,
-        gap_sd=gap_sd,
-        expected=predict_match(first.leaderboard, gap),
+        p_above=lead.p_above,
+        gap_sd=lead.sd,
+        expected=predict_match(first.leaderboard, first.mu - second.mu),
         head_to_head=count_head_to_head(first, second),
     )
 
@@ -82,29 +91,33 @@ def predict_match(board: Leaderboard, gap: float) -> Expected:
 
 def p_above(first: Rating, second: Rating) -> float:
     """Return P(the first is better); one half for an agent and itself."""
-    gap_sd = _find_gap_sd(first, second)
-    return _NORMAL.cdf((first.mu - second.mu) / gap_sd) if gap_sd else 0.5
+    return _find_lead(first, second).p_above
 
 
-def _find_gap_sd(first: Rating, second: Rating) -> float:
-    """Return the doubt about the gap of two ratings; none for an agent and itself."""
+def _find_lead(first: Rating, second: Rating) -> _Lead:
     if first.pk == second.pk:
-        return 0.0
+        return _Lead(0.5, 0.0)
     board, pair = first.leaderboard, (first.agent_id, second.agent_id)
     rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
     if len(agents) <= MOST_FITTED:
-        joint = fit_ratings(board, agents, load_own_counts(board, agents)).covariance
-        if joint is None:
-            raise ValueError(f"{len(agents)} agents are fitted without a covariance")
-        i, j = map(agents.index, pair)
-        variance = float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
-    elif games.get(board.game).spec.teams:
+        return _fit_lead(board, agents, pair)
+    if games.get(board.game).spec.teams:
         # The results of pairs are not what is fitted there: they count as independent.
         variance = first.sd**2 + second.sd**2
     else:
         variance = _estimate_variance(board, pair, _read_mark(board))
-    return sqrt(variance)
+    sd = sqrt(variance)
+    return _Lead(_NORMAL.cdf((first.mu - second.mu) / sd), sd)
+
+
+def _fit_lead(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> _Lead:
+    settled = fit_ratings(board, agents, load_own_counts(board, agents))
+    if (joint := settled.covariance) is None:
+        raise ValueError(f"{len(agents)} agents are fitted without a covariance")
+    i, j = map(agents.index, pair)
+    variance = float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
+    return _Lead(settled.superiority(i, j), sqrt(variance))
 
 
 def _read_mark(board: Leaderboard) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from arena.teams import NO_TEAMS, Teams, are_mates, team_size
 from matches.models import Campaign, Leaderboard, Match, Tournament
 from matches.models.match import parse_numbers
 from matches.ratings.evidence import Evidence, find_boards
-from matches.ratings.fitting import fit_ratings, load_sides
+from matches.ratings.fitting import load_fit, load_sides
 from matches.store.catalog import game_teams
 
 _OPEN = frozenset(state.value for state in Match.OPEN)
@@ -43,7 +43,7 @@ def load_standing(
     has_question = Campaign.objects.filter(tournament=tournament).exists()
     boards = find_boards(board, agents) if has_question else [board]
     counts = Evidence(board, agents, boards).counts
-    settled = fit_ratings(board, agents, counts)
+    settled = load_fit(board, agents, counts).settle()
     return Standing(
         field=Field(len(agents), spec.n_seats, spec.team_size),
         mu=settled.mu,

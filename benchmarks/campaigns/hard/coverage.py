@@ -117,10 +117,9 @@ def play_rounds(world: HardWorld, n_per_agent: int, rng: np.random.Generator) ->
 
 def count_favourites(estimate: Estimate, truth: Floats) -> tuple[int, float, int]:
     """Return how many pairs, the sum of P(favourite is better), and how often it is."""
-    above = estimate.superiorities()
     i, j = np.triu_indices(len(truth), 1)
-    is_first = above[i, j] >= above[j, i]
-    claimed = np.maximum(above[i, j], above[j, i])
+    above, below = estimate.above[i, j], estimate.above[j, i]
+    is_first, claimed = above >= below, np.maximum(above, below)
     return len(i), float(claimed.sum()), int(((truth[i] > truth[j]) == is_first).sum())
 
 

@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
+from arena.ratings.averaged_posterior import find_superiorities
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.ratings.teamcounts import N_KINDS, TeamCounts
@@ -18,26 +18,18 @@ from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
 from benchmarks.campaigns.hard.rules import infer_from_blocks
 from benchmarks.campaigns.hard.seats import PlayedRanks
 
-SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
+SHOWN = FittedTerms(draws=True, is_averaged=True)
 
 
 class Estimate(NamedTuple):
-    """mu: float64 [n], strengths on the scale of the ratings. covariance: float64 [n, n].
+    """mu: float64 [n], strengths on the scale of the ratings. above: P(row above column), [n, n].
 
     sd: float64 [n], of each about the mean of the field, as intervals show it.
     """
 
     mu: Floats
-    covariance: Floats
     sd: Floats
-
-    def superiorities(self) -> Floats:
-        """Return P(row is above column): float64 [n, n], one half on the diagonal."""
-        alone = np.diag(self.covariance)
-        variances = alone[:, None] + alone - 2 * self.covariance
-        np.fill_diagonal(variances, 1.0)
-        above: Floats = ndtr((self.mu[:, None] - self.mu) / np.sqrt(variances))
-        return above
+    above: Floats
 
 
 Fit = Callable[[PlayedBlocks | PlayedRanks, int], Estimate]
@@ -67,7 +59,7 @@ def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Esti
     belief = infer_from_blocks(results, n_agents)
     if belief.covariance is None:
         raise ValueError("a field so large has no joint covariance")
-    return Estimate(belief.mu, belief.covariance, belief.sd)
+    return Estimate(belief.mu, belief.sd, find_superiorities(belief.mu, belief.covariance))
 
 
 def compare_ranks(results: PlayedRanks, i: int, j: int) -> Ints:
@@ -91,9 +83,7 @@ def count_sides(results: PlayedRanks) -> TeamCounts:
 
 
 def read_estimate(settled: SettledRatings) -> Estimate:
-    if settled.covariance is None:
-        raise ValueError("a field so large has no joint covariance")
-    return Estimate(settled.mu, settled.covariance, settled.sd)
+    return Estimate(settled.mu, settled.sd, settled.superiorities())
 
 
 FITS: dict[str, Fit] = {"leaderboards": fit_as_leaderboards, "campaigns": fit_as_campaigns}
