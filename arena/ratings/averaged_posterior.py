@@ -24,8 +24,10 @@ _STEPS = (-0.8, -0.4, 0.0, 0.4, 0.8, 1.2, 1.6)
 # What is thought of the logarithm of a spread beforehand: about that of SIGMA, with this sd.
 _PRIOR_SD = 1.5
 _USUAL = log(SIGMA / (np.sqrt(2) * BETA))
-# Agents times rows of results: of more, each mode with the curvature there is taken for the whole.
-_MOST_NUMBERS = 100_000
+# A spread so much less likely than the likeliest one is left out.
+_NEGLIGIBLE = 1e-3
+# Of more agents, or rows of results, each mode with the curvature there is taken for the whole.
+_MOST_AGENTS, _MOST_ROWS = 300, 15_000
 # As many agents whose skills are known fix their spread to 6 %.
 _ENOUGH = 120
 
@@ -44,19 +46,25 @@ class AveragedPosterior(NamedTuple):
 def average_spreads(objective: Objective, posterior: Posterior) -> AveragedPosterior | None:
     """Return what is believed of the skills whatever the spread.
 
-    posterior: the mode, at the fitted spread. None: it stays what is believed, as very many known
-    agents leave no doubt about the spread; and of a field without a joint covariance.
+    posterior: the mode, at the fitted spread. None: it is the mean as well, as far as can be found;
+    and of a field without a joint covariance.
     """
     narrow = posterior.uncertainty.variances
     n_free = len(narrow) - len(objective.prior.children)
-    n_known = float(np.clip(1 - narrow / posterior.spread**2, 0, 1).sum())
-    if posterior.uncertainty.covariance is None or n_known > _ENOUGH or n_free < 2:  # noqa: PLR2004
+    if posterior.uncertainty.covariance is None or n_free < 2:  # noqa: PLR2004
         return None
+    n_known = float(np.clip(1 - narrow / posterior.spread**2, 0, 1).sum())
+    if n_known > _ENOUGH:
+        is_small = _is_small(objective)
+        return _mix(np.ones(1), [_find_moments(objective, posterior)]) if is_small else None
     start = np.append(posterior.z, [] if posterior.seat is None else [posterior.seat])
     modes = [find_mode(objective, posterior.spread * np.exp(step), start) for step in _STEPS]
     evidence = np.array([_find_evidence(objective, there, n_free) for there in modes])
     likely = np.exp(evidence - evidence.max())
-    return _mix(likely / likely.sum(), [_find_moments(objective, there) for there in modes])
+    likely[likely < _NEGLIGIBLE] = 0
+    kept = [there for there, share in zip(modes, likely, strict=True) if share]
+    shares = likely[likely > 0] / likely.sum()
+    return _mix(shares, [_find_moments(objective, there) for there in kept])
 
 
 def _mix(shares: Floats, parts: list[tuple[Floats, Floats]]) -> AveragedPosterior:
@@ -81,11 +89,16 @@ def find_superiorities(mean: Floats, covariance: Floats) -> Floats:
 
 def _find_moments(objective: Objective, posterior: Posterior) -> tuple[Floats, Floats]:
     """Return the mean [n] and the covariance [n, n] of the skills under a spread."""
-    likelihood = objective.likelihood
-    is_small = objective.n_agents * len(likelihood.i) <= _MOST_NUMBERS
-    if isinstance(likelihood, PairLikelihood) and is_small:
+    if _is_small(objective):
         return propagate(objective, posterior)
     return posterior.z, np.asarray(posterior.uncertainty.covariance)
+
+
+def _is_small(objective: Objective) -> bool:
+    """Say whether the mean can be found in a moment: not of teams, whose rows are of several."""
+    likelihood = objective.likelihood
+    is_of_pairs = isinstance(likelihood, PairLikelihood)
+    return is_of_pairs and objective.n_agents <= _MOST_AGENTS and len(likelihood.i) <= _MOST_ROWS
 
 
 def _find_evidence(objective: Objective, posterior: Posterior, n_free: int) -> float:

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import log_ndtr
 
 from arena.ratings.counts import Floats
+from arena.ratings.information_matrix import DesignRows
 from arena.ratings.likelihood import PairLikelihood, draw_terms, win_terms
 from arena.ratings.posterior import Objective, Posterior
 
@@ -39,12 +42,14 @@ class _Rows:
     def __init__(self, objective: Objective, likelihood: PairLikelihood, spread: float) -> None:
         self._likelihood, self._prior, n = likelihood, objective.prior, objective.n_agents
         self._alone = objective.prior.precision(spread, likelihood)
-        m, width = len(likelihood.i), n + likelihood.is_seated
-        self.design: Floats = np.zeros((m, width))
-        self.design[np.arange(m), likelihood.i] = 1
-        self.design[np.arange(m), likelihood.j] = -1
-        if likelihood.seat is not None:
-            self.design[:, -1] = likelihood.seat
+        m, seats = len(likelihood.i), likelihood.seat
+        columns, signs = [likelihood.i, likelihood.j], [np.ones(m), -np.ones(m)]
+        if seats is not None:
+            columns, signs = [*columns, np.full(m, n)], [*signs, seats]
+        ends = np.arange(m + 1) * len(columns)
+        entries = np.stack(signs, axis=1).ravel(), np.stack(columns, axis=1).ravel(), ends
+        self.design = csr_array(entries, shape=(m, n + likelihood.is_seated))
+        self._by_row = DesignRows(self.design)
 
     @cached_property
     def before(self) -> Floats:
@@ -69,15 +74,19 @@ class _Rows:
 
     def combine(self, factors: _Factors) -> tuple[Floats, Floats]:
         """Return the mean and covariance of all skills."""
-        scaled = self.design * factors.precision[:, None]
-        precision: Floats = self.before + scaled.T @ self.design
+        precision = self.before + self._by_row.build_matrix(factors.precision).toarray()
         covariance = np.linalg.inv(precision).astype(np.float64, copy=False)
         return covariance @ (self.design.T @ factors.pull), covariance
+
+    def variances(self, covariance: Floats) -> Floats:
+        """Return the variance of each lead: [m]."""
+        across: Floats = self.design @ covariance
+        return np.asarray(self.design.multiply(across).sum(axis=1), np.float64).ravel()
 
     def log_likelihood(self, lead: Floats) -> Floats:
         """Return what each row says of leads [m, k]."""
         n, margin = self._likelihood.n_decided, self._likelihood.margin
-        said = [win_terms(lead[:n], margin).value]
+        said = [log_ndtr(lead[:n] - margin)]
         if n < len(lead):
             said.append(draw_terms(lead[n:], margin).value)
         weighted: Floats = self._likelihood.times[:, None] * np.concatenate(said)
@@ -105,7 +114,7 @@ def propagate(objective: Objective, posterior: Posterior) -> tuple[Floats, Float
 def _match_moments(rows: _Rows, factors: _Factors) -> _Factors:
     mean, covariance = rows.combine(factors)
     lead = rows.design @ mean
-    variance = ((rows.design @ covariance) * rows.design).sum(axis=1)
+    variance = rows.variances(covariance)
     # What all other rows say of the lead.
     others = 1 / variance - factors.precision
     is_sound = others > _LEAST
