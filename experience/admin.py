@@ -1,4 +1,4 @@
-"""Training runs and what they have published: to look at, and to stop, withdraw and release."""
+"""Training runs and what they have published: to look at, stop, resume, withdraw and release."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -7,7 +7,7 @@ from django.contrib import admin
 
 from experience.models import Release, TrainingRun
 from experience.runs import releasing
-from experience.runs.starting import stop_run
+from experience.runs.starting import resume_run, stop_run
 from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.admin.offering import ReadOnlyWithActs
 from matches.errors import ConflictError
@@ -23,7 +23,7 @@ class Stop(Act[TrainingRun]):
     question = "Stop training runs?"
     consequence = (
         "They are ordered no more, and what they have published stays; the last version is still "
-        "judged. This cannot be undone."
+        "judged. They can be resumed."
     )
     form = ReasonForm
     is_grave = True
@@ -41,6 +41,34 @@ class Stop(Act[TrainingRun]):
         if stop_run(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now):
             return f"{chosen.row} is stopped"
         raise ConflictError(f"{chosen.row}: it has just ended")
+
+
+class Resume(Act[TrainingRun]):
+    """Let a run that has ended before its time go on."""
+
+    name, title, icon = "resume", "Resume", "play_circle"
+    permission = "experience.change_trainingrun"
+    question = "Resume training runs?"
+    consequence = (
+        "They go on from the state that they left, and their versions are numbered on. One that "
+        "learns from matches plays those of its newest version again."
+    )
+    form = ReasonForm
+
+    def preview_effect(self, chosen: Chosen[TrainingRun]) -> Effect:
+        """Return how far it is, and why it ended."""
+        run = chosen.row
+        if run.state not in (TrainingRun.State.STOPPED, TrainingRun.State.FAILED):
+            return refuse_act(f"it is {run.get_state_display().lower()}")
+        why = f": {run.problem}" if run.problem else ""
+        says = f"it is {run.get_state_display().lower()}{why}; it has learned from"
+        return Effect(f"{says} {run.n_steps:,} of {run.max_steps:,} steps", seen=run.state)
+
+    def perform_act(self, chosen: Confirmed[TrainingRun]) -> str:
+        """Resume it as the API does."""
+        reason = chosen.values["reason"]
+        resume_run(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"{chosen.row} goes on"
 
 
 class _Decide(Act[Release]):
@@ -101,7 +129,7 @@ class TrainingRunAdmin(ReadOnlyWithActs):
     search_fields = ("name__startswith",)
     search_help_text = "How its name begins."
     ordering = ("-pk",)
-    acts = (Stop(),)
+    acts = (Stop(), Resume())
     fields = (
         *("name", "game", "algorithm", "parameters", "seed", "state", "problem", "n_steps"),
         *("max_steps", "version", "metrics", "slice", "slice_s", "n_lost", "trainer"),

@@ -130,6 +130,20 @@ class Runs(Calls):
         """Return one run."""
         return self._get(TrainingRun, f"runs/{quote(run, safe='')}")
 
+    def resume(
+        self, run: str, *, reason: str = "", max_steps: int | None = None, key: str | None = None
+    ) -> TrainingRun:
+        """Let a run that failed, was stopped or is done go on from the state that it left.
+
+        max_steps: It ends once it has learned from so many in all; left out: as it was begun.
+        """
+        return self._post(
+            TrainingRun,
+            f"runs/{quote(run, safe='')}/resume",
+            {"reason": reason, "max_steps": max_steps},
+            key=key,
+        )
+
     def stop(self, run: str, *, reason: str = "", key: str | None = None) -> TrainingRun:
         """End a run; what it has published stays, and its last version is still judged."""
         return self._post(

@@ -1,4 +1,4 @@
-"""Endpoints of training runs: begun, looked at, stopped."""
+"""Endpoints of training runs: begun, looked at, stopped, resumed."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from experience.models import Dataset, TrainingRun
-from experience.runs.starting import NewRun, start_run, stop_run
+from experience.runs.starting import NewRun, resume_run, start_run, stop_run
 from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
@@ -98,6 +98,17 @@ class NewTrainingRunSerializer(serializers.Serializer[Any]):
     )
 
 
+class ResumptionSerializer(RemarkSerializer):
+    """Why a run goes on, and until when."""
+
+    max_steps = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_STEPS,
+        help_text="It ends once it has learned from so many in all; left out: as it was begun.",
+    )
+
+
 class TrainingRunFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
     """Those of a game, and those in a state."""
 
@@ -128,5 +139,15 @@ class TrainingRunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         del name
         run = self.get_object()
         stop_run(run, **read_reason(request, is_optional=True))
+        run.refresh_from_db()
+        return Response(TrainingRunSerializer(run).data)
+
+    @extend_schema(request=ResumptionSerializer, responses=TrainingRunSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, name: str) -> Response:
+        """Let a run that failed, was stopped or is done go on from the state that it left."""
+        del name
+        run, asked = self.get_object(), read_body(ResumptionSerializer, request)
+        resume_run(run, **asked, **read_actor(request))
         run.refresh_from_db()
         return Response(TrainingRunSerializer(run).data)

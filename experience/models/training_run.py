@@ -56,6 +56,9 @@ class TrainingRun(models.Model):
     leased_until = models.DateTimeField(null=True)
     n_lost = models.PositiveSmallIntegerField(default=0, help_text="Slices lost in a row.")
     trainer = models.CharField(max_length=60, blank=True, help_text="Who reported last.")
+    is_streamed = models.BooleanField(
+        default=False, help_text="It learns from uploads, not from a dataset or matches."
+    )
     has_group = models.BooleanField(default=False, help_text="Its group reads the stream.")
     is_closed = models.BooleanField(default=False, help_text="Ended, and its last version judged.")
     created_by = models.CharField(max_length=150)

@@ -67,9 +67,12 @@ def _explain_end(run: TrainingRun) -> Finding:
     steps = format_count(run.n_steps, "step")
     if run.state == _STATES.DONE:
         return Finding(f"it has learned from all its {steps}", since=run.ended_at)
+    resumed = (
+        f"once resumed (admin, or POST /api/v1/runs/{run.name}/resume/), it goes on from there"
+    )
     if run.state == _STATES.STOPPED:
-        return Finding(f"somebody stopped it after {steps}", since=run.ended_at)
-    return Finding(f"it failed after {steps}: {run.problem}", since=run.ended_at)
+        return Finding(f"somebody stopped it after {steps}", since=run.ended_at, next=resumed)
+    return Finding(f"it failed after {steps}: {run.problem}", since=run.ended_at, next=resumed)
 
 
 def _list_notes(run: TrainingRun) -> list[str]:

@@ -29,8 +29,8 @@ def make_group(run: TrainingRun) -> None:
 
 def destroy_ended_groups() -> int:
     """Destroy the groups of runs that have ended; return how many. Raises StreamError."""
-    ended = TrainingRun.objects.filter(has_group=True).exclude(state=TrainingRun.State.RUNNING)
-    rows = list(ended)
+    still_ended = TrainingRun.objects.exclude(state=TrainingRun.State.RUNNING)
+    rows = list(still_ended.filter(has_group=True))
     if not rows:
         return 0
     with connect() as client:
@@ -41,7 +41,8 @@ def destroy_ended_groups() -> int:
                 log.info("group of run %s is not there: %s", run, error)
             except RedisError as error:
                 raise StreamError(f"the stream does not answer: {error}") from error
-            TrainingRun.objects.filter(pk=run.pk).update(has_group=False)
+            # One that was resumed meanwhile gets its group again with its next slice.
+            still_ended.filter(pk=run.pk).update(has_group=False)
     return len(rows)
 
 

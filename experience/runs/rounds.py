@@ -22,7 +22,7 @@ from experience.errors import RoundError
 from experience.models import Release, Round, TrainingRun
 from experience.runs.ending import fail_run
 from experience.runs.publishing import find_or_add_agent, name_agent
-from matches.artifacts.agents import register_agent
+from matches.artifacts.agents import register_agent, unretire_agent
 from matches.artifacts.checkpoint_checks import adopt_verdict
 from matches.artifacts.checkpoints import POLICY
 from matches.errors import BadInputError, ConflictError
@@ -105,6 +105,9 @@ def _register_player(release: Release, *, now: datetime) -> Agent:
         parameters=ON_POLICY,
         checkpoint=release.sha256,
     )
+    for agent in (best, player):
+        # Of a run that goes on again both have left play.
+        unretire_agent(agent)
     weights = player.checkpoint
     if (
         weights is not None
@@ -152,16 +155,27 @@ def _end_if_over(one: Round, *, now: datetime) -> bool:
     run = one.release.run
     if run.state == _States.RUNNING and run.version <= one.release.version:
         return False
+    return _end(one, now=now)
+
+
+def _end(one: Round, *, now: datetime) -> bool:
     if one.tournament is not None:
         cancel_tournament(one.tournament, now=now)
     if one.agent is not None:
         Agent.objects.filter(pk=one.agent.pk).update(is_retired=True)
     # A version that is or was a candidate for a release stays in play.
     is_candidate = Exists(Release.objects.filter(agent=OuterRef("pk")))
-    own = Agent.objects.filter(game=run.game, name=name_agent(one.release))
+    own = Agent.objects.filter(game=one.release.run.game, name=name_agent(one.release))
     own = own.filter(~is_candidate, checkpoint__sha256=one.release.sha256)
     own.update(is_retired=True)
     return bool(Round.objects.filter(pk=one.pk, ended_at=None).update(ended_at=now))
+
+
+def forget_newest_round(run: TrainingRun, *, now: datetime) -> None:
+    """Let the newest version of a run that goes on again play anew: its matches were cancelled."""
+    for one in Round.objects.filter(release__run=run, release__version=run.version):
+        _end(one, now=now)
+        one.delete()
 
 
 def is_slice_due(run: TrainingRun, *, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Runs begin and are stopped here."""
+"""Runs begin, are stopped and go on here."""
 
 import re
 from collections.abc import Mapping
@@ -20,6 +20,8 @@ from arena.trainers import registry as trainers
 from arena.trainers.base import TrainerSpec
 from arena.trainers.ppo import AGAINST
 from experience.models import Dataset, TrainingRun
+from experience.runs import files
+from experience.runs.rounds import forget_newest_round
 from experience.stream import MISSING
 from matches.errors import BadInputError, ConflictError
 from matches.ledger.naming import find_agent
@@ -27,7 +29,7 @@ from matches.models import Checkpoint
 from matches.store import auditing
 from matches.store.auditing import Actor
 
-START, STOP = "training_run.start", "training_run.stop"
+START, STOP, RESUME = "training_run.start", "training_run.stop", "training_run.resume"
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
@@ -58,18 +60,14 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
     parameters = _read_parameters(new, trainer)
     _check_name(new.name)
     is_streamed = trainer.is_streamed and new.dataset is None
-    if is_streamed:
-        _check_stream(new, spec)
-    elif trainer.is_offline or new.dataset is not None:
-        _check_dataset(new, trainer)
-    if trainer.plays_matches:
-        _check_matches(new, spec, against=parameters.get(AGAINST))
+    _check_source(new, trainer, spec, against=parameters.get(AGAINST))
     try:
         with transaction.atomic():
             run = TrainingRun.objects.create(
                 **{name: value for name, value in vars(new).items() if name != "parameters"},
                 parameters=parameters,
                 token=token_hex(32),
+                is_streamed=is_streamed,
                 has_group=is_streamed,
                 created_by=actor.name,
                 created_at=now,
@@ -96,6 +94,63 @@ def stop_run(run: TrainingRun, *, actor: Actor, reason: str, now: datetime) -> b
         STOP, actor=actor, targets=[run], reason=reason, touched=touched, now=now
     )
     return True
+
+
+def resume_run(
+    run: TrainingRun, *, max_steps: int | None = None, actor: Actor, reason: str, now: datetime
+) -> None:
+    """Let a run that has ended go on from the state that it left: its versions are numbered on.
+
+    max_steps: it ends once it has learned from so many; None: as it was begun. Raises
+    BadInputError, ConflictError.
+    """
+    most = run.max_steps if max_steps is None else max_steps
+    _check_ended(run, max_steps=most)
+    running, changes = TrainingRun.State.RUNNING, dict[str, object]()
+    changes |= {"problem": "", "order": None, "leased_until": None, "n_lost": 0, "ended_at": None}
+    # Of whoever trained it before, nothing counts any more.
+    changes |= {"token": token_hex(32), "has_group": run.is_streamed, "is_closed": False}
+    try:
+        with transaction.atomic():
+            ended = TrainingRun.objects.filter(pk=run.pk, state=run.state)
+            if not ended.update(state=running, max_steps=most, **changes):
+                raise ConflictError(f"run {run}: somebody else was first")
+            forget_newest_round(run, now=now)
+            touched = {"state": [run.state, running.value], "max_steps": [run.max_steps, most]}
+            auditing.add_audit_row(
+                RESUME, actor=actor, targets=[run], reason=reason, touched=touched, now=now
+            )
+    except IntegrityError as error:
+        raise ConflictError(f"a run that learns from {run.game} began at this moment") from error
+
+
+def _check_ended(run: TrainingRun, *, max_steps: int) -> None:
+    """Refuse to resume a run that goes on, or that could not."""
+    if run.state == TrainingRun.State.RUNNING:
+        raise ConflictError(f"run {run} goes on: only one that has ended can be resumed")
+    if max_steps <= run.n_steps:
+        known = f"it has learned from {run.n_steps} steps: name more"
+        raise BadInputError("max_steps", f"is {max_steps}, but {known}")
+    if run.state_sha256 and not files.has_file(run.name, run.state_sha256):
+        raise ConflictError(f"run {run} cannot go on: the file of its state is gone")
+    try:
+        trainer, spec = _find_trainer(run.algorithm), _find_game(run.game)
+        if run.dataset is None and not (run.is_streamed or trainer.plays_matches):
+            raise BadInputError("dataset", "what it learned from was deleted")
+        new = NewRun(run.name, run.game, run.algorithm, run.dataset)
+        _check_source(new, trainer, spec, against=run.parameters.get(AGAINST))
+    except BadInputError as error:
+        raise ConflictError(f"run {run} cannot go on: {error}") from error
+
+
+def _check_source(new: NewRun, trainer: TrainerSpec, spec: GameSpec, *, against: object) -> None:
+    """Refuse a run that has nothing to learn from. Raises BadInputError, ConflictError."""
+    if trainer.is_streamed and new.dataset is None:
+        _check_stream(new, spec)
+    elif trainer.is_offline or new.dataset is not None:
+        _check_dataset(new, trainer)
+    if trainer.plays_matches:
+        _check_matches(new, spec, against=against)
 
 
 def _find_trainer(algorithm: str) -> TrainerSpec:

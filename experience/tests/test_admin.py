@@ -31,6 +31,7 @@ class Case:
         """Return the row; of a run that goes on."""
         run = made.begun()
         if self.model is TrainingRun:
+            TrainingRun.objects.update(state=self.before)
             return run
         return made.published(run, 1, self.before)
 
@@ -42,6 +43,7 @@ class Case:
 
 CASES = (
     Case(TrainingRun, "stop", "running", "stopped", "training_run.stop"),
+    Case(TrainingRun, "resume", "failed", "running", "training_run.resume"),
     Case(Release, "retire", "released", "retired", "release.retire"),
     Case(Release, "release", "held", "released", "release.release"),
 )

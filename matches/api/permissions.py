@@ -31,6 +31,7 @@ class Endpoint(Protocol):
 
 _PUBLIC = Access(Scope.READ, is_public=True)
 _OWN = Access(Scope.READ)
+_LATER_ON = ("matches.add_agent", "matches.add_tournament")
 _SCHEDULES = Access(Scope.SUBMIT, "matches.add_tournament")
 # It registers agents and opens a leaderboard on the way: what its user may not do by
 # calls of their own, it may not do by this one.
@@ -166,6 +167,11 @@ TABLE: Final = {
         Scope.OPERATE, "experience.add_trainingrun", ("matches.add_agent", "matches.add_tournament")
     ),
     ("run", "stop"): Access(Scope.OPERATE, "experience.change_trainingrun"),
+    ("run", "resume"): Access(
+        Scope.OPERATE,
+        "experience.change_trainingrun",
+        ("matches.add_agent", "matches.add_tournament"),
+    ),
     ("model", "list"): _PUBLIC,
     ("model", "retrieve"): _PUBLIC,
     ("model", "versions"): _PUBLIC,

@@ -139,6 +139,7 @@ EXPECTED = {
     "get /runs/": ALL,
     "post /runs/": REASON,
     "get /runs/{name}/": ALL,
+    "post /runs/{name}/resume/": "401 403 403 409 403 409 401",  # it goes on
     "post /runs/{name}/stop/": OPERATES,
     "get /recommendations/": ALL,
     "get /models/": ALL,
