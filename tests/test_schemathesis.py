@@ -118,10 +118,10 @@ def one_row_of_everything(
     bounds = gates.Bounds(0.0, 20.0, 0.05, 0.05, "logistic")
     trained = added(tmp_path)
     verdict(trained.checkpoint)
-    learned = ended(3, played.leaderboard.name)
+    dataset = listed_dataset(played.leaderboard.name)
+    learned = ended(3, played.leaderboard.name, algorithm="bc", dataset=dataset)
     published(learned, 0, Release.State.HELD)
     published(learned, 1, Release.State.RELEASED)
-    listed_dataset(played.leaderboard.name)
     listed_segment()
     watch = watching.Watch("run", game=trained.game, against=("random",))
     return {
