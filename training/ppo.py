@@ -64,11 +64,10 @@ class Ppo(TrainedPolicy):
             losses += self._learn_once(decisions, targets, advantages)
         self.n_updates += 1
         self.n_steps += len(decisions)
-        returns = decisions.rewards[decisions.is_last]
         return {
             "n_used": float(len(decisions)),
             "n_matches": float(decisions.n_matches),
-            "return": float(returns.mean()),
+            **_average_return(decisions),
             "n_skipped": float(self.n_skipped - n_skipped),
             **_average_losses(losses),
         }
@@ -140,6 +139,12 @@ class Losses(NamedTuple):
 def mask_logits(logits: Tensor, masks: Tensor) -> Tensor:
     """Return the logits [B, A] with those of illegal actions out of the way."""
     return logits.masked_fill(~masks, ILLEGAL)
+
+
+def _average_return(decisions: Decisions) -> Metrics:
+    """Return the mean return of a seat; none where both learn, as one wins what the other loses."""
+    returns = decisions.rewards[decisions.is_last]
+    return {"return": float(returns.mean())} if len(returns) == decisions.n_matches else {}
 
 
 def _average_losses(losses: list[Losses]) -> dict[str, float]:

@@ -47,6 +47,11 @@ def plays_matches(run: TrainingRun) -> bool:
     return run.algorithm in trainers.names() and trainers.get(run.algorithm).plays_matches
 
 
+def plays_itself(run: TrainingRun) -> bool:
+    """Say whether both seats of its matches are versions of the run, so that its return is 0."""
+    return plays_matches(run) and AGAINST not in run.parameters
+
+
 def advance_rounds(*, now: datetime) -> int:
     """End the rounds that are over and begin those that are due; return how many changed."""
     n_ended = sum(_end_if_over(one, now=now) for one in _list_going_on())

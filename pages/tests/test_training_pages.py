@@ -55,6 +55,17 @@ def test_a_run_says_how_it_goes(
     assert "what is more than 4 old is passed over" in page
 
 
+@pytest.mark.parametrize(("parameters", "is_drawn"), [({}, False), ({"against": "random"}, True)])
+def test_a_run_that_plays_itself_draws_no_return(
+    client: Client, parameters: dict[str, str], is_drawn: bool
+) -> None:
+    terms = {"game": "connect_four", "algorithm": "ppo_selfplay", "has_group": False}
+    trained_runs.make_run(now=db_now(), parameters=parameters, **terms)
+    page = _get(client, "/runs/poles/")
+    assert ("Return by step" in page) == is_drawn
+    assert "Rating by step" in page
+
+
 def test_a_run_that_learns_from_a_dataset_waits_for_no_episode(client: Client) -> None:
     dataset = listed_dataset("good")
     trained_runs.make_run(now=db_now(), algorithm="bc", dataset=dataset, has_group=False)

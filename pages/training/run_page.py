@@ -17,6 +17,7 @@ from experience.ingest import pace
 from experience.models import Release, TrainingRun
 from experience.runs import versions
 from experience.runs.explaining import explain_run
+from experience.runs.rounds import plays_itself
 from experience.runs.versions import Learned
 from experience.stream import learn_group
 from matches.store.catalog import game_title, is_scored_game
@@ -129,6 +130,7 @@ def _draw(
     ratings = None if is_scored else training.draw([], judged, n_steps=n_steps)
     return {
         "is_scored": is_scored,
+        "plays_itself": plays_itself(run),
         "returns": returns,
         "return_plot": of_returns,
         "n_judged": len(judged),

@@ -142,7 +142,13 @@ def test_what_won_becomes_likelier_and_what_lost_less_likely() -> None:
         logits, _ = learner.forward(torch.tensor([[1.0, 1.0]]))
     assert logits[0, 0] > logits[0, 1] + 0.2
     assert (learner.version, learner.n_steps, metrics["n_matches"]) == (1, 128, 64)
-    assert metrics["return"] == 0.0
+    assert "return" not in metrics, "what one seat wins the other loses"
+
+
+def test_of_who_plays_another_agent_the_mean_return_is_told() -> None:
+    lost = make_episode(2, returns=(-1.0, 1.0), seat_1="other")
+    wins = [make_episode(number, seat_1="other") for number in (0, 1, 3)]
+    assert learn(begin(), encode(lost, *wins))["return"] == 0.5
 
 
 def test_a_state_goes_on_to_the_same_weights() -> None:
