@@ -182,7 +182,8 @@ def test_who_knows_nothing_covers_everything_and_claims_a_half() -> None:
 
 
 def know_nothing(results: object, n_agents: int) -> Estimate:
-    return Estimate(np.full(n_agents, 25.0), 1e6 * np.eye(n_agents), np.full(n_agents, 1e3))
+    one, half = np.full(n_agents, 25.0), np.full((n_agents, n_agents), 0.5)
+    return Estimate(one, np.full(n_agents, 1e3), half)
 
 
 def test_team_mates_share_a_rank() -> None:

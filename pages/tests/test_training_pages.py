@@ -59,8 +59,8 @@ def test_a_run_says_how_it_goes(
 def test_a_run_that_plays_itself_draws_no_return(
     client: Client, parameters: dict[str, str], is_drawn: bool
 ) -> None:
-    terms = {"game": "connect_four", "algorithm": "ppo_selfplay", "has_group": False}
-    trained_runs.make_run(now=db_now(), parameters=parameters, **terms)
+    terms: dict[str, Any] = {"algorithm": "ppo_selfplay", "parameters": parameters}
+    trained_runs.make_run(now=db_now(), game="connect_four", has_group=False, **terms)
     page = _get(client, "/runs/poles/")
     assert ("Return by step" in page) == is_drawn
     assert "Rating by step" in page

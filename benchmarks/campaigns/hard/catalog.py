@@ -6,6 +6,7 @@ Four of them are nobody's list but our own, fixed before the rule was known:
   adversarial policies do. It beats that one and nobody else, a single entry in the table of pairs.
 - seed_runs: seeds are numbered in a row, and neighbouring ones give similar maps or levels; each
   agent likes some of them. So blocks that follow each other agree, though no seed is played twice.
+  (scattered_seeds, beside them: the same where seeds are hashes, as evalsite draws them.)
 - strong_draws: strong agents know how not to lose, so the share of draws grows from none among weak
   ones to most among strong ones, as in chess. One share for all takes peace for equality.
 - erratic: half of the agents play at a high temperature, or learnt a gamble: their performance
@@ -109,6 +110,7 @@ HARD_WORLDS: dict[str, Callable[[int, Rng], HardWorld]] = {
     "many": lambda n, rng: Probit(draw_gauss(n, rng)),
     "exploiter": make_exploiter,
     "seed_runs": lambda n, rng: SeedRuns.draw(draw_gauss(n, rng), rng),
+    "scattered_seeds": lambda n, rng: SeedRuns.draw(draw_gauss(n, rng), rng, is_scattered=True),
     "strong_draws": make_strong_draws,
     "erratic": make_erratic,
 }

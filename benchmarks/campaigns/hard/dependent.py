@@ -99,13 +99,21 @@ class SeedRuns(Probit):
     liking: Floats = field(default_factory=lambda: np.zeros((1, 0)))
 
     @classmethod
-    def draw(cls, truth: Floats, rng: np.random.Generator) -> "SeedRuns":
-        """Draw an autoregression of sd beta; over all seeds its mean is 0."""
+    def draw(
+        cls, truth: Floats, rng: np.random.Generator, *, is_scattered: bool = False
+    ) -> "SeedRuns":
+        """Draw an autoregression of sd beta; over all seeds its mean is 0.
+
+        is_scattered: seeds are played in any order, not one after the other.
+        """
         kept = exp(-1 / RUN_LENGTH)
         shocks = rng.normal(0, BETA * sqrt(1 - kept**2), (MOST_MATCHES // COUPLE, len(truth)))
         shocks[0] /= sqrt(1 - kept**2)  # stationary from the start
         liking = lfilter([1.0], [1.0, -kept], shocks, axis=0)
-        return cls(truth, block_sd=sqrt(2) * BETA, liking=np.asarray(liking, np.float64))
+        played: Floats = np.asarray(liking, np.float64)
+        if is_scattered:
+            played = rng.permutation(played)
+        return cls(truth, block_sd=sqrt(2) * BETA, liking=played)
 
     def draw_block_effects(
         self,
