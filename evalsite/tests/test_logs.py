@@ -1,0 +1,47 @@
+"""Logs tell in a line that the database is away, and keep the traceback of all other errors."""
+
+import logging
+import sqlite3
+import sys
+
+import pytest
+from django.db import OperationalError
+
+from evalsite.logs import PlainFormatter
+
+
+def away() -> OperationalError:
+    error = OperationalError("connection to 10.0.0.7 refused\n\tIs it running?")
+    error.__cause__ = ConnectionError()
+    return error
+
+
+def missing() -> OperationalError:
+    error = OperationalError("no such table: matches_match")
+    error.__cause__ = sqlite3.OperationalError()
+    error.__cause__.sqlite_errorname = "SQLITE_ERROR"
+    return error
+
+
+def written(error: Exception) -> str:
+    try:
+        raise error
+    except Exception:
+        told = sys.exc_info()
+    record = logging.LogRecord("control", logging.ERROR, "", 1, "tick failed", (), told)
+    return PlainFormatter("{message}", style="{").format(record)
+
+
+@pytest.mark.parametrize(
+    "error", [away(), ExceptionGroup("several duties failed", [away(), away()])]
+)
+def test_that_the_database_is_away_takes_a_line(error: Exception) -> None:
+    said = written(error)
+    assert said.splitlines() == ["tick failed", str(error).splitlines()[0]]
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), missing(), ExceptionGroup("duties", [away(), ValueError("x")])]
+)
+def test_any_other_error_keeps_its_traceback(error: Exception) -> None:
+    assert "in written" in written(error)
