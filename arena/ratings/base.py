@@ -18,6 +18,8 @@ DRAW_PROBABILITY = 0.10
 # How sure shown intervals are: in words, and as half their width in standard deviations
 # of a normal distribution. Pages write the first beside what they compute by the second.
 INTERVAL = "95 %"
+# Of the skills of a field: what a fit may come to.
+MIN_SPREAD, MAX_SPREAD = 0.5, 40.0
 Z95 = 1.959964
 
 # A result compares at least two agents.

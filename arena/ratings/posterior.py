@@ -46,8 +46,13 @@ class Prior:
         # The prior of a child is its link; the spread is that of agents without a parent.
         precision[self.children] = 0.0
         if likelihood.is_seated:
-            precision[-1] = 1 / self.seat_spread**2
+            precision[-1] = self.seat_precision
         return precision
+
+    @property
+    def seat_precision(self) -> float:
+        """Of the advantage of the first seat."""
+        return 1 / self.seat_spread**2
 
 
 NO_LINKS = Prior(np.empty(0, np.int64), np.empty(0, np.int64), 1.0)

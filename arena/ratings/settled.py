@@ -1,7 +1,4 @@
-"""The settled rating: the posterior of TrueSkill's likelihood over a whole set of results.
-
-Its mode at the fitted spread, by which verdicts and pairings go, or its mean whatever the spread,
-which leaderboards show.
+"""The settled rating: the posterior mode of TrueSkill's likelihood over a whole set of results.
 
 A function of the set alone: neither order nor grouping nor seats matter, and a cold start gives the
 same bits again with one BLAS thread on one kind of CPU (1e-9 elsewhere). The cost does not grow
@@ -17,14 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.averaged_posterior import (
-    AveragedPosterior,
-    average_spreads,
-    find_superiorities,
-)
 from arena.ratings.base import (
     BETA,
     DRAW_PROBABILITY,
+    MAX_SPREAD,
+    MIN_SPREAD,
     MU,
     SIGMA,
     DrawWithoutDrawProbabilityError,
@@ -34,11 +28,15 @@ from arena.ratings.base import (
 )
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.draw_margin import fit_margin
-from arena.ratings.information_matrix import variances_about_mean
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
 from arena.ratings.rankings import weigh_rankings
+from arena.ratings.spread_doubt import (
+    SpreadDoubt,
+    find_superiorities,
+    weigh_spreads,
+)
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -53,7 +51,6 @@ __all__ = [
 ]
 
 _UNIT = sqrt(2) * BETA
-_MIN_SPREAD, _MAX_SPREAD = 0.5, 40.0
 # How often the spread is fitted anew. On little evidence it moves slowly from SIGMA, which guards
 # against the bias of the Laplace approximation there; on much evidence four rounds are enough.
 _N_SPREAD_ROUNDS = 4
@@ -71,13 +68,13 @@ class FittedTerms(NamedTuple):
     """What is fitted beside skills and spread.
 
     seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
-    given, above 0, is what is thought of it before. is_averaged: ratings are the mean of what is
-    believed, whatever the spread (see averaged_posterior), and not the mode at the fitted one.
+    given, above 0, is what is thought of it before. has_spread_doubt: the sd, and who is above
+    whom, hold for whatever spread may be true, not for the fitted one only.
     """
 
     seat: bool = False
     draws: bool = False
-    is_averaged: bool = False
+    has_spread_doubt: bool = False
 
 
 NO_TERMS = FittedTerms()
@@ -87,13 +84,13 @@ NO_TERMS = FittedTerms()
 class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
-    mu: float64 [n], the posterior mode, or the mean where that is asked for. sd: float64 [n], about
-    the mean of the agents with results (an agent without any has mean MU and the spread as sd).
-    covariance: float64 [n, n], joint; None if more than 2,000 agents have results, whose sd is then
-    good to a percent or two. spread: the fitted standard deviation of the skills. results_hash: the
-    digest of the pair counts. seat: the advantage of the first seat, where it is a term of the fit.
-    draw_probability: of two equal agents, as given or fitted. above: float64 [n, n], P(row is above
-    column), where that says more than mu and covariance.
+    mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
+    any has mean MU and the spread as sd). covariance: float64 [n, n], joint; None if more than
+    2,000 agents have results, whose sd is then good to a percent or two. spread: the fitted
+    standard deviation of the skills. results_hash: the digest of the pair counts. seat: the
+    advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
+    agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
+    than mu and covariance.
     """
 
     mu: Floats
@@ -185,8 +182,8 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)
     settled = _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
-    averaged = average_spreads(objective, posterior) if terms.is_averaged else None
-    return settled if averaged is None else _put_average(settled, fitted, averaged)
+    doubt = weigh_spreads(objective, posterior) if terms.has_spread_doubt else None
+    return settled if doubt is None else _put_doubt(settled, fitted, doubt)
 
 
 def _fit_skills(
@@ -227,7 +224,7 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
         return posterior.spread
     # EM: the expected square of a skill is that of its mode plus its variance.
     about_mean = float(z @ z + variances.sum())
-    return float(np.clip(sqrt(about_mean / (len(z) - 1)), _MIN_SPREAD / _UNIT, _MAX_SPREAD / _UNIT))
+    return float(np.clip(sqrt(about_mean / (len(z) - 1)), MIN_SPREAD / _UNIT, MAX_SPREAD / _UNIT))
 
 
 def _assemble_field(
@@ -260,17 +257,14 @@ def _assemble_field(
     )
 
 
-def _put_average(
-    settled: SettledRatings, fitted: Ints, averaged: AveragedPosterior
-) -> SettledRatings:
-    """Return ratings by what is believed of those that played, on the scale of the skills there."""
-    mu, sd, joint = settled.mu.copy(), settled.sd.copy(), np.asarray(settled.covariance).copy()
-    mu[fitted] = MU + averaged.mean * _UNIT
-    joint[np.ix_(fitted, fitted)] = averaged.covariance * _UNIT**2
-    sd[fitted] = np.sqrt(variances_about_mean(averaged.covariance)) * _UNIT
-    above = find_superiorities(mu, joint)
-    above[np.ix_(fitted, fitted)] = averaged.above
-    return replace(settled, mu=mu, sd=sd, covariance=joint, above=above)
+def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> SettledRatings:
+    """Return ratings with the doubt of those that played, on the scale of the skills there."""
+    # Whoever has no results is as far from the mean as any spread allows.
+    sd = np.full(len(settled.mu), doubt.spread * _UNIT)
+    sd[fitted] = np.sqrt(doubt.variances) * _UNIT
+    above = find_superiorities(settled.mu, np.asarray(settled.covariance))
+    above[np.ix_(fitted, fitted)] = doubt.above
+    return replace(settled, sd=sd, above=above)
 
 
 def _read_number(weight: float | Floats) -> float:

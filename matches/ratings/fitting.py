@@ -44,15 +44,15 @@ class FitData:
     parents: Sequence[int] | None
 
     def settle(self, *, dispersion: float = 1.0) -> SettledRatings:
-        """Return the settled ratings by position, the mode: cold, so bit-identical.
+        """Return the settled ratings by position: cold, so bit-identical.
 
         dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
         """
         return self._settle(self.counts, self.weight / dispersion)
 
-    def settle_averaged(self) -> SettledRatings:
-        """Return the ratings that a leaderboard shows, the mean whatever the spread."""
-        return self._settle(self.counts, self.weight, is_averaged=True)
+    def settle_shown(self) -> SettledRatings:
+        """Return the same as a leaderboard shows them, as sure as whatever spread leaves them."""
+        return self._settle(self.counts, self.weight, has_spread_doubt=True)
 
     def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
         """Return the settled ratings by other counts of pairs, each of which weighs so much.
@@ -66,7 +66,7 @@ class FitData:
         counts: PairCounts | TeamCounts,
         weight: float | Floats,
         *,
-        is_averaged: bool = False,
+        has_spread_doubt: bool = False,
     ) -> SettledRatings:
         return settle_ratings(
             counts,
@@ -78,7 +78,7 @@ class FitData:
             terms=FittedTerms(
                 seat=games.get(self.board.game).spec.n_seats == COUPLE,
                 draws=True,
-                is_averaged=is_averaged,
+                has_spread_doubt=has_spread_doubt,
             ),
         )
 
@@ -126,7 +126,7 @@ def fit_ratings(
     board: Leaderboard, agents: Sequence[int], counts: PairCounts | None = None
 ) -> SettledRatings:
     """Return the ratings that a leaderboard shows, by position; counts as `load_fit` takes them."""
-    return load_fit(board, agents, counts).settle_averaged()
+    return load_fit(board, agents, counts).settle_shown()
 
 
 def load_sides(

@@ -22,7 +22,7 @@ from matches.plans import CampaignPlan
 from matches.ratings import rater, rerating
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import gather_all_evidence
-from matches.ratings.fitting import load_fit
+from matches.ratings.fitting import fit_ratings
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -266,7 +266,7 @@ def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, ids = Leaderboard.objects.get(), entrants_of(tournament)
     evidence = gather_all_evidence(board, ids)
-    alone, found = load_fit(board, ids, evidence.counts).settle(), infer_belief(evidence)
+    alone, found = fit_ratings(board, ids, evidence.counts), infer_belief(evidence)
     first, second = np.array([0]), np.array([1])
     plain = form_belief(alone, evidence.counts).variances(first, second)
     assert found.variances(first, second) > 1.4 * plain

@@ -41,7 +41,6 @@ from matches.tests.factories import later
 
 pytestmark = pytest.mark.django_db
 N_AGENTS = 6
-SHOWN = FittedTerms(draws=True, is_averaged=True)
 TEAMS = (0, 1, 0, 1)
 ANNA = Actor("anna")
 
@@ -139,7 +138,7 @@ def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redi
     rater.rate(board.pk, now=later(10_000))
     index = {agent.pk: n for n, agent in enumerate(agents)}
     played = [([index[pk] for pk in lineup], ranks) for lineup, ranks in _played()]
-    settled = settle_ratings(count_teams(played, TEAMS), N_AGENTS, terms=SHOWN)
+    settled = settle_ratings(count_teams(played, TEAMS), N_AGENTS, terms=FittedTerms(draws=True))
     mus, sigmas = [25.0] * N_AGENTS, [25 / 3] * N_AGENTS
     fold_matches(mus, sigmas, played, Constants(), TEAMS)
     ratings = Rating.objects.order_by("agent_id")
@@ -211,7 +210,7 @@ def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_m
     assert fitting.load_sides(board, agents).digest == wanted.digest
     assert wanted.n_results == 59
     assert list(Rating.objects.order_by("agent_id").values_list("mu", flat=True)) == (
-        settle_ratings(wanted, N_AGENTS, terms=SHOWN).mu.tolist()
+        settle_ratings(wanted, N_AGENTS, terms=FittedTerms(draws=True)).mu.tolist()
     )
 
 

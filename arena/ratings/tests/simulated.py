@@ -26,12 +26,7 @@ class Simulated:
 def simulated(n_agents: int, n_results: int, *, spread: float = 25 / 3, seed: int = 0) -> Simulated:
     """Return random pairs of agents with skills N(MU, spread^2)."""
     rng = np.random.default_rng(seed)
-    return play_pairs(rng.normal(MU, spread, n_agents), n_results, rng)
-
-
-def play_pairs(skill: NDArray[np.float64], n_results: int, rng: np.random.Generator) -> Simulated:
-    """Return random pairs of agents of these skills."""
-    n_agents = len(skill)
+    skill = rng.normal(MU, spread, n_agents)
     first = rng.integers(0, n_agents, n_results)
     second = (first + rng.integers(1, n_agents, n_results)) % n_agents
     lead = skill[first] - skill[second] + rng.normal(0, np.sqrt(2) * BETA, n_results)

@@ -19,7 +19,7 @@ from arena.ratings.settled import (
     settle_ratings,
 )
 
-SHOWN = FittedTerms(draws=True, is_averaged=True)
+SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
 
 
 def compare_all(lineups: Ints, ranks: Ints) -> PairCounts:
@@ -132,7 +132,7 @@ def test_ties_of_three_say_nothing_of_anybody() -> None:
     with_newcomer = PairCounts.from_rows([*rows, (2, 3, 0, 1, 0)])
     again = settle_ratings(with_newcomer, 4, n_sides=3, terms=SHOWN)
     assert again.sd == pytest.approx(known.sd, rel=0.01)
-    assert again.sd[3] == pytest.approx(known.spread, rel=0.01)
+    assert again.sd[3] > known.spread
 
 
 def test_teams_of_more_than_two_sides_count_alike() -> None:

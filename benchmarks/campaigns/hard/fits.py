@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.averaged_posterior import find_superiorities
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
+from arena.ratings.spread_doubt import find_superiorities
 from arena.ratings.teamcounts import N_KINDS, TeamCounts
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
 from benchmarks.campaigns.hard.rules import infer_from_blocks
 from benchmarks.campaigns.hard.seats import PlayedRanks
 
-SHOWN = FittedTerms(draws=True, is_averaged=True)
+SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
 
 
 class Estimate(NamedTuple):

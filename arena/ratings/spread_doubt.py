@@ -1,0 +1,156 @@
+"""How sure ratings are whatever the spread of their field, which the fit plugs in.
+
+Of few agents, or few results, several spreads explain the field nearly as well, and how far apart
+the agents are altogether goes with it; who is above whom hardly does. So what is believed is
+averaged over spreads, each as likely as its evidence (Laplace's approximation; Tierney and Kadane
+1986), and about the rating, which is the mode, though the mean may lie elsewhere: who always wins
+is better by nobody knows how much (see skewed_posterior).
+
+The ratings stay at the mode. The mean is closer to groups that never lose to each other, but
+foretells results worse, and goes on growing with wins that say nothing new.
+"""
+
+from collections.abc import Sequence
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.base import BETA, MAX_SPREAD, SIGMA
+from arena.ratings.counts import Floats
+from arena.ratings.information_matrix import variances_about_mean
+from arena.ratings.likelihood import PairLikelihood
+from arena.ratings.posterior import Objective, Posterior, find_mode
+from arena.ratings.skewed_posterior import propagate
+
+# Logarithms of spreads by the fitted one: more above it, as few results hold it down.
+_STEPS = (-0.8, -0.4, 0.0, 0.4, 0.8, 1.2, 1.6)
+# What is thought of the logarithm of a spread beforehand: about that of SIGMA, with this sd.
+_PRIOR_SD = 1.5
+_UNIT = sqrt(2) * BETA
+_USUAL, _MOST = log(SIGMA / _UNIT), MAX_SPREAD / _UNIT
+# A spread so much less likely than the likeliest one is left out.
+_NEGLIGIBLE = 1e-3
+# Of more agents, or rows of results, each mode with the curvature there is taken for the whole.
+_MOST_AGENTS, _MOST_ROWS = 300, 15_000
+# As many agents whose skills are known fix their spread to 6 %.
+_ENOUGH = 120
+
+
+class SpreadDoubt(NamedTuple):
+    """How sure the modes are. variances: float64 [n], about the mean of the field and the mode.
+
+    above: float64 [n, n], P(row is above column), one half on the diagonal. spread: of the agents
+    of which nothing is known.
+    """
+
+    variances: Floats
+    above: Floats
+    spread: float
+
+
+class _Part(NamedTuple):
+    """A normal part of a mixture: mean [n], covariance [n, n], and the spread that it is under."""
+
+    mean: Floats
+    covariance: Floats
+    spread: float
+
+
+def weigh_spreads(objective: Objective, posterior: Posterior) -> SpreadDoubt | None:
+    """Return how sure the modes are whatever the spread.
+
+    posterior: at the fitted spread. None: as sure as it says, as far as can be found, and of a
+    field without a joint covariance.
+    """
+    narrow = posterior.uncertainty.variances
+    n_free = len(narrow) - len(objective.prior.children)
+    if posterior.uncertainty.covariance is None or n_free < 2:  # noqa: PLR2004
+        return None
+    n_known = float(np.clip(1 - narrow / posterior.spread**2, 0, 1).sum())
+    if n_known > _ENOUGH:
+        is_small = _is_small(objective)
+        return _mix(posterior, np.ones(1), [_find_part(objective, posterior)]) if is_small else None
+    start = _join_seat(posterior)
+    modes = [find_mode(objective, spread, start) for spread in _list_spreads(posterior.spread)]
+    evidence = np.array([_find_evidence(objective, there, n_free) for there in modes])
+    likely = np.exp(evidence - evidence.max())
+    likely[likely < _NEGLIGIBLE] = 0
+    kept = [there for there, share in zip(modes, likely, strict=True) if share]
+    shares = likely[likely > 0] / likely.sum()
+    return _mix(posterior, shares, [_find_part(objective, there) for there in kept])
+
+
+def _list_spreads(fitted: float) -> list[float]:
+    """Return the spreads that are thought of, none beyond what a fit may come to."""
+    return sorted({min(fitted * exp(step), _MOST) for step in _STEPS})
+
+
+def _mix(posterior: Posterior, shares: Floats, parts: Sequence[_Part]) -> SpreadDoubt:
+    """Return what a mixture of parts says of the modes."""
+    about_mean = posterior.z - posterior.z.mean()
+    squares = [
+        variances_about_mean(part.covariance) + (part.mean - part.mean.mean() - about_mean) ** 2
+        for part in parts
+    ]
+    variances: Floats = shares @ np.array(squares)
+    above = sum(
+        share * find_superiorities(part.mean, part.covariance)
+        for share, part in zip(shares, parts, strict=True)
+    )
+    by_mode = find_superiorities(posterior.z, np.asarray(posterior.uncertainty.covariance))
+    spread = sqrt(shares @ np.array([part.spread**2 for part in parts]))
+    return SpreadDoubt(variances, _choose_surer(np.asarray(above), by_mode), spread)
+
+
+def _choose_surer(above: Floats, other: Floats) -> Floats:
+    """Return the one that is further from one half, pair by pair.
+
+    Moments are too careful of who always won: of a gap that is surely not below 0 they say 0.97.
+    The mode with its curvature is too careful of all others.
+    """
+    surer: Floats = np.where(abs(other - 0.5) > abs(above - 0.5), other, above)
+    # A sum of shares may be more than 1 by rounding.
+    return np.clip(surer, 0, 1)
+
+
+def find_superiorities(mean: Floats, covariance: Floats) -> Floats:
+    """Return P(row is above column) of normal skills: [n, n], one half on the diagonal."""
+    alone = np.diag(covariance)
+    variances = alone[:, None] + alone - 2 * covariance
+    np.fill_diagonal(variances, 1.0)
+    above: Floats = ndtr((mean[:, None] - mean) / np.sqrt(variances))
+    return above
+
+
+def _find_part(objective: Objective, posterior: Posterior) -> _Part:
+    """Return the mean and the covariance of the skills under a spread."""
+    if _is_small(objective):
+        return _Part(*propagate(objective, posterior), posterior.spread)
+    covariance = np.asarray(posterior.uncertainty.covariance)
+    return _Part(posterior.z, covariance, posterior.spread)
+
+
+def _is_small(objective: Objective) -> bool:
+    """Say whether the mean can be found in a moment: not of teams, whose rows are of several."""
+    likelihood = objective.likelihood
+    is_of_pairs = isinstance(likelihood, PairLikelihood)
+    return is_of_pairs and objective.n_agents <= _MOST_AGENTS and len(likelihood.i) <= _MOST_ROWS
+
+
+def _find_evidence(objective: Objective, posterior: Posterior, n_free: int) -> float:
+    """Return the logarithm of how likely the results are under a spread, but for a constant."""
+    z = _join_seat(posterior)
+    value = objective.at(z, posterior.spread).value
+    _, volume = np.linalg.slogdet(np.asarray(posterior.uncertainty.covariance))
+    if posterior.seat is not None:
+        # Of the seat given the skills, which alone stand in that covariance.
+        information = objective.likelihood.at(z).curvature.sum() + objective.prior.seat_precision
+        volume -= log(information)
+    before = ((log(posterior.spread) - _USUAL) / _PRIOR_SD) ** 2
+    return float(value - n_free * log(posterior.spread) + (volume - before) / 2)
+
+
+def _join_seat(posterior: Posterior) -> Floats:
+    return np.append(posterior.z, [] if posterior.seat is None else [posterior.seat])
