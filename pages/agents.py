@@ -106,7 +106,7 @@ def describe_mean(rating: Rating) -> tuple[str, str]:
 def rank_on_boards(agent: Agent) -> Sequence[Any]:
     """Return the ratings on the newest leaderboards: one query.
 
-    With the rank of each, and the best and the worst that the intervals leave open.
+    With the rank of each, and the best and the worst that are left open.
     """
 
     def count_rows(rows: QuerySet[Rating]) -> Any:
@@ -121,10 +121,10 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
     above += count_rows(played.filter(mu=OuterRef("mu"), agent__lt=OuterRef("agent")))
     last = count_rows(played) + count_rows(unplayed.filter(agent__lt=OuterRef("agent")))
     rank = 1 + Case(When(n_matches=0, then=last), default=above)
-    # As matches.ratings.rank_ranges: whose whole interval lies above or below its own. The first
-    # condition follows the index, and leaves few to the second.
-    low, high = (F("mu") + side * F("sd") for side in (-Z95, Z95))
-    own_low, own_high = (OuterRef("mu") + side * OuterRef("sd") for side in (-Z95, Z95))
+    # As matches.ratings.rank_ranges: who lies above or below it for sure. The first condition
+    # follows the index, and leaves few to the second.
+    low, high = (F("mu") + side * F("order_sd") for side in (-Z95, Z95))
+    own_low, own_high = (OuterRef("mu") + side * OuterRef("order_sd") for side in (-Z95, Z95))
     n_above = count_rows(played.filter(mu__gt=own_high).alias(low=low).filter(low__gt=own_high))
     n_below = count_rows(played.filter(mu__lt=own_low).alias(high=high).filter(high__lt=own_low))
     newest = listed.select_related("leaderboard").order_by("-leaderboard_id")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
@@ -16,7 +17,7 @@ from django.views.decorators.http import require_safe
 from matches.board import progress
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import axes, standings
-from matches.ratings.rank_ranges import build_ladder
+from matches.ratings.rank_ranges import Ladder, build_ladder
 from matches.ratings.results_files import list_forms
 from matches.ratings.standings import TOP, Row
 from matches.store import selectors
@@ -67,7 +68,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
     ranked = SeasonRow.objects.filter(season=season, rank__gt=after).order_by("rank")
     page, last = cut_page(list(ranked[: SEASON_ROWS_A_PAGE + 1]), SEASON_ROWS_A_PAGE)
     played = SeasonRow.objects.filter(season=season, n_matches__gt=0)
-    ladder = build_ladder(list(played.values_list("mu", "sd")))
+    ladder = build_ladder(list(played.values_list("mu", Coalesce("order_sd", "sd"))))
     ends = {row.pk: describe_interval(row) for row in page}
     intervals = [(ends[row.pk]["low"], ends[row.pk]["high"]) for row in page if row.n_matches]
     context = {
@@ -78,7 +79,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
         "rows": [
             {
                 "row": row,
-                "place": ladder.place(row.rank, row.mu, row.sd) if row.n_matches else "",
+                "place": _place_row(row, ladder),
                 **ends[row.pk],
             }
             for row in page
@@ -88,6 +89,11 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
         "most_lines": MAX_ROWS,
     }
     return render(request, "pages/season.html", context)
+
+
+def _place_row(row: SeasonRow, ladder: Ladder) -> str:
+    doubt = row.sd if row.order_sd is None else row.order_sd
+    return str(ladder.place(row.rank, row.mu, doubt)) if row.n_matches else ""
 
 
 def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Column(NamedTuple):
 _BEST = "Probability of being the best of the first 200 ranks; below it: of its training run"
 # Style, label, title and sort (of filters.SORTS) of each, in the order of the cells of _row.html.
 _COLUMNS = (
-    ("rank", "Rank", f"Ranks that the {INTERVAL} intervals leave open; rows stand by rating", ""),
+    ("rank", "Rank", f"Ranks that are left open at {INTERVAL}; rows stand by rating", ""),
     ("agent", "Agent", "", "name"),
     ("rating", "Rating", "", "rating"),
     ("interval", "", "", ""),

@@ -324,7 +324,9 @@ def keep_history(board: Leaderboard) -> None:
         share = 1 - 0.9 ** (minute + 1)
         for place, (pk, (mu, sd)) in enumerate(final.items()):
             wobble = 2 * sin(minute + place) * (1 - share)
-            Rating.objects.filter(pk=pk).update(mu=25 + (mu - 25) * share + wobble, sd=sd / share)
+            Rating.objects.filter(pk=pk).update(
+                mu=25 + (mu - 25) * share + wobble, sd=sd / share, order_sd=sd / share
+            )
         at = now - timedelta(minutes=39 - minute)
         counts = {"n_settled": 60 * minute + 5 * (minute % 7) ** 2, "results_hash": str(minute)}
         Leaderboard.objects.filter(pk=board.pk).update(rated_at=at, **counts)

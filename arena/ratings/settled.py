@@ -85,16 +85,18 @@ class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
     mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
-    any has mean MU and the spread as sd). covariance: float64 [n, n], joint; None if more than
-    2,000 agents have results, whose sd is then good to a percent or two. spread: the fitted
-    standard deviation of the skills. results_hash: the digest of the pair counts. seat: the
-    advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
+    any has mean MU and the spread as sd). order_sd: float64 [n], the same at the fitted spread: how
+    far apart all are makes no doubt about who is above whom. covariance: float64 [n, n], joint;
+    None if more than 2,000 agents have results, whose sd is then good to a percent or two. spread:
+    the fitted standard deviation of the skills. results_hash: the digest of the pair counts. seat:
+    the advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
     agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
     than mu and covariance.
     """
 
     mu: Floats
     sd: Floats
+    order_sd: Floats
     covariance: Floats | None
     spread: float
     n_results: int
@@ -124,7 +126,7 @@ class SettledRatings:
         Without one they count as independent about the mean, as they nearly are.
         """
         if self.covariance is None:
-            return np.diag(self.sd[agents] ** 2)
+            return np.diag(self.order_sd[agents] ** 2)
         return self.covariance[np.ix_(agents, agents)]
 
 
@@ -238,7 +240,7 @@ def _assemble_field(
     if posterior is None:
         mu, sd = np.full(n_agents, MU), np.full(n_agents, SIGMA)
         return SettledRatings(
-            mu, sd, np.diag(sd**2), SIGMA, 0, counts.digest, draw_probability=draw_probability
+            mu, sd, sd, np.diag(sd**2), SIGMA, 0, counts.digest, draw_probability=draw_probability
         )
     spread = posterior.spread * _UNIT
     mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
@@ -253,7 +255,7 @@ def _assemble_field(
     if posterior.seat is not None and posterior.uncertainty.seat is not None:
         seat = SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.uncertainty.seat) * _UNIT)
     return SettledRatings(
-        mu, sd, covariance, spread, counts.n_results, counts.digest, seat, draw_probability
+        mu, sd, sd, covariance, spread, counts.n_results, counts.digest, seat, draw_probability
     )
 
 

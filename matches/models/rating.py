@@ -16,6 +16,11 @@ class Rating(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
     mu = models.FloatField(default=MU, help_text="Settled rating: posterior mode.")
     sd = models.FloatField(default=SIGMA, help_text="Its doubt about the field's mean.")
+    order_sd = models.FloatField(
+        default=SIGMA,
+        db_default=SIGMA,
+        help_text="Of it, what bears on ranks and P(best): not how far apart all are.",
+    )
     live_mu = models.FloatField(default=MU, help_text="TrueSkill, update by update.")
     live_sigma = models.FloatField(default=SIGMA)
     # Where the live rating goes on from; what is folded on top of it is computed again each time.

@@ -51,6 +51,7 @@ class SeasonRow(LastingModel):
     name = models.CharField(max_length=120, help_text="Of the agent, then.")
     mu = models.FloatField(help_text="Settled rating.")
     sd = models.FloatField()
+    order_sd = models.FloatField(null=True, help_text="Of ranks; empty: of an early season, as sd.")
     live_mu = models.FloatField()
     live_sigma = models.FloatField()
     n_matches = models.PositiveBigIntegerField()

@@ -1,4 +1,8 @@
-"""Between which ranks an agent may stand: its rank says more than its interval allows alone."""
+"""Between which ranks an agent may stand.
+
+By what bears on the order: the interval of a rating also says how far apart all are, which nobody
+knows of a field whose agents always win or lose.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -16,7 +20,7 @@ _N_KEPT = 8
 
 
 class RankRange(NamedTuple):
-    """The rank by rating, and the best and worst rank that the 95 % intervals leave open."""
+    """The rank by rating, and the best and worst rank that are left open at 95 %."""
 
     rank: int
     best: int
@@ -27,7 +31,7 @@ class RankRange(NamedTuple):
 
 
 class Ladder(NamedTuple):
-    """The ends of the intervals of all agents that have played, each in ascending order."""
+    """Mu less and plus 1.96 order_sd of all agents that have played, each in ascending order."""
 
     lows: Floats
     highs: Floats
@@ -35,7 +39,7 @@ class Ladder(NamedTuple):
     def place(self, rank: int, mu: float, sd: float) -> RankRange:
         """Return the ranks that are left open to an agent of the ladder.
 
-        Surely above it are those whose whole interval lies above its own. Its own rank is always
+        Surely above it are those all of which lies above its own. Its own rank is always
         among them, also while the ladder is older than the rating.
         """
         low, high = mu - Z95 * sd, mu + Z95 * sd
@@ -49,7 +53,7 @@ class Ladder(NamedTuple):
 def find_rank_ranges(board_id: int, agents: Collection[int]) -> dict[int, RankRange]:
     """Return the ranks of these agents on a leaderboard: one query that reads the field once."""
     played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
-    rows = list(played.order_by("-mu", "agent_id").values_list("agent_id", "mu", "sd"))
+    rows = list(played.order_by("-mu", "agent_id").values_list("agent_id", "mu", "order_sd"))
     ladder, wanted = build_ladder([row[1:] for row in rows]), set(agents)
     return {
         agent: ladder.place(rank, mu, sd)
@@ -68,7 +72,7 @@ def read_ladder(board: Leaderboard) -> Ladder:
 @lru_cache(maxsize=_N_KEPT)
 def _read_ladder(board_id: int, _rated_at: datetime, _hash: str, _n_settled: int) -> Ladder:
     played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
-    return build_ladder(list(played.values_list("mu", "sd")))
+    return build_ladder(list(played.values_list("mu", "order_sd")))
 
 
 def build_ladder(ratings: Sequence[tuple[float, float]]) -> Ladder:

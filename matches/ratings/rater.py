@@ -33,6 +33,7 @@ from matches.store.catalog import game_problem
 from matches.store.clock import is_within
 from matches.store.failures import Failures
 
+SETTLED = ("mu", "sd", "order_sd")
 LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MEANS = ("mean_score", "score_low", "score_high")
@@ -173,7 +174,7 @@ def start_over(board: Leaderboard) -> None:
         counted.objects.filter(leaderboard=board).delete()
     Rating.objects.filter(leaderboard=board).update(
         **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
-        **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
+        **dict.fromkeys(("sd", "order_sd", "live_sigma", "prefix_sigma"), SIGMA),
         **dict.fromkeys(COUNTERS, 0),
         **dict.fromkeys(MEANS),
     )
@@ -316,11 +317,12 @@ def _store_settled(
     if not stored:
         return False
     # Most ratings of a long board stay as they are, and a row that is not written costs nothing.
-    shown = Rating.objects.filter(leaderboard=board).values_list("pk", "mu", "sd")
-    before = {pk: (mu, sd) for pk, mu, sd in shown}
-    values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
-    changed = [(mu, sd, pk) for mu, sd, pk in values if before.get(pk) != (mu, sd)]
-    update_rows(Rating, ("mu", "sd"), changed)
+    shown = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
+    before = {pk: tuple(values) for pk, *values in shown}
+    columns = (settled.mu, settled.sd, settled.order_sd)
+    fitted = zip(pks, *(column.tolist() for column in columns), strict=True)
+    changed = [(*values, pk) for pk, *values in fitted if before.get(pk) != tuple(values)]
+    update_rows(Rating, SETTLED, changed)
     if means is not None:
         rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
         after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]

@@ -327,7 +327,7 @@ def _store_agents(board: Leaderboard, fold: Fold, prefix: dict[int, tuple[float,
 
 def _settle_again(board: Leaderboard, *, now: datetime) -> None:
     """Fit the settled ratings again, and say so if they come out otherwise."""
-    columns = ("agent_id", "mu", "sd")
+    columns = ("agent_id", *rater.SETTLED)
     before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
     rater.settle_board(board.pk, now=now)
     after = set(Rating.objects.filter(leaderboard=board).values_list(*columns))

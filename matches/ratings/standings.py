@@ -24,8 +24,8 @@ TOP = 200
 class Row(TypedDict):
     """One agent as it is shown; low and high end the 95 % interval of mu.
 
-    rank: by rating, those without a match come after all others; place: the ranks that the
-    intervals leave open, empty without a match; lineage: training run, step and parent; best: P(it
+    rank: by rating, those without a match come after all others; place: the ranks that are
+    left open at 95 %, empty without a match; lineage: training run, step and parent; best: P(it
     is the best of the first TOP ranks), of_run: of its training run among them, both empty below
     them; trend: change of mu in about an hour, empty for an agent that is newer; score, scores: the
     mean and its 95 % interval, once there is one, of a game of one seat alone.
@@ -69,6 +69,7 @@ class Rated(NamedTuple):
     agent: int
     mu: float
     sd: float
+    order_sd: float
     live_mu: float
     n_matches: int
     n_wins: int
@@ -89,7 +90,7 @@ class Rated(NamedTuple):
 ALONE = Field({}, {}, {}, build_ladder([]))
 _WEIGHTS = "agent__checkpoint"
 _COLUMNS = (
-    *("agent_id", "mu", "sd", "live_mu"),
+    *("agent_id", "mu", "sd", "order_sd", "live_mu"),
     *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
     *("mean_score", "score_low", "score_high"),
     *("agent__name", "agent__policy", f"{_WEIGHTS}__run", f"{_WEIGHTS}__step"),
@@ -138,7 +139,7 @@ def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
 
     agents: whose rows these are, None for all of the board.
     """
-    columns = ("agent_id", "mu", "sd", "agent__checkpoint__run")
+    columns = ("agent_id", "mu", "order_sd", "agent__checkpoint__run")
     top = list(rank_played(board_id).values_list(*columns)[:TOP])
     agents, mu, sd, runs = zip(*top, strict=True) if top else ((), (), (), ())
     chances = compute_chances(mu, sd, runs)
@@ -154,7 +155,7 @@ def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
 
 def compute_leader_chance(board_id: int) -> float | None:
     """Return P(the first rank is the best of the first TOP); None before a match counts."""
-    top = list(rank_played(board_id).values_list("mu", "sd")[:TOP])
+    top = list(rank_played(board_id).values_list("mu", "order_sd")[:TOP])
     if not top:
         return None
     mu, sd = zip(*top, strict=True)
@@ -184,7 +185,7 @@ def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
     half = Z95 * rating.sd
     is_rated = rating.n_matches > 0
-    place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
+    place = among.ladder.place(rank, rating.mu, rating.order_sd) if is_rated else ""
     before = among.mu_before.get(rating.agent) if is_rated else None
     row: Row = {
         "agent": rating.agent,
