@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from django.contrib import admin
+from django.contrib.auth.models import AnonymousUser, User
 
 from experience.models import Release, TrainingRun
 from experience.runs import releasing
@@ -26,7 +27,6 @@ class Stop(Act[TrainingRun]):
         "judged. They can be resumed."
     )
     form = ReasonForm
-    is_grave = True
 
     def preview_effect(self, chosen: Chosen[TrainingRun]) -> Effect:
         """Return how far it is."""
@@ -55,11 +55,18 @@ class Resume(Act[TrainingRun]):
     )
     form = ReasonForm
 
+    def is_allowed(self, user: User | AnonymousUser) -> bool:
+        """Return whether a user may register agents and start campaigns, too, as the run will."""
+        also = ("matches.add_agent", "matches.add_tournament")
+        return user.has_perms((self.permission, *also))
+
     def preview_effect(self, chosen: Chosen[TrainingRun]) -> Effect:
         """Return how far it is, and why it ended."""
         run = chosen.row
         if run.state not in (TrainingRun.State.STOPPED, TrainingRun.State.FAILED):
             return refuse_act(f"it is {run.get_state_display().lower()}")
+        if run.n_steps >= run.max_steps:
+            return refuse_act(f"it has learned from all its {run.n_steps:,} steps")
         why = f": {run.problem}" if run.problem else ""
         says = f"it is {run.get_state_display().lower()}{why}; it has learned from"
         return Effect(f"{says} {run.n_steps:,} of {run.max_steps:,} steps", seen=run.state)

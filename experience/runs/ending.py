@@ -12,7 +12,11 @@ def fail_run(run: TrainingRun, problem: str, *, now: datetime) -> bool:
     """End a run whose slice is still the one that was read, with the reason; say whether it was."""
     log.error("training run %s has failed: %s", run, problem)
     unchanged = TrainingRun.objects.filter(
-        pk=run.pk, state=TrainingRun.State.RUNNING, slice=run.slice, order=run.order
+        pk=run.pk,
+        state=TrainingRun.State.RUNNING,
+        slice=run.slice,
+        order=run.order,
+        token=run.token,
     )
     changes = {"order": None, "leased_until": None, "ended_at": now}
     failed = TrainingRun.State.FAILED

@@ -152,6 +152,7 @@ def _take(run: TrainingRun, **changes: object) -> bool:
         state=TrainingRun.State.RUNNING,
         slice=run.slice,
         order=run.order,
+        token=run.token,
         # A trainer that was heard meanwhile keeps it.
         leased_until=run.leased_until,
     )

@@ -115,7 +115,7 @@ def _write(
         return False
     if weights is not None:
         _add_release(run, report, weights, now=now)
-    if report.state and report.state != run.state_sha256:
+    if report.state not in ("", run.state_sha256) and not problem:
         _forget_state(run)
     return True
 
@@ -141,8 +141,9 @@ def _list_changes(
         changes["state_sha256"] = report.state
     if problem:
         changes |= {"state": states.FAILED, "problem": problem[:500].replace("\0", " ")}
-        # A refusal has none.
-        del changes["n_steps"], changes["version"]
+        # A refusal has none, and of what is refused the run does not go on.
+        for name in ("n_steps", "version", "state_sha256"):
+            changes.pop(name, None)
     elif report.is_last and report.n_steps >= run.max_steps:
         changes["state"] = states.DONE
     if report.is_last or problem:

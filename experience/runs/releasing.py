@@ -94,9 +94,10 @@ def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:
 def _close(run: TrainingRun) -> None:
     """Let a run that has ended be asked no more."""
     ended = TrainingRun.objects.filter(pk=run.pk).exclude(state=TrainingRun.State.RUNNING)
-    if ended.exists():
+    # As it has ended, not as it was when it was looked at: its last state may be newer.
+    if (now_ended := ended.first()) is not None:
         # First: killed in between, it is done again.
-        files.delete_unnamed(run)
+        files.delete_unnamed(now_ended)
         ended.update(is_closed=True)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from arena.errors import ArenaError
 from arena.seeding import derive
@@ -110,8 +110,8 @@ def _register_player(release: Release, *, now: datetime) -> Agent:
         parameters=ON_POLICY,
         checkpoint=release.sha256,
     )
-    for agent in (best, player):
-        # Of a run that goes on again both have left play.
+    # Of a run that goes on again those have left play that its end had retired.
+    for agent in Agent.objects.filter(_is_no_candidate(), pk__in=(best.pk, player.pk)):
         unretire_agent(agent)
     weights = player.checkpoint
     if (
@@ -169,9 +169,8 @@ def _end(one: Round, *, now: datetime) -> bool:
     if one.agent is not None:
         Agent.objects.filter(pk=one.agent.pk).update(is_retired=True)
     # A version that is or was a candidate for a release stays in play.
-    is_candidate = Exists(Release.objects.filter(agent=OuterRef("pk")))
     own = Agent.objects.filter(game=one.release.run.game, name=name_agent(one.release))
-    own = own.filter(~is_candidate, checkpoint__sha256=one.release.sha256)
+    own = own.filter(_is_no_candidate(), checkpoint__sha256=one.release.sha256)
     own.update(is_retired=True)
     return bool(Round.objects.filter(pk=one.pk, ended_at=None).update(ended_at=now))
 
@@ -181,6 +180,11 @@ def forget_newest_round(run: TrainingRun, *, now: datetime) -> None:
     for one in Round.objects.filter(release__run=run, release__version=run.version):
         _end(one, now=now)
         one.delete()
+
+
+def _is_no_candidate() -> Q:
+    """Return the agents that are and were no candidate for a release: those are left alone."""
+    return ~Q(Exists(Release.objects.filter(agent=OuterRef("pk"))))
 
 
 def is_slice_due(run: TrainingRun, *, now: datetime) -> bool:

@@ -108,6 +108,8 @@ def resume_run(
     _check_ended(run, max_steps=most)
     running, changes = TrainingRun.State.RUNNING, dict[str, object]()
     changes |= {"problem": "", "order": None, "leased_until": None, "n_lost": 0, "ended_at": None}
+    # Uploads wait for it from now on as for one that has just begun.
+    changes |= {"reported_at": now, "trainer": ""}
     # Of whoever trained it before, nothing counts any more.
     changes |= {"token": token_hex(32), "has_group": run.is_streamed, "is_closed": False}
     try:

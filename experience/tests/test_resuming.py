@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from redis import Redis
 
+from experience import learning
 from experience.models import Round, TrainingRun
-from experience.runs import explaining, files, groups, ordering
+from experience.runs import explaining, files, groups, ordering, releasing
 from experience.runs.ending import fail_run
 from experience.runs.recording import record_report
 from experience.runs.rounds import advance_rounds
@@ -105,6 +107,66 @@ def test_a_run_whose_dataset_is_gone_does_not_learn_from_uploads_instead(
     dataset.delete()
     with pytest.raises(ConflictError, match="what it learned from was deleted"):
         resume(run)
+
+
+def test_what_is_refused_is_not_what_it_goes_on_from(stream_server: Redis) -> None:
+    run = ordered(begun())
+    state = learned(run)
+    run = ordered(run, at_s=2)
+    bad = {"state": put(run, b"another"), "weights": put(run, b"no weights"), "n_steps": 200}
+    assert record_report(report(run, **bad), now=later(3))
+    run.refresh_from_db()
+    assert (run.state, run.state_sha256, run.n_steps) == ("failed", state, 100)
+    releasing.advance_releases(now=later(4))
+    resume(run)
+    assert files.has_file(run.name, state)
+
+
+def test_the_state_of_its_last_report_is_kept_when_a_run_is_closed(stream_server: Redis) -> None:
+    run = ordered(begun(max_steps=100))
+    seen = TrainingRun.objects.get()
+    state = learned(run)
+    # As it was read, before that report came.
+    releasing._propose(seen, now=later(4))
+    run.refresh_from_db()
+    assert (run.is_closed, files.has_file(run.name, state)) == (True, True)
+
+
+def test_uploads_wait_for_it_as_for_one_that_has_just_begun(stream_server: Redis) -> None:
+    run = ordered(begun())
+    learned(run)
+    stop_run(run, actor=ACTOR, reason="", now=later(2))
+    assert not learning.read_learning(run.game, now=later(90_000)).groups
+    resume(run, at_s=90_000)
+    for at_s, named in ((90_001, "groups"), (90_060, "waiting")):
+        found = learning.read_learning(run.game, now=later(at_s))
+        assert getattr(found, named) == (learn_group(run.name),)
+
+
+def test_an_agent_that_was_released_and_retired_stays_retired(
+    stream_server: Redis, tmp_path: Path
+) -> None:
+    run = rounds.begin()
+    one = rounds.admit(rounds.publish(run, tmp_path, 0, n_steps=0, seed=0))
+    stop_run(run, actor=ACTOR, reason="", now=later(2))
+    advance_rounds(now=later(3))
+    best = Agent.objects.get(name="stones@0")
+    one.release.agent = best
+    one.release.save()
+    resume(run, at_s=4)
+    advance_rounds(now=later(5))
+    retired = Agent.objects.filter(is_retired=True)
+    assert list(retired.values_list("name", flat=True)) == [best.name]
+
+
+def test_whoever_may_not_begin_a_run_may_not_resume_one(stream_server: Redis) -> None:
+    user = User.objects.create_user("bo", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="change_trainingrun"))
+    client = Client()
+    client.force_login(user)
+    stop_run(begun(), actor=ACTOR, reason="", now=later(2))
+    address = "/admin/experience/trainingrun/ask/resume/"
+    assert client.get(f"{address}?pk={TrainingRun.objects.get().pk}&from=row").status_code == 403
 
 
 def test_its_newest_version_plays_again(stream_server: Redis, tmp_path: Path) -> None:

@@ -163,9 +163,7 @@ TABLE: Final = {
     ("run", "list"): _PUBLIC,
     ("run", "retrieve"): _PUBLIC,
     # It registers agents and starts campaigns later on, with nobody's login.
-    ("run", "create"): Access(
-        Scope.OPERATE, "experience.add_trainingrun", ("matches.add_agent", "matches.add_tournament")
-    ),
+    ("run", "create"): Access(Scope.OPERATE, "experience.add_trainingrun", _LATER_ON),
     ("run", "stop"): Access(Scope.OPERATE, "experience.change_trainingrun"),
     ("run", "resume"): Access(
         Scope.OPERATE,
