@@ -1,10 +1,11 @@
 """How a line of a log is written."""
 
 import logging
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TypeAlias
 
-from matches.store.away import is_away
+from matches.store.away import is_unreachable
 
 _ExcInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -18,13 +19,22 @@ class PlainFormatter(logging.Formatter):
     """
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802 - the name of logging
-        """Return the traceback, or the first line of what the error says."""
-        if not _tells_away(ei[1]):
+        """Return the traceback, or a line of what each error says, and what it kept from."""
+        errors = list(_split(ei[1]))
+        if not errors or not all(map(is_unreachable, errors)):
             return super().formatException(ei)
-        return str(ei[1]).strip().partition("\n")[0]
+        return "\n".join(map(_tell, errors))
 
 
-def _tells_away(error: BaseException | None) -> bool:
+def _split(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the errors of a group, and of the groups in it."""
     if isinstance(error, BaseExceptionGroup):
-        return all(map(_tells_away, error.exceptions))
-    return is_away(error)
+        for one in error.exceptions:
+            yield from _split(one)
+    elif error is not None:
+        yield error
+
+
+def _tell(error: BaseException) -> str:
+    says = str(error).strip().partition("\n")[0]
+    return ", ".join([f"{type(error).__name__}: {says}", *getattr(error, "__notes__", ())])

@@ -5,7 +5,7 @@ import sqlite3
 import sys
 
 import pytest
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from evalsite.logs import PlainFormatter
 
@@ -16,10 +16,10 @@ def away() -> OperationalError:
     return error
 
 
-def missing() -> OperationalError:
+def of_sqlite(name: str) -> OperationalError:
     error = OperationalError("no such table: matches_match")
     error.__cause__ = sqlite3.OperationalError()
-    error.__cause__.sqlite_errorname = "SQLITE_ERROR"
+    error.__cause__.sqlite_errorname = name
     return error
 
 
@@ -36,12 +36,26 @@ def written(error: Exception) -> str:
     "error", [away(), ExceptionGroup("several duties failed", [away(), away()])]
 )
 def test_that_the_database_is_away_takes_a_line(error: Exception) -> None:
-    said = written(error)
-    assert said.splitlines() == ["tick failed", str(error).splitlines()[0]]
+    lines = written(error).splitlines()
+    assert lines[0] == "tick failed"
+    assert set(lines[1:]) == {"OperationalError: connection to 10.0.0.7 refused"}
+
+
+def test_what_it_kept_from_is_told() -> None:
+    error = away()
+    error.add_note("while planning")
+    assert written(ExceptionGroup("duties", [error])).endswith("refused, while planning")
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("x"), missing(), ExceptionGroup("duties", [away(), ValueError("x")])]
+    "error",
+    [
+        ValueError("x"),
+        of_sqlite("SQLITE_ERROR"),
+        of_sqlite("SQLITE_BUSY"),
+        InterfaceError("cursor already closed"),
+        ExceptionGroup("duties", [away(), ValueError("x")]),
+    ],
 )
 def test_any_other_error_keeps_its_traceback(error: Exception) -> None:
     assert "in written" in written(error)

@@ -8,6 +8,7 @@ ERRORS: Final = (OperationalError, InterfaceError)
 RETRY_S: Final = 5
 # Of PostgreSQL: no connection, out of resources, shut down by its operator.
 _STATES: Final = ("08", "53", "57P")
+_UNREACHABLE: Final = ("08", "57P")
 _NAMES: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN")
 
 
@@ -18,10 +19,25 @@ def is_away(error: BaseException | None) -> bool:
     """
     if not isinstance(error, ERRORS):
         return False
-    state = getattr(error.__cause__, "sqlstate", None)
-    name = getattr(error.__cause__, "sqlite_errorname", None)
+    state, name = _read_codes(error)
     # What never reached a server has neither.
     return str(state).startswith(_STATES) if state else not name or name.startswith(_NAMES)
+
+
+def is_unreachable(error: BaseException | None) -> bool:
+    """Say whether there is no database to ask: it is not busy, and nothing holds it up."""
+    if not isinstance(error, OperationalError):
+        return False
+    state, name = _read_codes(error)
+    if state or name:
+        return str(state).startswith(_UNREACHABLE) or name == "SQLITE_CANTOPEN"
+    return error.__cause__ is not None
+
+
+def _read_codes(error: BaseException) -> tuple[str | None, str | None]:
+    """Return what PostgreSQL and SQLite call an error."""
+    cause = error.__cause__
+    return getattr(cause, "sqlstate", None), getattr(cause, "sqlite_errorname", None)
 
 
 def tell(*, is_safe: bool) -> str:
