@@ -104,13 +104,14 @@ def _mix(posterior: Posterior, shares: Floats, parts: Sequence[_Part]) -> Spread
     return SpreadDoubt(variances, _choose_surer(np.asarray(above), by_mode), spread)
 
 
-def _choose_surer(above: Floats, other: Floats) -> Floats:
-    """Return the one that is further from one half, pair by pair.
+def _choose_surer(above: Floats, by_mode: Floats) -> Floats:
+    """Return the one that is further from one half, pair by pair; by the mode who is above.
 
     Moments are too careful of who always won: of a gap that is surely not below 0 they say 0.97.
     The mode with its curvature is too careful of all others.
     """
-    surer: Floats = np.where(abs(other - 0.5) > abs(above - 0.5), other, above)
+    is_surer = (abs(above - 0.5) > abs(by_mode - 0.5)) & ((above > 0.5) == (by_mode > 0.5))  # noqa: PLR2004
+    surer: Floats = np.where(is_surer, above, by_mode)
     # A sum of shares may be more than 1 by rounding.
     return np.clip(surer, 0, 1)
 

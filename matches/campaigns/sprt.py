@@ -13,7 +13,7 @@ from arena.ratings.counts import PairCounts
 from arena.verdicts.sprt import EloModel, SequentialTest
 from arena.verdicts.sprt_forecast import Gap
 from matches.ratings.evidence import Evidence, read_results
-from matches.ratings.fitting import fit_ratings
+from matches.ratings.fitting import load_fit
 
 # Others whose results say how far apart the two are: those that they met most often.
 MOST_OPPONENTS = 60
@@ -38,7 +38,7 @@ def estimate_gap(evidence: Evidence) -> Gap:
     is_kept = (counts.first >= len(pair)) | (counts.second >= len(pair))
     columns = (counts.first, counts.second, counts.n_first_wins, counts.n_draws)
     others = PairCounts(*(column[is_kept] for column in (*columns, counts.n_second_wins)))
-    settled = fit_ratings(board, agents, others)
+    settled = load_fit(board, agents, others).settle()
     joint = settled.covariance
     if joint is None:
         raise ValueError(f"{len(agents)} agents are fitted without a covariance")

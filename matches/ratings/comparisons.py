@@ -53,8 +53,8 @@ class Comparison:
     """The first against the second, by their settled ratings.
 
     p_above: P(the skill of the first is above that of the second), by the joint posterior of the
-    two: what they have in common, such as opponents, makes no doubt about their gap. gap_sd: the
-    doubt about it.
+    two, whatever the spread: what they have in common, such as opponents, makes no doubt about
+    their gap. gap_sd: the doubt about it at the fitted spread.
     """
 
     first: Rating

@@ -64,6 +64,17 @@ def test_more_wins_never_make_it_less_sure_who_is_better() -> None:
     assert chances[-1] > 0.999
 
 
+def test_who_is_rated_higher_is_the_likelier_one_to_be_better() -> None:
+    terms = FittedTerms(seat=True, draws=True, has_spread_doubt=True)
+    for seed in range(60):
+        field = simulated(6, 14, seed=seed)
+        settled = settle_ratings(count_results(field.results), 6, terms=terms)
+        higher = settled.mu[:, None] > settled.mu + 1e-9
+        above = settled.superiorities()
+        assert (above[higher] >= 0.5).all()
+        assert above + above.T == pytest.approx(np.ones((6, 6)))
+
+
 def test_whoever_has_not_played_is_less_sure_than_whoever_has() -> None:
     settled = doubt(count_results([(0, 1, 1)]), 3)
     assert settled.sd[2] > settled.sd[:2].max()
