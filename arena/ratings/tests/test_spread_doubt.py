@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arena.ratings import information_matrix
+from arena.ratings import information_matrix, spread_doubt
 from arena.ratings.base import MAX_SPREAD, MU
 from arena.ratings.counts import Floats, PairCounts, count_results
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
@@ -97,6 +97,22 @@ def test_much_evidence_leaves_it_as_it_is() -> None:
     counts = count_results(simulated(10, 20_000, seed=2).results)
     plain, doubted = settle_ratings(counts, 10), doubt(counts, 10)
     np.testing.assert_allclose(doubted.sd, plain.sd, rtol=0.02)
+
+
+def test_of_more_results_each_mode_is_taken_for_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = count_results(simulated(10, 60, seed=1).results)
+    whole = doubt(counts, 10)
+    monkeypatch.setattr(spread_doubt, "_MOST_ROWS", 0)
+    by_modes = doubt(counts, 10)
+    assert (by_modes.sd >= 0.99 * settle_ratings(counts, 10).sd).all()
+    assert by_modes.sd == pytest.approx(whole.sd, rel=0.5)
+    # A field that is known so well that its spread is not in doubt.
+    monkeypatch.setattr(spread_doubt, "_ENOUGH", 0)
+    assert np.array_equal(doubt(counts, 10).sd, settle_ratings(counts, 10).sd)
+    monkeypatch.setattr(spread_doubt, "_MOST_ROWS", 1_000)
+    assert doubt(counts, 10).superiorities().shape == (10, 10)
 
 
 def test_large_fields_and_agents_without_results_stay_as_they_are(
