@@ -68,7 +68,7 @@ def _explain_end(run: TrainingRun) -> Finding:
     if run.state == _STATES.DONE:
         return Finding(f"it has learned from all its {steps}", since=run.ended_at)
     resumed = (
-        f"once resumed (admin, or POST /api/v1/runs/{run.name}/resume/), it goes on from there"
+        f"once resumed, by `evalsite runs resume {run.name}` or in the admin, it goes on from there"
     )
     if run.state == _STATES.STOPPED:
         return Finding(f"somebody stopped it after {steps}", since=run.ended_at, next=resumed)

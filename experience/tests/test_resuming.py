@@ -47,7 +47,7 @@ def test_a_run_that_lost_its_trainers_goes_on_from_its_state(stream_server: Redi
     run.refresh_from_db()
     before, told = run.token, explaining.explain_run(run, now=later(0))
     assert told.next is not None
-    assert "/api/v1/runs/poles/resume/" in told.next
+    assert "evalsite runs resume poles" in told.next
     groups.destroy_ended_groups()
     resume(run)
     assert (run.state, run.problem, run.n_lost, run.ended_at, run.is_closed) == (
