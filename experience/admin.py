@@ -129,7 +129,7 @@ class ReleaseHeld(_Decide):
 
 @admin.register(TrainingRun)
 class TrainingRunAdmin(ReadOnlyWithActs):
-    """Runs that trainers train slice by slice; `POST /api/v1/runs/` begins one."""
+    """Runs that trainers train slice by slice; `evalsite runs start` begins one."""
 
     list_display = ("name", "game", "algorithm", "state", "n_steps", "version", "reported_at")
     list_filter = ("state",)
