@@ -1,11 +1,15 @@
 """Ratings that hold whatever the spread of the field: less sure of few results, as sure of many."""
 
+from math import log
+
 import numpy as np
 import pytest
 
 from arena.ratings import information_matrix, spread_doubt
 from arena.ratings.base import MAX_SPREAD, MU
 from arena.ratings.counts import Floats, PairCounts, count_results
+from arena.ratings.likelihood import PairLikelihood
+from arena.ratings.posterior import Objective, find_mode
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
@@ -75,9 +79,19 @@ def test_who_is_rated_higher_is_the_likelier_one_to_be_better() -> None:
         assert above + above.T == pytest.approx(np.ones((6, 6)))
 
 
+def test_no_chance_is_above_one() -> None:
+    # A sum of shares comes to a little more there.
+    sure = doubt(count_results(simulated(8, 400, seed=2).results), 8).superiorities()
+    assert sure.max() <= 1
+    assert sure.min() >= 0
+
+
 def test_whoever_has_not_played_is_less_sure_than_whoever_has() -> None:
-    settled = doubt(count_results([(0, 1, 1)]), 3)
-    assert settled.sd[2] > settled.sd[:2].max()
+    # In the second field its agents are less sure than the spreads themselves.
+    for field in (simulated(2, 1, seed=0), simulated(6, 30, seed=14)):
+        n = len(field.skill)
+        sd = doubt(count_results(field.results), n + 1).sd
+        assert sd[n] >= sd[:n].max()
 
 
 def test_no_spread_is_thought_of_that_no_fit_may_come_to() -> None:
@@ -86,11 +100,25 @@ def test_no_spread_is_thought_of_that_no_fit_may_come_to() -> None:
     assert doubt(always, 6).sd.max() < MAX_SPREAD
 
 
-def test_of_a_seat_that_decides_all_the_doubt_is_no_smaller() -> None:
-    both = count_results([(0, 1, 1), (1, 0, 1)] * 10)
-    seated = FittedTerms(seat=True, has_spread_doubt=True)
-    plain = settle_ratings(both, 2, terms=FittedTerms(seat=True))
-    assert (settle_ratings(both, 2, terms=seated).sd > 0.99 * plain.sd).all()
+def test_the_evidence_of_a_spread_counts_the_seat() -> None:
+    counts = count_results(simulated(5, 40, seed=3).results)
+    likelihood = PairLikelihood(counts, 5, margin=0.2, weight=1.0, is_seated=True)
+    objective = Objective(likelihood)
+
+    def integrate(spread: float) -> float:
+        """Return Laplace's approximation by the whole matrix, that of the seat included."""
+        there = find_mode(objective, spread, np.zeros(6))
+        point = objective.at(spread_doubt._join_seat(there), spread)
+        inverse = np.stack([point.information.solve(column) for column in np.eye(6)])
+        before = ((log(spread) - spread_doubt._USUAL) / spread_doubt._PRIOR_SD) ** 2
+        volume = float(np.linalg.slogdet(inverse)[1])
+        return point.value - 5 * log(spread) + (volume - before) / 2
+
+    found = [
+        spread_doubt._find_evidence(objective, find_mode(objective, spread, np.zeros(6)), 5)
+        for spread in (0.5, 2.0)
+    ]
+    assert found[1] - found[0] == pytest.approx(integrate(2.0) - integrate(0.5))
 
 
 def test_much_evidence_leaves_it_as_it_is() -> None:
