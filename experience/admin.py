@@ -8,9 +8,11 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from experience.models import Release, TrainingRun
 from experience.runs import releasing
-from experience.runs.starting import resume_run, stop_run
+from experience.runs.resuming import resume_run
+from experience.runs.starting import stop_run
 from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.admin.offering import ReadOnlyWithActs
+from matches.api.permissions import TABLE
 from matches.errors import ConflictError
 
 States = Release.State
@@ -57,8 +59,7 @@ class Resume(Act[TrainingRun]):
 
     def is_allowed(self, user: User | AnonymousUser) -> bool:
         """Return whether a user may register agents and start campaigns, too, as the run will."""
-        also = ("matches.add_agent", "matches.add_tournament")
-        return user.has_perms((self.permission, *also))
+        return user.has_perms((self.permission, *TABLE["run", "resume"].further))
 
     def preview_effect(self, chosen: Chosen[TrainingRun]) -> Effect:
         """Return how far it is, and why it ended."""

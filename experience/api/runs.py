@@ -10,7 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from experience.models import Dataset, TrainingRun
-from experience.runs.starting import NewRun, resume_run, start_run, stop_run
+from experience.runs.resuming import resume_run
+from experience.runs.starting import NewRun, start_run, stop_run
 from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
 from matches.api.operating import RemarkSerializer, read_actor, read_reason

@@ -1,4 +1,4 @@
-"""Runs begin, are stopped and go on here."""
+"""Runs begin and are stopped here; how they go on again is in resuming."""
 
 import re
 from collections.abc import Mapping
@@ -20,8 +20,6 @@ from arena.trainers import registry as trainers
 from arena.trainers.base import TrainerSpec
 from arena.trainers.ppo import AGAINST
 from experience.models import Dataset, TrainingRun
-from experience.runs import files
-from experience.runs.rounds import forget_newest_round
 from experience.stream import MISSING
 from matches.errors import BadInputError, ConflictError
 from matches.ledger.naming import find_agent
@@ -29,7 +27,7 @@ from matches.models import Checkpoint
 from matches.store import auditing
 from matches.store.auditing import Actor
 
-START, STOP, RESUME = "training_run.start", "training_run.stop", "training_run.resume"
+START, STOP = "training_run.start", "training_run.stop"
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
@@ -56,11 +54,11 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
 
     Raises BadInputError naming the field, ConflictError where another run learns from the stream.
     """
-    trainer, spec = _find_trainer(new.algorithm), _find_game(new.game)
+    trainer, spec = find_trainer(new.algorithm), find_game(new.game)
     parameters = _read_parameters(new, trainer)
     _check_name(new.name)
     is_streamed = trainer.is_streamed and new.dataset is None
-    _check_source(new, trainer, spec, against=parameters.get(AGAINST))
+    check_source(new, trainer, spec, against=parameters.get(AGAINST))
     try:
         with transaction.atomic():
             run = TrainingRun.objects.create(
@@ -96,56 +94,7 @@ def stop_run(run: TrainingRun, *, actor: Actor, reason: str, now: datetime) -> b
     return True
 
 
-def resume_run(
-    run: TrainingRun, *, max_steps: int | None = None, actor: Actor, reason: str, now: datetime
-) -> None:
-    """Let a run that has ended go on from the state that it left: its versions are numbered on.
-
-    max_steps: it ends once it has learned from so many; None: as it was begun. Raises
-    BadInputError, ConflictError.
-    """
-    most = run.max_steps if max_steps is None else max_steps
-    _check_ended(run, max_steps=most)
-    running, changes = TrainingRun.State.RUNNING, dict[str, object]()
-    changes |= {"problem": "", "order": None, "leased_until": None, "n_lost": 0, "ended_at": None}
-    # Uploads wait for it from now on as for one that has just begun.
-    changes |= {"reported_at": now, "trainer": ""}
-    # Of whoever trained it before, nothing counts any more.
-    changes |= {"token": token_hex(32), "has_group": run.is_streamed, "is_closed": False}
-    try:
-        with transaction.atomic():
-            ended = TrainingRun.objects.filter(pk=run.pk, state=run.state)
-            if not ended.update(state=running, max_steps=most, **changes):
-                raise ConflictError(f"run {run}: somebody else was first")
-            forget_newest_round(run, now=now)
-            touched = {"state": [run.state, running.value], "max_steps": [run.max_steps, most]}
-            auditing.add_audit_row(
-                RESUME, actor=actor, targets=[run], reason=reason, touched=touched, now=now
-            )
-    except IntegrityError as error:
-        raise ConflictError(f"a run that learns from {run.game} began at this moment") from error
-
-
-def _check_ended(run: TrainingRun, *, max_steps: int) -> None:
-    """Refuse to resume a run that goes on, or that could not."""
-    if run.state == TrainingRun.State.RUNNING:
-        raise ConflictError(f"run {run} goes on: only one that has ended can be resumed")
-    if max_steps <= run.n_steps:
-        known = f"it has learned from {run.n_steps} steps: name more"
-        raise BadInputError("max_steps", f"is {max_steps}, but {known}")
-    if run.state_sha256 and not files.has_file(run.name, run.state_sha256):
-        raise ConflictError(f"run {run} cannot go on: the file of its state is gone")
-    try:
-        trainer, spec = _find_trainer(run.algorithm), _find_game(run.game)
-        if run.dataset is None and not (run.is_streamed or trainer.plays_matches):
-            raise BadInputError("dataset", "what it learned from was deleted")
-        new = NewRun(run.name, run.game, run.algorithm, run.dataset)
-        _check_source(new, trainer, spec, against=run.parameters.get(AGAINST))
-    except BadInputError as error:
-        raise ConflictError(f"run {run} cannot go on: {error}") from error
-
-
-def _check_source(new: NewRun, trainer: TrainerSpec, spec: GameSpec, *, against: object) -> None:
+def check_source(new: NewRun, trainer: TrainerSpec, spec: GameSpec, *, against: object) -> None:
     """Refuse a run that has nothing to learn from. Raises BadInputError, ConflictError."""
     if trainer.is_streamed and new.dataset is None:
         _check_stream(new, spec)
@@ -155,14 +104,16 @@ def _check_source(new: NewRun, trainer: TrainerSpec, spec: GameSpec, *, against:
         _check_matches(new, spec, against=against)
 
 
-def _find_trainer(algorithm: str) -> TrainerSpec:
+def find_trainer(algorithm: str) -> TrainerSpec:
+    """Return a trainer by its name. Raises BadInputError."""
     try:
         return trainers.get(algorithm)
     except UnknownNameError as error:
         raise BadInputError("algorithm", str(error)) from error
 
 
-def _find_game(game: str) -> GameSpec:
+def find_game(game: str) -> GameSpec:
+    """Return what a game is. Raises BadInputError."""
     try:
         return games.get(game).spec
     except ArenaError as error:

@@ -12,8 +12,9 @@ from experience.models import Round, TrainingRun
 from experience.runs import explaining, files, groups, ordering, releasing
 from experience.runs.ending import fail_run
 from experience.runs.recording import record_report
+from experience.runs.resuming import resume_run
 from experience.runs.rounds import advance_rounds
-from experience.runs.starting import resume_run, stop_run
+from experience.runs.starting import stop_run
 from experience.stream import learn_group, stream_key
 from experience.tests import made, rounds
 from experience.tests.made import ACTOR, begun, later, ordered, put, report
@@ -107,6 +108,16 @@ def test_a_run_whose_dataset_is_gone_does_not_learn_from_uploads_instead(
     dataset.delete()
     with pytest.raises(ConflictError, match="what it learned from was deleted"):
         resume(run)
+
+
+def test_a_slice_of_before_is_neither_ordered_nor_failed(stream_server: Redis) -> None:
+    before = begun()
+    stop_run(before, actor=ACTOR, reason="", now=later(1))
+    resume(TrainingRun.objects.get(), at_s=2)
+    # Control had read it before it was stopped; nothing but its token is another.
+    assert not ordering._take(before, leased_until=later(3))
+    assert not fail_run(before, "its game cannot be played here", now=later(3))
+    assert TrainingRun.objects.get().state == "running"
 
 
 def test_what_is_refused_is_not_what_it_goes_on_from(stream_server: Redis) -> None:
