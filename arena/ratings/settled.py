@@ -262,9 +262,9 @@ def _assemble_field(
 def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> SettledRatings:
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has.
-    known = np.sqrt(doubt.variances) * _UNIT
-    sd = np.full(len(settled.mu), max(doubt.spread * _UNIT, float(known.max())))
-    sd[fitted] = known
+    of_fitted = np.sqrt(doubt.variances) * _UNIT
+    sd = np.full(len(settled.mu), max(doubt.spread * _UNIT, float(of_fitted.max())))
+    sd[fitted] = of_fitted
     joint = np.diag(sd**2)
     joint[np.ix_(fitted, fitted)] = np.asarray(settled.covariance)[np.ix_(fitted, fitted)]
     above = find_superiorities(settled.mu, joint)

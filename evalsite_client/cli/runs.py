@@ -94,9 +94,9 @@ def _add_start(parser: ArgumentParser) -> None:
 
 def show_runs(client: Client, options: Namespace) -> Answer:
     """List training runs, the newest first."""
-    asked = {"game": options.game, "state": options.state}
-    found = take_rows(client.runs.list(**asked, page_size=page_size(options)), options)
-    return Answer(found, format_table(HEAD, [_make_row(run) for run in found]))
+    filters = {"game": options.game, "state": options.state}
+    runs = take_rows(client.runs.list(**filters, page_size=page_size(options)), options)
+    return Answer(runs, format_table(HEAD, [_make_row(run) for run in runs]))
 
 
 def show_run(client: Client, options: Namespace) -> Answer:
@@ -104,10 +104,10 @@ def show_run(client: Client, options: Namespace) -> Answer:
     run = client.runs.get(options.name)
     more = {"dataset": run.dataset, "parameters": run.parameters, "metrics": run.metrics}
     times = {"begun": run.created_at, "heard": run.reported_at, "ended": run.ended_at}
-    known = dict(zip(HEAD, _make_row(run), strict=True))
+    row = dict(zip(HEAD, _make_row(run), strict=True))
     return Answer(
         run,
-        format_pairs({**known, **more, **times}),
+        format_pairs({**row, **more, **times}),
         status=FAILED if run.state == "failed" else 0,
     )
 
@@ -115,8 +115,8 @@ def show_run(client: Client, options: Namespace) -> Answer:
 def start_run(client: Client, options: Namespace) -> Answer:
     """Begin a training run: a trainer takes it as soon as one is free."""
     names = DEFAULTS.keys() - {"self", "key", "parameters"}
-    asked = {name: getattr(options, name) for name in names}
-    run = client.runs.start(**asked, parameters=dict(options.parameter))
+    terms = {name: getattr(options, name) for name in names}
+    run = client.runs.start(**terms, parameters=dict(options.parameter))
     return Answer(run, f"run {run.name} begins: `evalsite runs show {run.name}` says how far it is")
 
 
@@ -133,5 +133,5 @@ def resume_run(client: Client, options: Namespace) -> Answer:
 
 
 def _make_row(run: TrainingRun) -> list[object]:
-    known = (run.name, run.game, run.algorithm, run.state, run.n_steps, run.max_steps)
-    return [*known, run.version if run.version >= 0 else None, run.trainer, run.problem]
+    first = (run.name, run.game, run.algorithm, run.state, run.n_steps, run.max_steps)
+    return [*first, run.version if run.version >= 0 else None, run.trainer, run.problem]

@@ -165,11 +165,7 @@ TABLE: Final = {
     # It registers agents and starts campaigns later on, with nobody's login.
     ("run", "create"): Access(Scope.OPERATE, "experience.add_trainingrun", _LATER_ON),
     ("run", "stop"): Access(Scope.OPERATE, "experience.change_trainingrun"),
-    ("run", "resume"): Access(
-        Scope.OPERATE,
-        "experience.change_trainingrun",
-        ("matches.add_agent", "matches.add_tournament"),
-    ),
+    ("run", "resume"): Access(Scope.OPERATE, "experience.change_trainingrun", _LATER_ON),
     ("model", "list"): _PUBLIC,
     ("model", "retrieve"): _PUBLIC,
     ("model", "versions"): _PUBLIC,

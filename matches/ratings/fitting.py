@@ -51,7 +51,7 @@ class FitData:
         return self._settle(self.counts, self.weight / dispersion)
 
     def settle_shown(self) -> SettledRatings:
-        """Return the same as a leaderboard shows them, as sure as whatever spread leaves them."""
+        """Return the ratings that a leaderboard shows: with the doubt about the spread."""
         return self._settle(self.counts, self.weight, has_spread_doubt=True)
 
     def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
