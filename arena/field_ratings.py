@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arena.local_play import PlayedMatch
-from arena.ratings.base import DRAW_PROBABILITY, Z95, RatingError
+from arena.ratings.base import DRAW_PROBABILITY, RatingError
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.samples import Sampler, best_shares
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
@@ -130,14 +130,13 @@ def rate(
     samples = sampler.draw(np.random.default_rng(seed), N_SAMPLES)
     # Best first; of equals the one whose name comes first.
     order = np.argsort(-settled.mu, kind="stable")
-    mu, sd = settled.mu[order], settled.sd[order]
     n_met = np.bincount(results[:, :2].ravel(), minlength=len(names))[order] // n_opponents
     return FieldRatings(
         tuple(names[index] for index in order),
-        mu,
-        sd,
-        mu - Z95 * sd,
-        mu + Z95 * sd,
+        settled.mu[order],
+        settled.sd[order],
+        settled.low[order],
+        settled.high[order],
         n_met,
         settled,
         samples,

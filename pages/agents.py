@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from arena.ratings.base import Z95
 from experience.models import TrainingRun
-from matches.models import Agent, Rating, SeasonRow
+from matches.models import Agent, Rating
 from matches.operations import explain
 from matches.ratings.rank_ranges import RankRange
 from matches.ratings.standings import format_mean
@@ -86,14 +86,7 @@ def _describe_rating(rating: Any) -> dict[str, Any]:
         "rating": rating,
         "place": RankRange(rating.rank, rating.best, rating.worst),
         "mean": describe_mean(rating),
-        **describe_interval(rating),
     }
-
-
-def describe_interval(row: Rating | SeasonRow) -> dict[str, float]:
-    """Return the 95 % interval of a rating: half its width and its ends."""
-    half = Z95 * row.sd
-    return {"half": half, "low": row.mu - half, "high": row.mu + half}
 
 
 def describe_mean(rating: Rating) -> tuple[str, str]:
@@ -123,12 +116,13 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
     rank = 1 + Case(When(n_matches=0, then=last), default=above)
     # As matches.ratings.rank_ranges: who lies above or below it for sure. The first condition
     # follows the index, and leaves few to the second.
-    low, high = (F("mu") + side * F("order_sd") for side in (-Z95, Z95))
-    own_low, own_high = (OuterRef("mu") + side * OuterRef("order_sd") for side in (-Z95, Z95))
-    n_above = count_rows(played.filter(mu__gt=own_high).alias(low=low).filter(low__gt=own_high))
-    n_below = count_rows(played.filter(mu__lt=own_low).alias(high=high).filter(high__lt=own_low))
+    least, most = (F("mu") + side * F("sd") for side in (-Z95, Z95))
+    own_least, own_most = (OuterRef("mu") + side * OuterRef("sd") for side in (-Z95, Z95))
+    surely_above = played.filter(mu__gt=own_most).alias(least=least).filter(least__gt=own_most)
+    surely_below = played.filter(mu__lt=own_least).alias(most=most).filter(most__lt=own_least)
+    best, worst = 1 + count_rows(surely_above), count_rows(played) - count_rows(surely_below)
     newest = listed.select_related("leaderboard").order_by("-leaderboard_id")
-    ranked = newest.annotate(rank=rank, best=1 + n_above, worst=count_rows(played) - n_below)
+    ranked = newest.annotate(rank=rank, best=best, worst=worst)
     return list(ranked[:MAX_BOARDS])
 
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from django.db.models import OuterRef, Subquery
 
-from arena.ratings.base import Z95
 from matches.models import Leaderboard, Rating, Tournament
 from matches.store.catalog import game_problem, game_title
 from matches.store.formats import format_ago, format_percent
@@ -90,8 +89,8 @@ def _find_leaders(boards: Sequence[Leaderboard]) -> dict[int, Leader]:
             rating.agent_id,
             rating.agent.name,
             f"{rating.mu:.2f}",
-            f"{rating.mu - Z95 * rating.sd:.2f}",
-            f"{rating.mu + Z95 * rating.sd:.2f}",
+            f"{rating.low:.2f}",
+            f"{rating.high:.2f}",
             chances[rating.leaderboard_id],
         )
         for rating in Rating.objects.filter(pk__in=keys).select_related("agent")

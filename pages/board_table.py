@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from arena.ratings.base import Z95
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import standings
 from matches.store.bulk import among
@@ -59,8 +58,7 @@ def _list_rating(rank: int, rating: Rating) -> Line:
 
 
 def _list_numbers(row: Rating | SeasonRow) -> Line:
-    half = Z95 * row.sd
     return (
-        *(row.mu, row.sd, row.mu - half, row.mu + half, row.live_mu, row.live_sigma),
+        *(row.mu, row.sd, row.low, row.high, row.live_mu, row.live_sigma),
         *(row.n_matches, row.n_wins, row.n_draws, row.n_losses, row.n_forfeits),
     )

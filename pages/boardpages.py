@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
@@ -33,7 +32,6 @@ from pages import (
     transitivity,
     winrates,
 )
-from pages.agents import describe_interval
 from pages.columns import list_columns
 from pages.downloads.files import MAX_ROWS, read_form, send_table
 from pages.filters import View
@@ -68,22 +66,14 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
     ranked = SeasonRow.objects.filter(season=season, rank__gt=after).order_by("rank")
     page, last = cut_page(list(ranked[: SEASON_ROWS_A_PAGE + 1]), SEASON_ROWS_A_PAGE)
     played = SeasonRow.objects.filter(season=season, n_matches__gt=0)
-    ladder = build_ladder(list(played.values_list("mu", Coalesce("order_sd", "sd"))))
-    ends = {row.pk: describe_interval(row) for row in page}
-    intervals = [(ends[row.pk]["low"], ends[row.pk]["high"]) for row in page if row.n_matches]
+    ladder = build_ladder(list(played.values_list("mu", "sd")))
+    intervals = [(row.low, row.high) for row in page if row.n_matches]
     context = {
         "season": season,
         "board": season.leaderboard,
         "game": game_title(season.leaderboard.game),
         "record": name_record(season.leaderboard.game),
-        "rows": [
-            {
-                "row": row,
-                "place": _place_row(row, ladder),
-                **ends[row.pk],
-            }
-            for row in page
-        ],
+        "rows": [{"row": row, "place": _place_row(row, ladder)} for row in page],
         "axis": axes.fit_axis_to_intervals(intervals),
         "next": last and last.rank,
         "most_lines": MAX_ROWS,
@@ -92,8 +82,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
 
 
 def _place_row(row: SeasonRow, ladder: Ladder) -> str:
-    doubt = row.sd if row.order_sd is None else row.order_sd
-    return str(ladder.place(row.rank, row.mu, doubt)) if row.n_matches else ""
+    return str(ladder.place(row.rank, row.mu, row.sd)) if row.n_matches else ""
 
 
 def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, Any]:

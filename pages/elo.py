@@ -46,7 +46,6 @@ def convert_row(row: Row, scale: Scale) -> Row:
     points: dict[str, Any] = {
         name: str(_to_points(row[name], scale)) for name in ("mu", "low", "high", "live")
     }
-    points["half"] = str(_to_gap(row["half"], scale))
     trend = _to_gap(row["trend"], scale) if row["trend"] else ""
     points["trend"] = f"+{trend}" if isinstance(trend, int) and trend > 0 else str(trend)
     return row | points  # type: ignore[return-value]  # the same names

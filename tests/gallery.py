@@ -306,7 +306,8 @@ def remember(tournament: Tournament, agent: Agent) -> None:
     rng, start = Random(1), db_now() - timedelta(minutes=130)
     for minute in range(90):
         mu = rating.mu - 6 * (0.96**minute) + rng.gauss(0, 0.2)
-        row = [agent.pk, mu, rating.sd + 3 * 0.95**minute, mu, 1.0]
+        sd = rating.sd + 3 * 0.95**minute
+        row = [agent.pk, mu, sd, mu, 1.0, mu - 1.8 * sd, mu + 2.2 * sd]
         RatingSnapshot.objects.create(
             leaderboard=tournament.leaderboard,
             taken_at=start + timedelta(minutes=minute),
@@ -324,9 +325,9 @@ def keep_history(board: Leaderboard) -> None:
         share = 1 - 0.9 ** (minute + 1)
         for place, (pk, (mu, sd)) in enumerate(final.items()):
             wobble = 2 * sin(minute + place) * (1 - share)
-            Rating.objects.filter(pk=pk).update(
-                mu=25 + (mu - 25) * share + wobble, sd=sd / share, order_sd=sd / share
-            )
+            then, doubt = 25 + (mu - 25) * share + wobble, sd / share
+            ends = {"low": then - 1.8 * doubt, "high": then + 2.2 * doubt}
+            Rating.objects.filter(pk=pk).update(mu=then, sd=doubt, **ends)
         at = now - timedelta(minutes=39 - minute)
         counts = {"n_settled": 60 * minute + 5 * (minute % 7) ** 2, "results_hash": str(minute)}
         Leaderboard.objects.filter(pk=board.pk).update(rated_at=at, **counts)

@@ -40,7 +40,7 @@ def test_a_push_draws_what_a_reload_would_draw(browser: webdriver.Chrome) -> Non
     before, was_listed = run(browser, PLACES), run(browser, LISTED)
     for place, rating in enumerate(Rating.objects.order_by("agent_id")):
         Rating.objects.filter(pk=rating.pk).update(
-            mu=40 - 2 * place, sd=1, order_sd=1, n_matches=77
+            mu=40 - 2 * place, sd=1, low=38 - 2 * place, high=43 - 2 * place, n_matches=77
         )
     later = db_now() + broadcast.MIN_INTERVAL
     broadcast.push([Leaderboard.objects.get().pk], now=later)

@@ -21,6 +21,7 @@ from arena.ratings.base import (
     MIN_SPREAD,
     MU,
     SIGMA,
+    Z95,
     DrawWithoutDrawProbabilityError,
     RatingError,
     UnknownAgentError,
@@ -68,7 +69,7 @@ class FittedTerms(NamedTuple):
     """What is fitted beside skills and spread.
 
     seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
-    given, above 0, is what is thought of it before. has_spread_doubt: the sd, and who is above
+    given, above 0, is what is thought of it before. has_spread_doubt: intervals, and who is above
     whom, hold for whatever spread may be true, not for the fitted one only.
     """
 
@@ -85,9 +86,10 @@ class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
     mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
-    any has mean MU and the spread as sd). order_sd: float64 [n], the same at the fitted spread: how
-    far apart all are makes no doubt about who is above whom. covariance: float64 [n, n], joint;
-    None if more than 2,000 agents have results, whose sd is then good to a percent or two. spread:
+    any has mean MU and the spread as sd), at the fitted spread: how far apart all are makes no
+    doubt about who is above whom. low, high: float64 [n], the ends of the 95 % interval of mu, one
+    of which may be further away. covariance: float64 [n, n], joint; None if more than 2,000 agents
+    have results, whose sd is then good to a percent or two. spread:
     the fitted standard deviation of the skills. results_hash: the digest of the pair counts. seat:
     the advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
     agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
@@ -96,7 +98,8 @@ class SettledRatings:
 
     mu: Floats
     sd: Floats
-    order_sd: Floats
+    low: Floats
+    high: Floats
     covariance: Floats | None
     spread: float
     n_results: int
@@ -126,7 +129,7 @@ class SettledRatings:
         Without one they count as independent about the mean, as they nearly are.
         """
         if self.covariance is None:
-            return np.diag(self.order_sd[agents] ** 2)
+            return np.diag(self.sd[agents] ** 2)
         return self.covariance[np.ix_(agents, agents)]
 
 
@@ -239,8 +242,10 @@ def _assemble_field(
     """Put the fit of those that played among the others, back on the scale of the ratings."""
     if posterior is None:
         mu, sd = np.full(n_agents, MU), np.full(n_agents, SIGMA)
+        low, high = mu - Z95 * sd, mu + Z95 * sd
+        alone, digest = np.diag(sd**2), counts.digest
         return SettledRatings(
-            mu, sd, sd, np.diag(sd**2), SIGMA, 0, counts.digest, draw_probability=draw_probability
+            mu, sd, low, high, alone, SIGMA, 0, digest, draw_probability=draw_probability
         )
     spread = posterior.spread * _UNIT
     mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
@@ -254,22 +259,24 @@ def _assemble_field(
     seat = None
     if posterior.seat is not None and posterior.uncertainty.seat is not None:
         seat = SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.uncertainty.seat) * _UNIT)
+    low, high, digest = mu - Z95 * sd, mu + Z95 * sd, counts.digest
     return SettledRatings(
-        mu, sd, sd, covariance, spread, counts.n_results, counts.digest, seat, draw_probability
+        mu, sd, low, high, covariance, spread, counts.n_results, digest, seat, draw_probability
     )
 
 
 def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> SettledRatings:
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has.
-    of_fitted = np.sqrt(doubt.variances) * _UNIT
-    sd = np.full(len(settled.mu), max(doubt.spread * _UNIT, float(of_fitted.max())))
-    sd[fitted] = of_fitted
-    joint = np.diag(sd**2)
+    low, high = MU + doubt.low * _UNIT, MU + doubt.high * _UNIT
+    reach = max(Z95 * doubt.spread * _UNIT, float((high - low).max()) / 2)
+    ends = np.full(len(settled.mu), MU - reach), np.full(len(settled.mu), MU + reach)
+    ends[0][fitted], ends[1][fitted] = low, high
+    joint = np.diag(np.full(len(settled.mu), (reach / Z95) ** 2))
     joint[np.ix_(fitted, fitted)] = np.asarray(settled.covariance)[np.ix_(fitted, fitted)]
     above = find_superiorities(settled.mu, joint)
     above[np.ix_(fitted, fitted)] = doubt.above
-    return replace(settled, sd=sd, above=above)
+    return replace(settled, low=ends[0], high=ends[1], above=above)
 
 
 def _read_number(weight: float | Floats) -> float:

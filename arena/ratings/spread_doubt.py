@@ -3,11 +3,11 @@
 Of few agents, or few results, several spreads explain the field nearly as well, and how far apart
 the agents are altogether goes with it; who is above whom hardly does. So what is believed is
 averaged over spreads, each as likely as its evidence (Laplace's approximation; Tierney and Kadane
-1986), and about the rating, which is the mode, though the mean may lie elsewhere: who always wins
-is better by nobody knows how much (see skewed_posterior).
+1986). An interval holds 95 % of that, and reaches further to one side of the rating: who always
+wins is better by nobody knows how much (see skewed_posterior).
 
-The ratings stay at the mode. The mean is closer to groups that never lose to each other, but
-foretells results worse, and goes on growing with wins that say nothing new.
+The ratings themselves stay at the mode. The mean is closer to groups that never lose to each other,
+but foretells results worse, and goes on growing with wins that say nothing new.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from arena.ratings.base import BETA, MAX_SPREAD, SIGMA
+from arena.ratings.base import BETA, MAX_SPREAD, SIGMA, Z95
 from arena.ratings.counts import Floats
 from arena.ratings.information_matrix import variances_about_mean
 from arena.ratings.likelihood import PairLikelihood
@@ -36,16 +36,19 @@ _NEGLIGIBLE = 1e-3
 _MOST_AGENTS, _MOST_ROWS = 300, 15_000
 # As many agents whose skills are known fix their spread to 6 %.
 _ENOUGH = 120
+# Within so many sd of a part lies more than 95 % of it; halved so often, that is 1e-12 of it.
+_FAR, _N_HALVINGS = 3.0, 42
 
 
 class SpreadDoubt(NamedTuple):
-    """How sure the modes are. variances: float64 [n], about the mean of the field and the mode.
+    """How sure the modes are. low, high: float64 [n], the ends of 95 %, the mode among them.
 
     above: float64 [n, n], P(row is above column), one half on the diagonal. spread: of the agents
     of which nothing is known.
     """
 
-    variances: Floats
+    low: Floats
+    high: Floats
     above: Floats
     spread: float
 
@@ -89,19 +92,34 @@ def _list_spreads(fitted: float) -> list[float]:
 
 def _mix(posterior: Posterior, shares: Floats, parts: Sequence[_Part]) -> SpreadDoubt:
     """Return what a mixture of parts says of the modes."""
-    about_mean = posterior.z - posterior.z.mean()
-    squares = [
-        variances_about_mean(part.covariance) + (part.mean - part.mean.mean() - about_mean) ** 2
-        for part in parts
-    ]
-    variances: Floats = shares @ np.array(squares)
+    middle = posterior.z.mean()
+    low, high = (middle + end for end in _find_ends(shares, parts))
     above = sum(
         share * find_superiorities(part.mean, part.covariance)
         for share, part in zip(shares, parts, strict=True)
     )
     by_mode = find_superiorities(posterior.z, np.asarray(posterior.uncertainty.covariance))
     spread = sqrt(shares @ np.array([part.spread**2 for part in parts]))
-    return SpreadDoubt(variances, _choose_surer(np.asarray(above), by_mode), spread)
+    surer = _choose_surer(np.asarray(above), by_mode)
+    # Of who always wins the mode may lie below all that is believed.
+    return SpreadDoubt(np.minimum(low, posterior.z), np.maximum(high, posterior.z), surer, spread)
+
+
+def _find_ends(shares: Floats, parts: Sequence[_Part]) -> tuple[Floats, Floats]:
+    """Return between what 95 % of each agent's skill lies, about the mean of the field: [n] each.
+
+    By halving: each skill is a mixture of normal ones.
+    """
+    means = np.array([part.mean - part.mean.mean() for part in parts])
+    sd = np.sqrt([variances_about_mean(part.covariance) for part in parts])
+    tails = np.array([[ndtr(-Z95)], [ndtr(Z95)]])
+    low = np.broadcast_to((means - _FAR * sd).min(axis=0), (len(tails), means.shape[1]))
+    high = np.broadcast_to((means + _FAR * sd).max(axis=0), low.shape)
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2
+        is_below = np.einsum("s,esn->en", shares, ndtr((middle[:, None] - means) / sd)) < tails
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return low[0], high[1]
 
 
 def _choose_surer(above: Floats, by_mode: Floats) -> Floats:

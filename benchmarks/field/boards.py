@@ -85,7 +85,7 @@ def write_small_boards(n_boards: int, n_agents: int, *, now: datetime) -> None:
     ]
     Rating.objects.bulk_create(
         Rating(
-            leaderboard=tournament.leaderboard, agent_id=agent, mu=MU + place, sd=1.0, order_sd=1.0,
+            leaderboard=tournament.leaderboard, agent_id=agent, mu=MU + place, sd=1.0,
             n_matches=10, n_wins=place,
         )
         for tournament, place, agent in entries
@@ -180,4 +180,6 @@ def _pack_ratings(mu: Floats, sd: Floats, *, share: float) -> bytes:
     """Return the ratings as they were when this share of the matches was counted."""
     then, doubt = (MU + (mu - MU) * share).tolist(), (sd / np.sqrt(share)).tolist()
     rows = zip(range(1, len(mu) + 1), then, doubt, strict=True)
-    return snapshot_tables.pack_rows([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in rows)
+    return snapshot_tables.pack_rows(
+        [agent, m, s, m + 0.1, 1.2 * s, m - 2 * s, m + 2 * s] for agent, m, s in rows
+    )

@@ -66,9 +66,9 @@ class Rating(RatingFigures):
     rating.
 
     mu: Settled rating: posterior mode.
-    sd: Its doubt about the field's mean.
-    low: Return the lower end.
-    high: Return the upper end.
+    sd: Its doubt, as it bears on ranks: not how far apart all are.
+    low: Lower end of its 95 % interval.
+    high: Upper end of its 95 % interval.
     live_mu: TrueSkill, update by update.
     mean_score: Over the game seeds it has played.
     score_low: Lower end of its 95 % interval.
@@ -147,12 +147,16 @@ class Point:
     """The rating of an agent at a moment.
 
     n_outcomes: Outcomes of the leaderboard behind it.
+    low: Lower end of its 95 % interval.
+    high: Upper end of its 95 % interval.
     """
 
     taken_at: datetime
     n_outcomes: int
     mu: float
     sd: float
+    low: float
+    high: float
     live_mu: float
     live_sigma: float
 

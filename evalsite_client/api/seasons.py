@@ -15,6 +15,8 @@ class SeasonRow:
 
     name: Of the agent, then.
     mu: Settled rating.
+    low: Lower end of its 95 % interval.
+    high: Upper end of its 95 % interval.
     """
 
     rank: int
@@ -22,6 +24,8 @@ class SeasonRow:
     name: str
     mu: float
     sd: float
+    low: float
+    high: float
     live_mu: float
     live_sigma: float
     n_matches: int

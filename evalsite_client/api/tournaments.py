@@ -189,9 +189,9 @@ class EntrantRating:
     """The rating of an agent that took part, ranked among those who did.
 
     mu: Settled rating: posterior mode.
-    sd: Its doubt about the field's mean.
-    low: Return the lower end.
-    high: Return the upper end.
+    sd: Its doubt, as it bears on ranks: not how far apart all are.
+    low: Lower end of its 95 % interval.
+    high: Upper end of its 95 % interval.
     live_mu: TrueSkill, update by update.
     mean_score: Over the game seeds it has played.
     score_low: Lower end of its 95 % interval.

@@ -21,13 +21,16 @@ class Watched:
 class WatchVerdict:
     """What came of the campaign of a checkpoint.
 
+    low: Lower end of its 95 % interval.
+    high: Upper end of its 95 % interval.
     ancestor: The best one, if there is any.
     probability: P(worse than the ancestor by more than the margin).
     """
 
     agent: str
     mu: float
-    sd: float
+    low: float
+    high: float
     n_played: int
     ancestor: str | None
     probability: float | None

@@ -28,7 +28,6 @@ REGRESSION: Final = 1
 WEBHOOK_S: Final = 10.0
 N_NAMED: Final = 5
 """Files that are named of those left out for one reason."""
-Z_95: Final = 1.96
 
 
 def read_address(text: str) -> str:
@@ -184,7 +183,7 @@ class FolderWatch:
             unit = "" if self.options.margin_score is None else " in mean score"
             worse = f"worse than {found.ancestor} by more than {found.margin:g}{unit}"
             compared = f"P({worse}) = {found.probability:.3f}"
-        rated = f"{found.agent}: rating {found.mu:.2f} ± {Z_95 * found.sd:.2f}"
+        rated = f"{found.agent}: rating {found.mu:.2f} ({found.low:.2f} to {found.high:.2f})"
         line = f"{rated} after {found.n_played} matches, {compared}"
         self._say(f"REGRESSION {line}" if found.alarm else line)
         if found.alarm is not None:

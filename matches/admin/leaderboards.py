@@ -70,7 +70,7 @@ class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no typ
 
     model = SeasonRow
     fields = (
-        *("rank", "name", "mu", "sd", "live_mu", "live_sigma"),
+        *("rank", "name", "mu", "low", "high", "live_mu", "live_sigma"),
         *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
     )
     readonly_fields = fields

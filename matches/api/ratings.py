@@ -6,12 +6,11 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from arena.ratings.base import Z95
 from matches.api.fields import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
 from matches.store import snapshot_tables
 
-COMPUTED = ("rank", "agent", "low", "high")
+COMPUTED = ("rank", "agent")
 """What is no column of a rating but made for showing it."""
 
 
@@ -23,8 +22,6 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
 
     agent = AgentNameSerializer()
     rank = serializers.IntegerField()
-    low = serializers.SerializerMethodField()
-    high = serializers.SerializerMethodField()
 
     class Meta:
         # Without the rater's own state
@@ -34,15 +31,6 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
             *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
             *("mean_score", "score_low", "score_high"),
         )
-
-    # The schema takes the descriptions of computed fields from these docstrings.
-    def get_low(self, rating: Rating) -> float:
-        """Return the lower end."""
-        return rating.mu - Z95 * rating.sd
-
-    def get_high(self, rating: Rating) -> float:
-        """Return the upper end."""
-        return rating.mu + Z95 * rating.sd
 
 
 class SnapshotSerializer(serializers.ModelSerializer[RatingSnapshot]):
@@ -60,6 +48,8 @@ class PointSerializer(serializers.Serializer[Any]):
     n_outcomes = serializers.IntegerField(help_text="Outcomes of the leaderboard behind it.")
     mu = serializers.FloatField()
     sd = serializers.FloatField()
+    low = serializers.FloatField(help_text="Lower end of its 95 % interval.")
+    high = serializers.FloatField(help_text="Upper end of its 95 % interval.")
     live_mu = serializers.FloatField()
     live_sigma = serializers.FloatField()
 
@@ -121,10 +111,8 @@ def format_ratings(ratings: QuerySet[Rating], fields: Sequence[str]) -> list[dic
     rows = ratings.values_list("agent_id", "agent__name", *stored)
     shown = []
     for rank, (agent, name, *values) in enumerate(rows, 1):
-        row = dict(zip(stored, values, strict=True))
-        mu, reach = row["mu"], Z95 * row["sd"]
-        row |= {"rank": rank, "agent": {"id": agent, "name": name}}
-        row |= {"low": mu - reach, "high": mu + reach}
+        computed = {"rank": rank, "agent": {"id": agent, "name": name}}
+        row = computed | dict(zip(stored, values, strict=True))
         shown.append({field: row[field] for field in fields})
     return shown
 

@@ -8,8 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from arena.ratings.base import Z95
-from arena.ratings.fitting_others import OPPONENT, PURPOSES, Strength
+from arena.ratings.fitting_others import OPPONENT, PURPOSES
 from matches.api.base import Endpoints, read_query
 from matches.api.fields import MAX_ID, AgentNameSerializer
 from matches.models import Rating
@@ -18,6 +17,7 @@ from matches.ratings.recommendations import (
     MOST,
     MU,
     SCORE,
+    Measured,
     Recommendations,
     Wish,
     describe_rule,
@@ -131,13 +131,13 @@ def _make_answer(wish: Wish, found: Recommendations) -> dict[str, Any]:
         "leaderboard": found.board.name,
         "purpose": wish.purpose,
         "measure": found.measure,
-        "own": _make_strength(found.own),
+        "own": _show_strength(found.own),
         "rule": describe_rule(wish.purpose, found.measure),
         "recommended": [
             {
                 "agent": one.rating.agent,
                 "checkpoint": one.rating.agent.checkpoint_id,
-                "strength": _make_strength(one.strength),
+                "strength": _show_strength(one.measured),
                 "n_matches": one.rating.n_matches,
                 "meeting": one.meeting,
                 "why": one.why,
@@ -148,7 +148,5 @@ def _make_answer(wish: Wish, found: Recommendations) -> dict[str, Any]:
     }
 
 
-def _make_strength(strength: Strength) -> dict[str, float]:
-    reach = Z95 * strength.sd
-    low, high = strength.value - reach, strength.value + reach
-    return {"value": strength.value, "low": low, "high": high}
+def _show_strength(measured: Measured) -> dict[str, float]:
+    return {"value": measured.strength.value, "low": measured.low, "high": measured.high}

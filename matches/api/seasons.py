@@ -37,7 +37,7 @@ class SeasonRowSerializer(serializers.ModelSerializer[SeasonRow]):
     class Meta:
         model = SeasonRow
         fields: tuple[str, ...] = (
-            *("rank", "agent", "name", "mu", "sd", "live_mu", "live_sigma"),
+            *("rank", "agent", "name", "mu", "sd", "low", "high", "live_mu", "live_sigma"),
             *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
         )
 

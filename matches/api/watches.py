@@ -97,7 +97,8 @@ class WatchVerdictSerializer(serializers.Serializer[Any]):
 
     agent = serializers.CharField()
     mu = serializers.FloatField()
-    sd = serializers.FloatField()
+    low = serializers.FloatField(help_text="Lower end of its 95 % interval.")
+    high = serializers.FloatField(help_text="Upper end of its 95 % interval.")
     n_played = serializers.IntegerField()
     ancestor = serializers.CharField(allow_null=True, help_text="The best one, if there is any.")
     probability = serializers.FloatField(

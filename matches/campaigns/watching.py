@@ -69,7 +69,8 @@ class Verdict(NamedTuple):
 
     agent: str
     mu: float
-    sd: float
+    low: float
+    high: float
     n_played: int
     ancestor: str | None
     probability: float | None
@@ -191,7 +192,8 @@ def judge_checkpoint(campaign: Campaign, *, level: float, now: datetime) -> Verd
     return Verdict(
         agent=rating.agent.name,
         mu=rating.mu,
-        sd=rating.sd,
+        low=rating.low,
+        high=rating.high,
         n_played=campaign.n_played or 0,
         ancestor=ancestor,
         probability=chance,

@@ -2,9 +2,12 @@
 
 from django.db import models
 
-from arena.ratings.base import MU, SIGMA
+from arena.ratings.base import MU, SIGMA, Z95
 from matches.models.agent import Agent
 from matches.models.leaderboard import Leaderboard
+
+PRIOR_LOW, PRIOR_HIGH = MU - Z95 * SIGMA, MU + Z95 * SIGMA
+"""Of an agent of which nothing is known."""
 
 
 class Rating(models.Model):
@@ -15,11 +18,14 @@ class Rating(models.Model):
     # PROTECT: an agent that has played is retired, not deleted, or others' ratings lose a cause.
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
     mu = models.FloatField(default=MU, help_text="Settled rating: posterior mode.")
-    sd = models.FloatField(default=SIGMA, help_text="Its doubt about the field's mean.")
-    order_sd = models.FloatField(
-        default=SIGMA,
-        db_default=SIGMA,
-        help_text="Of it, what bears on ranks and P(best): not how far apart all are.",
+    sd = models.FloatField(
+        default=SIGMA, help_text="Its doubt, as it bears on ranks: not how far apart all are."
+    )
+    low = models.FloatField(
+        default=PRIOR_LOW, db_default=PRIOR_LOW, help_text="Lower end of its 95 % interval."
+    )
+    high = models.FloatField(
+        default=PRIOR_HIGH, db_default=PRIOR_HIGH, help_text="Upper end of its 95 % interval."
     )
     live_mu = models.FloatField(default=MU, help_text="TrueSkill, update by update.")
     live_sigma = models.FloatField(default=SIGMA)
@@ -46,7 +52,7 @@ class Rating(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.mu:.2f} ± {self.sd:.2f}"
+        return f"{self.mu:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 class PairCount(models.Model):
@@ -120,7 +126,7 @@ class RatingSnapshot(models.Model):
     taken_at = models.DateTimeField()
     n_outcomes = models.PositiveBigIntegerField()
     results_hash = models.CharField(max_length=64)
-    table = models.BinaryField(help_text="zlib of JSON rows [agent, mu, sd, live mu, live sigma].")
+    table = models.BinaryField(help_text="zlib of JSON rows: snapshot_tables.COLUMNS.")
 
     class Meta:
         indexes = (

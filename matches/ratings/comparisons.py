@@ -104,7 +104,7 @@ def _find_lead(first: Rating, second: Rating) -> _Lead:
         return _fit_lead(board, agents, pair)
     if games.get(board.game).spec.teams:
         # The results of pairs are not what is fitted there: they count as independent.
-        variance = first.order_sd**2 + second.order_sd**2
+        variance = first.sd**2 + second.sd**2
     else:
         variance = _estimate_variance(board, pair, _read_mark(board))
     sd = sqrt(variance)
@@ -143,7 +143,7 @@ def _estimate_variance(
     counts = PairCounts.from_rows((index[row[0]], index[row[1]], *row[2:]) for row in rows)
     rated = Rating.objects.filter(leaderboard=board, agent__in=among(list(index)))
     ratings = np.empty((len(index), 2))
-    for agent, mu, sd in rated.values_list("agent_id", "mu", "order_sd"):
+    for agent, mu, sd in rated.values_list("agent_id", "mu", "sd"):
         ratings[index[agent]] = mu, sd
     return gap_variance(
         counts,

@@ -1,7 +1,7 @@
 """Between which ranks an agent may stand.
 
-By what bears on the order: the interval of a rating also says how far apart all are, which nobody
-knows of a field whose agents always win or lose.
+By the sd, which bears on the order: the interval of a rating also says how far apart all are, which
+nobody knows of a field whose agents always win or lose.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ class RankRange(NamedTuple):
 
 
 class Ladder(NamedTuple):
-    """Mu less and plus 1.96 order_sd of all agents that have played, each in ascending order."""
+    """Mu less and plus 1.96 sd of all agents that have played, each in ascending order."""
 
     lows: Floats
     highs: Floats
@@ -53,7 +53,7 @@ class Ladder(NamedTuple):
 def find_rank_ranges(board_id: int, agents: Collection[int]) -> dict[int, RankRange]:
     """Return the ranks of these agents on a leaderboard: one query that reads the field once."""
     played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
-    rows = list(played.order_by("-mu", "agent_id").values_list("agent_id", "mu", "order_sd"))
+    rows = list(played.order_by("-mu", "agent_id").values_list("agent_id", "mu", "sd"))
     ladder, wanted = build_ladder([row[1:] for row in rows]), set(agents)
     return {
         agent: ladder.place(rank, mu, sd)
@@ -72,7 +72,7 @@ def read_ladder(board: Leaderboard) -> Ladder:
 @lru_cache(maxsize=_N_KEPT)
 def _read_ladder(board_id: int, _rated_at: datetime, _hash: str, _n_settled: int) -> Ladder:
     played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
-    return build_ladder(list(played.values_list("mu", "order_sd")))
+    return build_ladder(list(played.values_list("mu", "sd")))
 
 
 def build_ladder(ratings: Sequence[tuple[float, float]]) -> Ladder:

@@ -16,6 +16,7 @@ from arena.games import registry as games
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.settled import SettledRatings
 from matches.models import Leaderboard, Match, PairCount, Rating, Score, TeamCount, Uncounted
+from matches.models.rating import PRIOR_HIGH, PRIOR_LOW
 from matches.ratings import live_ratings, standings
 from matches.ratings.counting import KINDS, Result, Tally, tally_results, teams_of
 from matches.ratings.fitting import fit_ratings
@@ -33,7 +34,7 @@ from matches.store.catalog import game_problem
 from matches.store.clock import is_within
 from matches.store.failures import Failures
 
-SETTLED = ("mu", "sd", "order_sd")
+SETTLED = ("mu", "sd", "low", "high")
 LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MEANS = ("mean_score", "score_low", "score_high")
@@ -174,7 +175,8 @@ def start_over(board: Leaderboard) -> None:
         counted.objects.filter(leaderboard=board).delete()
     Rating.objects.filter(leaderboard=board).update(
         **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
-        **dict.fromkeys(("sd", "order_sd", "live_sigma", "prefix_sigma"), SIGMA),
+        **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
+        **{"low": PRIOR_LOW, "high": PRIOR_HIGH},
         **dict.fromkeys(COUNTERS, 0),
         **dict.fromkeys(MEANS),
     )
@@ -319,7 +321,7 @@ def _store_settled(
     # Most ratings of a long board stay as they are, and a row that is not written costs nothing.
     shown = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
     before = {pk: tuple(values) for pk, *values in shown}
-    columns = (settled.mu, settled.sd, settled.order_sd)
+    columns = (settled.mu, settled.sd, settled.low, settled.high)
     fitted = zip(pks, *(column.tolist() for column in columns), strict=True)
     changed = [(*values, pk) for pk, *values in fitted if before.get(pk) != tuple(values)]
     update_rows(Rating, SETTLED, changed)

@@ -52,11 +52,19 @@ class Wish:
     limit: int = 3
 
 
+class Measured(NamedTuple):
+    """A strength with the ends of its 95 % interval, as its leaderboard shows them."""
+
+    strength: Strength
+    low: float
+    high: float
+
+
 class Recommended(NamedTuple):
     """An agent with its strength, how it compares, and why it is recommended, in a sentence."""
 
     rating: Rating
-    strength: Strength
+    measured: Measured
     meeting: Meeting
     why: str
 
@@ -69,7 +77,7 @@ class Recommendations(NamedTuple):
 
     board: Leaderboard
     measure: str
-    own: Strength
+    own: Measured
     chosen: Sequence[Recommended]
     none: str
 
@@ -85,7 +93,7 @@ def recommend(wish: Wish) -> Recommendations:
         given = "neither is" if wish.agent is None else "both are"
         raise BadInputError("agent", f"give either agent or rating: {given} given")
     board, own, rating = _find_own(wish, spec)
-    place = _seek_place(own, rating, board, wish.purpose)
+    place = _seek_place(own.strength, rating, board, wish.purpose)
     return _recommend_to(own, place, board, wish)
 
 
@@ -99,7 +107,7 @@ def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendatio
     if own is None:
         raise BadInputError("agent", f"nothing is known of it on {board} yet: let it play there")
     wish = Wish(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
-    return _recommend_to(own, _seek_place(own, rating, board, purpose), board, wish)
+    return _recommend_to(own, _seek_place(own.strength, rating, board, purpose), board, wish)
 
 
 def _make_rules(board: Leaderboard) -> Rules | None:
@@ -122,13 +130,15 @@ def _seek_place(
 
 
 def _recommend_to(
-    own: Strength, place: tuple[str, float], board: Leaderboard, wish: Wish
+    own: Measured, place: tuple[str, float], board: Leaderboard, wish: Wish
 ) -> Recommendations:
     rules, spec = _make_rules(board), games.get(board.game).spec
     near = {one.agent_id: one for one in _read_nearest(board, wish, *place)}
-    strengths = {pk: _measure(rating, spec) for pk, rating in near.items()}
-    known = {pk: strength for pk, strength in strengths.items() if strength is not None}
-    meetings = {pk: compare(own, strength, rules) for pk, strength in known.items()}
+    all_measured = {pk: _measure(rating, spec) for pk, rating in near.items()}
+    known = {pk: measured for pk, measured in all_measured.items() if measured is not None}
+    meetings = {
+        pk: compare(own.strength, measured.strength, rules) for pk, measured in known.items()
+    }
     chosen = [
         Recommended(near[pk], known[pk], meetings[pk], explain(meetings[pk]))
         for pk in choose(meetings, wish.purpose)[: wish.limit]
@@ -192,12 +202,13 @@ def _find_game(game: str) -> GameSpec:
         raise BadInputError("game", str(error)) from error
 
 
-def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Strength, Rating | None]:
+def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating | None]:
     """Return on which leaderboard somebody is sought, and how strong who asks is there."""
     if wish.rating is not None:
         if not isfinite(wish.rating) or abs(wish.rating) > HIGHEST:
             raise BadInputError("rating", f"{wish.rating} is no rating: give a finite number")
-        return _find_board(wish), Strength(wish.rating, 0.0), None
+        sure = Measured(Strength(wish.rating, 0.0), wish.rating, wish.rating)
+        return _find_board(wish), sure, None
     agent = Agent.objects.filter(pk=wish.agent or 0).first()
     if agent is None:
         raise BadInputError("agent", f"there is no agent {wish.agent}")
@@ -243,10 +254,12 @@ def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> 
     return [*above[:N_NEAREST], *below.order_by(f"-{field}", "agent_id")[:N_NEAREST]]
 
 
-def _measure(rating: Rating, spec: GameSpec) -> Strength | None:
+def _measure(rating: Rating, spec: GameSpec) -> Measured | None:
     """Return the strength of an agent; None where its doubt is not known, as of one seed."""
     if not spec.is_scored:
-        return Strength(rating.mu, rating.sd) if rating.n_matches else None
+        strength = Strength(rating.mu, rating.sd)
+        return Measured(strength, rating.low, rating.high) if rating.n_matches else None
     if rating.mean_score is None or rating.score_low is None or rating.score_high is None:
         return None
-    return Strength(rating.mean_score, (rating.score_high - rating.score_low) / (2 * Z95))
+    sd = (rating.score_high - rating.score_low) / (2 * Z95)
+    return Measured(Strength(rating.mean_score, sd), rating.score_low, rating.score_high)

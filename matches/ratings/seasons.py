@@ -23,7 +23,7 @@ from matches.store.bulk import split_batches
 BATCH = 500
 MAX_NAME = 80
 KEPT = (
-    *("mu", "sd", "order_sd", "live_mu", "live_sigma"),
+    *("mu", "sd", "low", "high", "live_mu", "live_sigma"),
     *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
 )
 

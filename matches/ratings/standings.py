@@ -9,7 +9,6 @@ from typing import NamedTuple, NotRequired, TypedDict
 
 from django.db.models import Case, QuerySet, When
 
-from arena.ratings.base import Z95
 from matches.models import Leaderboard, Rating
 from matches.ratings import snapshots
 from matches.ratings.p_best import compute_chances, compute_p_best
@@ -38,7 +37,6 @@ class Row(TypedDict):
     kind: str
     lineage: str
     mu: str
-    half: str
     low: str
     high: str
     live: str
@@ -69,7 +67,8 @@ class Rated(NamedTuple):
     agent: int
     mu: float
     sd: float
-    order_sd: float
+    low: float
+    high: float
     live_mu: float
     n_matches: int
     n_wins: int
@@ -90,7 +89,7 @@ class Rated(NamedTuple):
 ALONE = Field({}, {}, {}, build_ladder([]))
 _WEIGHTS = "agent__checkpoint"
 _COLUMNS = (
-    *("agent_id", "mu", "sd", "order_sd", "live_mu"),
+    *("agent_id", "mu", "sd", "low", "high", "live_mu"),
     *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
     *("mean_score", "score_low", "score_high"),
     *("agent__name", "agent__policy", f"{_WEIGHTS}__run", f"{_WEIGHTS}__step"),
@@ -139,7 +138,7 @@ def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
 
     agents: whose rows these are, None for all of the board.
     """
-    columns = ("agent_id", "mu", "order_sd", "agent__checkpoint__run")
+    columns = ("agent_id", "mu", "sd", "agent__checkpoint__run")
     top = list(rank_played(board_id).values_list(*columns)[:TOP])
     agents, mu, sd, runs = zip(*top, strict=True) if top else ((), (), (), ())
     chances = compute_chances(mu, sd, runs)
@@ -155,7 +154,7 @@ def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
 
 def compute_leader_chance(board_id: int) -> float | None:
     """Return P(the first rank is the best of the first TOP); None before a match counts."""
-    top = list(rank_played(board_id).values_list("mu", "order_sd")[:TOP])
+    top = list(rank_played(board_id).values_list("mu", "sd")[:TOP])
     if not top:
         return None
     mu, sd = zip(*top, strict=True)
@@ -183,9 +182,8 @@ def read_rated(ratings: QuerySet[Rating]) -> list[Rated]:
 
 def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
-    half = Z95 * rating.sd
     is_rated = rating.n_matches > 0
-    place = among.ladder.place(rank, rating.mu, rating.order_sd) if is_rated else ""
+    place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
     before = among.mu_before.get(rating.agent) if is_rated else None
     row: Row = {
         "agent": rating.agent,
@@ -195,9 +193,8 @@ def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
         "kind": policy_title(rating.policy),
         "lineage": describe_lineage(rating),
         "mu": f"{rating.mu:.2f}",
-        "half": f"{half:.2f}",
-        "low": f"{rating.mu - half:.2f}",
-        "high": f"{rating.mu + half:.2f}",
+        "low": f"{rating.low:.2f}",
+        "high": f"{rating.high:.2f}",
         "live": f"{rating.live_mu:.2f}",
         "best": _format_chance(among.p_best.get(rating.agent)),
         "of_run": _format_chance(among.p_best_of_run.get(rating.agent)),

@@ -5,10 +5,11 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
+from arena.ratings.base import Z95
 from matches.models import RatingSnapshot
 
-COLUMNS = ("agent_id", "mu", "sd", "live_mu", "live_sigma")
-"""Of a row; the table is ordered by the first."""
+COLUMNS = ("agent_id", "mu", "sd", "live_mu", "live_sigma", "low", "high")
+"""Of a row; the table is ordered by the first. Early snapshots have none of the last two."""
 
 CHUNK = 65_536
 """Bytes of text that are unpacked at once."""
@@ -27,7 +28,7 @@ def pack_rows(ratings: Iterable[Sequence[float]]) -> bytes:
 
 def unpack_rows(snapshot: RatingSnapshot) -> list[list[float]]:
     table: list[list[float]] = json.loads(zlib.decompress(snapshot.table))
-    return table
+    return [_complete(row) for row in table]
 
 
 def find_rows(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[float]]:
@@ -49,8 +50,14 @@ def find_rows(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list
         place = _find_row_place(text, b"[%d," % agent, at, is_longer)
         if place is not None:
             start, at = place
-            rows[agent] = json.loads(text[start:at])
+            rows[agent] = _complete(json.loads(text[start:at]))
     return rows
+
+
+def _complete(row: list[float]) -> list[float]:
+    """Return a row with the ends of its interval, which was about mu before they were kept."""
+    _, mu, sd, *_ = row
+    return row if len(row) == len(COLUMNS) else [*row, mu - Z95 * sd, mu + Z95 * sd]
 
 
 def _find_row_place(

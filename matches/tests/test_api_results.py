@@ -170,7 +170,7 @@ def test_on_a_large_board_a_doubt_is_kept_until_something_is_rated(
     before = p_above(*ratings)
     with django_assert_num_queries(1):  # how many agents the board has
         assert p_above(*ratings) == before
-    Rating.objects.update(sd=9.0, order_sd=9.0)
+    Rating.objects.update(sd=9.0)
     Leaderboard.objects.update(n_counted=F("n_counted") + 1)
     assert p_above(*_two_of(played)) != before
 

@@ -13,7 +13,16 @@ from arena.messages import play_queue
 from matches.ledger import code_versions, relay
 from matches.ledger.code_versions import describe_outdated_agent, describe_outdated_board
 from matches.ledger.sweep import give_up_lost_orders
-from matches.models import Agent, Leaderboard, Match, NodeKey, Order, RecorderMark, Tournament
+from matches.models import (
+    Agent,
+    Leaderboard,
+    Match,
+    NodeKey,
+    Order,
+    Rating,
+    RecorderMark,
+    Tournament,
+)
 from matches.nodes import fair_shares
 from matches.tests import factories
 from matches.tests.factories import NOW, later
@@ -46,6 +55,11 @@ def add_rows(before: Any) -> None:
     board = boards.objects.create(name="old", game="othello", next_sequence=3)
     boards.objects.create(name="own", game="nim", next_sequence=3)
     boards.objects.create(name="generated", game="othello", is_listed=False)
+    # With a doubt that is not that of a newcomer.
+    rated = agents.objects.create(name="rated", game="nim", policy="centre")
+    before.get_model("matches", "Rating").objects.create(
+        leaderboard=boards.objects.get(name="own"), agent=rated, mu=30.0, sd=2.0
+    )
     two = [agents.objects.create(name=n, game="othello", policy=n) for n in ("random", "greedy")]
     agents.objects.create(name="centre", game="nim", policy="centre")
     tournament = before.get_model("matches", "Tournament").objects.create(
@@ -107,6 +121,12 @@ def test_what_was_under_way_goes_on() -> None:
     # Of a plug-in nobody knows which code its results came from.
     assert not Agent.objects.get(name="centre").version
     assert not Leaderboard.objects.get(name="own").game_version
+
+
+def test_an_interval_stays_as_it_was_until_it_is_fitted_again() -> None:
+    rating = Rating.objects.get(agent__name="rated")
+    assert (rating.mu, rating.sd) == (30.0, 2.0)
+    assert (rating.low, rating.high) == pytest.approx((30 - 3.92, 30 + 3.92), abs=1e-3)
 
 
 def test_boards_of_unrated_play_are_told_from_those_that_are_only_unlisted() -> None:

@@ -14,7 +14,7 @@ N = 5_000
 
 
 def _row(agent: int, mu: float) -> list[float]:
-    return [agent, mu, 1.0 / 3, mu + 0.1, 2.0 / 7]
+    return [agent, mu, 1.0 / 3, mu + 0.1, 2.0 / 7, mu - 1.0 / 7, mu + 1.0]
 
 
 def _snapshot(agents: range = range(1, N + 1), *, mu: float = 25.0) -> RatingSnapshot:
@@ -43,6 +43,14 @@ def test_only_as_much_is_unpacked_as_is_needed() -> None:
     assert len(zlib.decompress(whole)) > 10 * snapshot_tables.CHUNK
     cut = RatingSnapshot(table=whole[: len(whole) // 2])
     assert snapshot_tables.find_rows(cut, [1]) == {1: _row(1, 25.0)}
+
+
+def test_the_interval_of_an_early_row_is_about_its_rating() -> None:
+    early = RatingSnapshot(table=snapshot_tables.pack_rows([[7, 25.0, 2.0, 25.1, 1.0]]))
+    (row,) = snapshot_tables.unpack_rows(early)
+    assert row[:5] == [7, 25.0, 2.0, 25.1, 1.0]
+    assert row[5:] == pytest.approx([25 - 3.92, 25 + 3.92], abs=1e-3)
+    assert snapshot_tables.find_rows(early, [7]) == {7: row}
 
 
 @pytest.mark.django_db

@@ -63,14 +63,14 @@ def test_without_rows_the_axis_is_that_of_the_prior() -> None:
 def test_rank_is_by_settled_rating_and_ties_are_by_agent_id(broker: Redis) -> None:
     board = factories.scheduled(agents=("level:1", "level:2", "level:3")).leaderboard
     Rating.objects.update(n_matches=1)
-    Rating.objects.filter(agent__name="level:3").update(mu=30, sd=50, order_sd=50)
+    Rating.objects.filter(agent__name="level:3").update(mu=30, low=-68, high=90)
     shown = standings.load_rows(board.pk)
     assert [(row["rank"], row["name"]) for row in shown] == [
         (1, "level:3"),
         (2, "level:1"),
         (3, "level:2"),
     ]
-    assert (shown[0]["low"], shown[0]["high"], shown[0]["half"]) == ("-68.00", "128.00", "98.00")
+    assert (shown[0]["mu"], shown[0]["low"], shown[0]["high"]) == ("30.00", "-68.00", "90.00")
 
 
 @pytest.mark.django_db
@@ -132,6 +132,6 @@ def test_pages_of_a_board_go_on_with_those_that_have_not_played(
 def test_a_place_is_the_ranks_that_the_intervals_leave_open(broker: Redis) -> None:
     board = factories.scheduled(agents=("level:1", "level:2", "level:3")).leaderboard
     for name, mu in (("level:1", 40), ("level:2", 25.5), ("level:3", 25)):
-        Rating.objects.filter(agent__name=name).update(mu=mu, sd=1, order_sd=1, n_matches=50)
+        Rating.objects.filter(agent__name=name).update(mu=mu, sd=1, n_matches=50)
     type(board).objects.update(rated_at=NOW, results_hash="of this test")
     assert [row["place"] for row in standings.load_rows(board.pk)] == ["1", "2-3", "2-3"]

@@ -275,7 +275,7 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
 
 def test_two_opponents_are_compared_with_mates_that_are_equal() -> None:
     board = open_leaderboard("bridge", game="tiny_bridge")
-    first, second = (Rating(leaderboard=board, mu=mu, sd=1.0, order_sd=1.0) for mu in (29.0, 25.0))
+    first, second = (Rating(leaderboard=board, mu=mu, sd=1.0) for mu in (29.0, 25.0))
     expected = comparisons.compare_agents(first, second).expected
     gap = 4 / (2 * BETA)
     assert expected.win == pytest.approx(float(ndtr(gap - unit_draw_margin(0.1))))

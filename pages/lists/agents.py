@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from arena.ratings.base import Z95
 from matches.models import Agent, Checkpoint, Entrant, Rating, Tournament
 from matches.models.choices import game_choices, policy_choices
 from matches.store.catalog import game_title, policy_title
@@ -25,7 +24,7 @@ PLAYING, RETIRED, QUARANTINED = STATES = ("playing", "retired", "in quarantine")
 SHOWN_STATES = {PLAYING: "can play", RETIRED: RETIRED, QUARANTINED: QUARANTINED}
 
 _SHOWN = (
-    *("agent_id", "n_matches", "mu", "sd"),
+    *("agent_id", "n_matches", "mu", "low", "high"),
     *(f"leaderboard__{name}" for name in ("name", "title", "is_rated")),
 )
 
@@ -56,11 +55,6 @@ class ListedAgent(NamedTuple):
     doing: str
     n_matches: int
     rating: Rating | None
-
-    @property
-    def half(self) -> float | None:
-        """Half the width of the 95 % interval of its rating."""
-        return None if self.rating is None else Z95 * self.rating.sd
 
 
 @require_safe

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from arena.ratings.base import Z95
 from matches.models import Leaderboard
 from pages.plots.board_history import read_moments
 from pages.plots.curves import Drawing, Rated, draw_curves
@@ -33,12 +32,8 @@ def draw_agent(board: Leaderboard, agent: int) -> History | None:
         return [start + (end - start) * n / (n_points - 1) for n in range(n_points - 1)] + [end]
 
     moments = read_moments(board, [agent], space_evenly, MAX_POINTS, FEWEST, BUDGET_BYTES)
-    points = []
-    for moment in moments:
-        # Snapshots from before the agent entered have no row of it.
-        if agent in moment.ratings:
-            mu, sd = moment.ratings[agent]
-            points.append(Rated(moment.taken_at, mu, mu - Z95 * sd, mu + Z95 * sd))
+    # Snapshots from before the agent entered have no row of it.
+    points = [moment.ratings[agent] for moment in moments if agent in moment.ratings]
     if not points:
         return None
     # Its name stands above the drawing.

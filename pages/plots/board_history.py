@@ -11,12 +11,11 @@ from typing import NamedTuple
 from django.db.models import Q, Subquery
 from django.db.models.functions import Length
 
-from arena.ratings.base import Z95
 from matches.models import Leaderboard, RatingSnapshot
 from matches.ratings.standings import Row
 from matches.store import snapshot_tables
 from pages.plots.charts import BOTTOM, MIN_POINTS, Scale, Tick, TimeAxis
-from pages.plots.curves import Drawing, Moment, draw_curves
+from pages.plots.curves import Drawing, Moment, Rated, draw_curves
 
 RATE_HEIGHT = 120
 N_AGENTS = 6
@@ -76,9 +75,13 @@ def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     table = []
     for moment in moments:
         ratings = (moment.ratings.get(agent) for agent in names)
-        cells = [f"{of[0]:.2f} ± {Z95 * of[1]:.2f}" if of else "not on it yet" for of in ratings]
+        cells = [_describe(rated) if rated else "not on it yet" for rated in ratings]
         table.append((moment.taken_at, cells))
     return History(draw_curves(moments, names), list(names.values()), table)
+
+
+def _describe(rated: Rated) -> str:
+    return f"{rated.mu:.2f} ({rated.low:.2f} to {rated.high:.2f})"
 
 
 def draw_rates(board: Leaderboard) -> Rates | None:
@@ -140,9 +143,14 @@ def read_moments(
     snapshots = list(chosen.defer("table").order_by("taken_at"))
     tables = snapshot_tables.read_rows(snapshots, agents)
     return [
-        Moment(snapshot.taken_at, {agent: (row[1], row[2]) for agent, row in rows.items()})
-        for snapshot, rows in zip(snapshots, tables, strict=True)
+        Moment(shot.taken_at, {agent: _read_rated(shot, row) for agent, row in rows.items()})
+        for shot, rows in zip(snapshots, tables, strict=True)
     ]
+
+
+def _read_rated(snapshot: RatingSnapshot, row: Sequence[float]) -> Rated:
+    known = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
+    return Rated(snapshot.taken_at, *(known[name] for name in ("mu", "sd", "low", "high")))
 
 
 def space_round(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:

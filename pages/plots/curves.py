@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from arena.ratings.base import Z95
 from matches.ratings import axes
 from pages.plots import settling
 from pages.plots.charts import (
@@ -20,20 +19,21 @@ from pages.plots.charts import (
 HEIGHT = 300
 
 
-class Moment(NamedTuple):
-    """The ratings (mu, sd) by agent at a moment."""
-
-    taken_at: datetime
-    ratings: dict[int, tuple[float, float]]
-
-
 class Rated(NamedTuple):
-    """A rating at a moment, with the ends of its interval."""
+    """A rating at a moment, with its doubt and the ends of its interval."""
 
     at: datetime
     mu: float
+    sd: float
     low: float
     high: float
+
+
+class Moment(NamedTuple):
+    """The ratings by agent at a moment."""
+
+    taken_at: datetime
+    ratings: dict[int, Rated]
 
 
 class Curve(NamedTuple):
@@ -71,7 +71,7 @@ def draw_curves(
         return Drawing([], unsettled, [], [], height)
     first = min(rated[0].at for rated in drawn.values())
     times = TimeAxis(first, max(rated[-1].at for rated in drawn.values()))
-    # A mean lies within its interval, so the ends hold all that is drawn.
+    # A rating lies within its interval, so the ends hold all that is drawn.
     ends = [end for rated in drawn.values() for one in rated for end in (one.low, one.high)]
     axis = axes.fit_axis_to(ends)
     scale = Scale(axis["low"], axis["high"], height=height)
@@ -91,9 +91,8 @@ def draw_curves(
 def list_settled(moments: Sequence[Moment], agent: int) -> list[Rated]:
     """Return the ratings of an agent since its interval has settled."""
     # An agent that entered later begins where it is first known.
-    known = [(one.taken_at, *one.ratings[agent]) for one in moments if agent in one.ratings]
-    start = settling.find_start([sd for _, _, sd in known])
-    return [Rated(at, mu, mu - Z95 * sd, mu + Z95 * sd) for at, mu, sd in known[start:]]
+    known = [one.ratings[agent] for one in moments if agent in one.ratings]
+    return known[settling.find_start([rated.sd for rated in known]) :]
 
 
 def _draw_curve(

@@ -47,7 +47,7 @@ def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> No
     first, *_, last = found.drawing.curves[0].line.split()
     assert first.startswith(f"{LEFT},")
     assert last.startswith(f"{RIGHT},")
-    assert found.table[-1][1][0] == f"{rows[0]['mu']} ± {rows[0]['half']}"
+    assert found.table[-1][1][0] == "{mu} ({low} to {high})".format(**rows[0])
     assert found.drawing.times[-1].label == "12:00"
 
 

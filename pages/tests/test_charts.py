@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from arena.ratings.base import SIGMA
 from pages.plots import charts, settling
 from pages.plots.charts import LEFT, RIGHT, TimeAxis, list_round, thin_out
-from pages.plots.curves import Moment, draw_curves
+from pages.plots.curves import Moment, Rated, draw_curves
 from pages.tests.test_strength_plots import GEOMETRIC
 
 START = datetime(2026, 3, 1, 11, 58, 47, tzinfo=UTC)
@@ -69,9 +69,14 @@ def test_a_history_begins_where_all_that_follows_has_settled(doubts: list[float]
 def _shrink(n: int) -> list[Moment]:
     """Return moments of an agent whose doubt falls as results come, and of one without any."""
     return [
-        Moment(START + timedelta(minutes=n), {1: (20 + n / 10, 8 / (n + 1) ** 0.5), 2: (25, SIGMA)})
+        Moment(at, {1: _rate(at, 20 + n / 10, 8 / (n + 1) ** 0.5), 2: _rate(at, 25, SIGMA)})
         for n in range(n)
+        for at in [START + timedelta(minutes=n)]
     ]
+
+
+def _rate(at: datetime, mu: float, sd: float) -> Rated:
+    return Rated(at, mu, sd, mu - 2 * sd, mu + 3 * sd)
 
 
 @pytest.mark.parametrize(("n", "n_drawn"), [(0, 0), (2, 0), (3, 2), (30, 27), (3_000, 2_667)])

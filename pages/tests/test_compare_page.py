@@ -110,7 +110,7 @@ def test_a_rank_is_in_its_range_also_before_the_board_is_rated_again() -> None:
 
 
 def test_a_range_of_one_rank_is_a_number(board: Leaderboard) -> None:
-    Rating.objects.update(sd=0.01, order_sd=0.01)
+    Rating.objects.update(sd=0.01)
     ranges = find_rank_ranges(board.pk, _ids(7))
     assert sorted(map(str, ranges.values())) == list("1234567")
     assert find_rank_ranges(10**6, [1]) == {}

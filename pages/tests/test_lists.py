@@ -10,7 +10,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from arena.ratings.base import Z95
 from matches.models import Agent, Campaign, Checkpoint, Entrant, Leaderboard, Rating, Tournament
 from matches.tests import boards, factories
 from pages.lists import showing
@@ -215,7 +214,7 @@ def test_an_agent_has_the_rating_of_the_board_of_most_of_its_matches(
         boards.played_board(board, n_matches=n_matches)
     rating = Rating.objects.get(agent__name="mcts:100", leaderboard__name="large")
     page = _get(client, "/agents/?q=mcts:100")
-    assert f"<b>{rating.mu:.2f}</b> ±{Z95 * rating.sd:.2f}" in page
+    assert f"{rating.low:.2f} to {rating.high:.2f}" in page
     assert 'on <a href="/leaderboards/large/">' in page
     assert "/leaderboards/small/" not in page
 

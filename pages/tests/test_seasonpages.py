@@ -14,7 +14,6 @@ from matches.store.auditing import Actor
 from matches.tests import boards
 from matches.tests.factories import NOW
 from pages import boardpages
-from pages.agents import describe_interval
 from pages.templatetags.readable import moment
 
 pytestmark = pytest.mark.django_db
@@ -55,8 +54,7 @@ def test_its_ranks_are_the_ranges_that_its_board_showed(client: Client, season: 
 def test_its_intervals_are_bars_on_one_axis(client: Client, season: Season) -> None:
     page = _get(client, season)
     first = season.rows.get(rank=1)
-    ends = describe_interval(first)
-    bar = f"--low:{ends['low']:.2f};--high:{ends['high']:.2f};--mu:{first.mu:.2f}"
+    bar = f"--low:{first.low:.2f};--high:{first.high:.2f};--mu:{first.mu:.2f}"
     assert f'data-vars="{bar}"' in page
     assert page.count('class="interval-of-agent"') == 7
     low, high = (float(re.findall(rf"--axis-{end}:([\d.]+)", page)[0]) for end in ("low", "high"))

@@ -49,7 +49,9 @@ def trained(
         agents.append(agent)
     enter_agents(board, agents)
     for place, agent in enumerate(agents):
-        Rating.objects.filter(agent=agent).update(mu=20 + place, sd=0.5, order_sd=0.5, n_matches=50)
+        Rating.objects.filter(agent=agent).update(
+            mu=20 + place, sd=0.5, low=19 + place, high=22 + place, n_matches=50
+        )
     return agents
 
 
@@ -60,7 +62,7 @@ def board() -> Leaderboard:
     enter_agents(
         opened, [register_spelled_agent(text, game="connect_four") for text in ("random", "greedy")]
     )
-    Rating.objects.update(n_matches=10, sd=0.5, order_sd=0.5)
+    Rating.objects.update(n_matches=10, sd=0.5)
     Rating.objects.filter(agent__name="random").update(mu=15)
     return opened
 
@@ -170,7 +172,7 @@ def test_a_checkpoint_is_listed_but_not_drawn_before_its_interval_has_settled(
     board: Leaderboard,
 ) -> None:
     agents = trained(board, GEOMETRIC)
-    Rating.objects.filter(agent=agents[-1]).update(sd=5, order_sd=5)
+    Rating.objects.filter(agent=agents[-1]).update(sd=5)
     Rating.objects.filter(agent=agents[0]).update(n_matches=0, sd=25 / 3)
     (plot,) = strength.draw_plots(board.pk, standings.load_rows(board.pk))
     assert [point.step for point in plot.points] == list(GEOMETRIC[1:-1])
@@ -238,8 +240,8 @@ def test_the_page_draws_it_and_tells_it_as_a_table(
     for agent in agents:
         assert f'href="/agents/{agent.pk}/" aria-label=' in page
         assert f'id="agent-{agent.pk}"' in page
-    assert "<title>selfplay@512, step 512: 24.00, 23.02 to 24.98</title>" in page
-    assert '<span data-field="low">23.02</span>' in page
+    assert "<title>selfplay@512, step 512: 24.00, 23.00 to 26.00</title>" in page
+    assert '<span data-field="low">23.00</span>' in page
 
 
 def test_a_board_without_checkpoints_has_no_plot(
@@ -251,7 +253,7 @@ def test_a_board_without_checkpoints_has_no_plot(
 def test_the_best_of_a_run_is_told_from_the_best_of_all(board: Leaderboard) -> None:
     trained(board, (10, 20, 30))
     trained(board, (10,), run="alone")
-    Rating.objects.update(n_matches=50, sd=1, order_sd=1)
+    Rating.objects.update(n_matches=50, sd=1)
     rows = standings.load_rows(board.pk)
     of_run = {row["name"]: row["of_run"] for row in rows if row["of_run"]}
     assert set(of_run) == {"selfplay@10", "selfplay@20", "selfplay@30"}

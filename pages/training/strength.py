@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from arena.ratings.base import Z95
 from experience.models import Release
 from matches.models import Leaderboard, Rating
 from matches.ratings.standings import format_mean
@@ -48,9 +47,8 @@ def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
 
 def _describe(rating: Rating, board: Leaderboard) -> Strength | None:
     if not is_scored_game(board.game):
-        half = Z95 * rating.sd
-        low, high = rating.mu - half, rating.mu + half
-        return Strength(board, f"{rating.mu:.2f}", f"{low:.2f} to {high:.2f}", rating.mu, low, high)
+        mu, low, high = rating.mu, rating.low, rating.high
+        return Strength(board, f"{mu:.2f}", f"{low:.2f} to {high:.2f}", mu, low, high)
     if rating.mean_score is None:
         return None
     ends = rating.score_low, rating.score_high

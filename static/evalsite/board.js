@@ -47,8 +47,8 @@ function toElo(rating) {
 function inScale(row) {
   if (!ELO) return row;
   const [mu, low, high, live] = [row.mu, row.low, row.high, row.live].map(toElo);
-  const [half, trend] = [row.half, row.trend].map((text) => (text === "" ? "" : Math.floor(ELO.per * Number(text) + 0.5)));
-  return { ...row, mu, low, high, live, half, trend: trend > 0 ? `+${trend}` : trend };
+  const trend = row.trend === "" ? "" : Math.floor(ELO.per * Number(row.trend) + 0.5);
+  return { ...row, mu, low, high, live, trend: trend > 0 ? `+${trend}` : trend };
 }
 
 /** The same axis with marks at round numbers of points. */
@@ -109,6 +109,10 @@ function reorder() {
   }
 }
 
+function hasMoved(changed) {
+  return ["mu", "low", "high"].some((name) => changed[name] !== undefined);
+}
+
 function drawRows(rows, removed, isFirst) {
   if (isChosen) return drawChosen(rows, removed, isFirst);
   for (const agent of removed) {
@@ -124,7 +128,7 @@ function drawRows(rows, removed, isFirst) {
     drawRow(element, row);
     if (isFirst) continue;
     markRank(element, before?.rank, row.rank);
-    if (changed.mu !== undefined || changed.half !== undefined) flash(element, "touched", 1600);
+    if (hasMoved(changed)) flash(element, "touched", 1600);
   }
   reorder();
   const empty = document.querySelector(".no-rows");
@@ -145,7 +149,7 @@ function drawChosen(rows, removed, isFirst) {
     const element = rowElement(row.agent);
     if (!element) continue;
     drawRow(element, row);
-    if (!isFirst && (changed.mu !== undefined || changed.half !== undefined)) flash(element, "touched", 1600);
+    if (!isFirst && hasMoved(changed)) flash(element, "touched", 1600);
   }
   if (isStale || !isInOrder()) document.querySelector(".stale").hidden = false;
 }

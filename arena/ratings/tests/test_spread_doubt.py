@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arena.ratings import information_matrix, spread_doubt
-from arena.ratings.base import MAX_SPREAD, MU
-from arena.ratings.counts import Floats, PairCounts, count_results
+from arena.ratings.base import BETA, MAX_SPREAD, MU
+from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.posterior import Objective, find_mode
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
@@ -21,8 +21,13 @@ def doubt(counts: PairCounts, n_agents: int) -> SettledRatings:
 
 
 def covered(settled: SettledRatings, skill: Floats) -> float:
-    error = (settled.mu - settled.mu.mean()) - (skill - skill.mean())
-    return float(np.mean(np.abs(error) < 1.96 * settled.sd))
+    truth = skill - skill.mean() + settled.mu.mean()
+    return float(np.mean((settled.low < truth) & (truth < settled.high)))
+
+
+def width(settled: SettledRatings) -> Floats:
+    wide: Floats = settled.high - settled.low
+    return wide
 
 
 @pytest.mark.parametrize(("n_agents", "n_results"), [(10, 30), (60, 240)])
@@ -53,13 +58,47 @@ def test_who_is_better_is_so_as_often_as_is_claimed() -> None:
     assert np.mean(claimed_by_mode) < np.mean(right) - 0.015
 
 
-def test_it_is_the_sd_alone_that_widens_and_never_narrows_much() -> None:
+def test_groups_that_never_lose_to_each_other_lie_within_their_intervals() -> None:
+    """How far apart two groups are shows in no result between them: the mode is far too near."""
+    shares, sides = list[float](), list[float]()
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        skill = np.where(np.arange(10) < 5, 0.0, 21.0) + rng.normal(0, 2, 10)
+        settled = doubt(count_results(play_rounds(skill, 40, rng)), 10)
+        shares.append(covered(settled, skill))
+        above = settled.mu > settled.mu.mean()
+        upper, lower = settled.high - settled.mu, settled.mu - settled.low
+        sides.append(float(np.mean(upper[above] / lower[above])))
+    assert 0.9 < np.mean(shares) <= 0.99
+    assert min(sides) > 1.2
+
+
+def play_rounds(skill: Floats, n_rounds: int, rng: np.random.Generator) -> Ints:
+    """Return the results of rounds in each of which every agent meets one other."""
+    pairs = [rng.permutation(len(skill)).reshape(-1, 2) for _ in range(n_rounds)]
+    first, second = np.concatenate(pairs).T
+    lead = skill[first] - skill[second] + BETA * np.sqrt(2) * rng.normal(size=len(first))
+    return np.stack([first, second, np.where(lead > 0, 1, -1)], axis=1)
+
+
+def test_intervals_alone_are_others_and_hold_the_rating() -> None:
     counts = count_results(simulated(10, 60, seed=1).results)
     plain, doubted = settle_ratings(counts, 10), doubt(counts, 10)
     assert np.array_equal(plain.mu, doubted.mu)
     assert np.array_equal(np.asarray(plain.covariance), np.asarray(doubted.covariance))
-    assert (doubted.sd > 0.99 * plain.sd).all()
-    assert doubted.sd.mean() > 1.02 * plain.sd.mean()
+    assert np.array_equal(plain.sd, doubted.sd)
+    assert (width(doubted) > 0.97 * width(plain)).all()
+    assert width(doubted).mean() > 1.02 * width(plain).mean()
+    assert (doubted.low < doubted.mu).all()
+    assert (doubted.mu < doubted.high).all()
+
+
+def test_who_always_wins_lies_within_the_interval_however_often() -> None:
+    for n in (1, 20, 500):
+        settled = doubt(count_results([(0, 1, 1), (0, 2, 1), (1, 2, 1)] * n), 3)
+        assert (settled.low < settled.mu).all()
+        assert (settled.mu < settled.high).all()
+        assert settled.high[0] - settled.mu[0] > settled.mu[0] - settled.low[0]
 
 
 def test_more_wins_never_make_it_less_sure_who_is_better() -> None:
@@ -90,14 +129,15 @@ def test_whoever_has_not_played_is_less_sure_than_whoever_has() -> None:
     # In the second field its agents are less sure than the spreads themselves.
     for field in (simulated(2, 1, seed=0), simulated(6, 30, seed=14)):
         n = len(field.skill)
-        sd = doubt(count_results(field.results), n + 1).sd
-        assert sd[n] >= sd[:n].max()
+        settled = doubt(count_results(field.results), n + 1)
+        assert width(settled)[n] >= width(settled)[:n].max()
+        assert settled.low[n] + settled.high[n] == pytest.approx(2 * MU)
 
 
 def test_no_spread_is_thought_of_that_no_fit_may_come_to() -> None:
     # In a strict order the largest spread explains everything best, whatever it is.
     always = count_results([(i, j, 1) for i in range(6) for j in range(i + 1, 6)] * 1_000)
-    assert doubt(always, 6).sd.max() < MAX_SPREAD
+    assert width(doubt(always, 6)).max() < 4 * MAX_SPREAD
 
 
 def test_the_evidence_of_a_spread_counts_the_seat() -> None:
@@ -124,7 +164,8 @@ def test_the_evidence_of_a_spread_counts_the_seat() -> None:
 def test_much_evidence_leaves_it_as_it_is() -> None:
     counts = count_results(simulated(10, 20_000, seed=2).results)
     plain, doubted = settle_ratings(counts, 10), doubt(counts, 10)
-    np.testing.assert_allclose(doubted.sd, plain.sd, rtol=0.02)
+    np.testing.assert_allclose(width(doubted), width(plain), rtol=0.02)
+    np.testing.assert_allclose(doubted.low, plain.low, atol=0.1)
 
 
 def test_of_more_results_each_mode_is_taken_for_the_whole(
@@ -134,11 +175,11 @@ def test_of_more_results_each_mode_is_taken_for_the_whole(
     whole = doubt(counts, 10)
     monkeypatch.setattr(spread_doubt, "_MOST_ROWS", 0)
     by_modes = doubt(counts, 10)
-    assert (by_modes.sd >= 0.99 * settle_ratings(counts, 10).sd).all()
-    assert by_modes.sd == pytest.approx(whole.sd, rel=0.5)
+    assert (width(by_modes) >= 0.99 * width(settle_ratings(counts, 10))).all()
+    assert width(by_modes) == pytest.approx(width(whole), rel=0.5)
     # A field that is known so well that its spread is not in doubt.
     monkeypatch.setattr(spread_doubt, "_ENOUGH", 0)
-    assert np.array_equal(doubt(counts, 10).sd, settle_ratings(counts, 10).sd)
+    assert np.array_equal(doubt(counts, 10).low, settle_ratings(counts, 10).low)
     monkeypatch.setattr(spread_doubt, "_MOST_ROWS", 1_000)
     assert doubt(counts, 10).superiorities().shape == (10, 10)
 
@@ -149,21 +190,22 @@ def test_large_fields_and_agents_without_results_stay_as_they_are(
     counts = count_results(simulated(30, 400, seed=3).results)
     for n_agents in (30, 31):
         plain, doubted = settle_ratings(counts, n_agents), doubt(counts, n_agents)
-        assert (doubted.sd[30:] > plain.sd.max()).all()
+        assert (width(doubted)[30:] > width(plain).max()).all()
         assert (doubted.mu[30:] == MU).all()
         assert doubted.superiorities().shape == (n_agents, n_agents)
     monkeypatch.setattr(information_matrix, "DENSE_LIMIT", 10)
-    assert np.array_equal(doubt(counts, 30).sd, settle_ratings(counts, 30).sd)
+    assert np.array_equal(doubt(counts, 30).high, settle_ratings(counts, 30).high)
     monkeypatch.undo()
     assert doubt(count_results([]), 3).mu.tolist() == [MU] * 3
     two = count_results([(0, 1, 1)] * 5)
     linked = settle_ratings(two, 2, terms=DOUBTED, parents=[-1, 0])
-    assert np.array_equal(linked.sd, settle_ratings(two, 2, parents=[-1, 0]).sd)
+    assert np.array_equal(linked.low, settle_ratings(two, 2, parents=[-1, 0]).low)
 
 
 def test_the_order_of_results_changes_no_bit() -> None:
     results = simulated(12, 90, seed=4).results
     wanted = doubt(count_results(results), 12)
     found = doubt(count_results(np.random.default_rng(1).permutation(results)), 12)
-    assert np.array_equal(found.sd, wanted.sd)
+    assert np.array_equal(found.low, wanted.low)
+    assert np.array_equal(found.high, wanted.high)
     assert np.array_equal(found.superiorities(), wanted.superiorities())

@@ -1,7 +1,8 @@
 """Whether the strength that ratings show holds: the share of agents whose true one lies within.
 
 Where a field has a one-number truth. Only differences can be known of it, so that ratings and truth
-are both taken about the mean of the field.
+are both taken about the mean of the field; and about a mean by how sure each agent is, which one
+that is far from all others does not move.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,6 @@ from zlib import crc32
 
 import numpy as np
 
-from arena.ratings.base import Z95
 from arena.ratings.counts import Floats
 from benchmarks.campaigns.hard.base import HardWorld
 from benchmarks.campaigns.hard.blocks import PlayedBlocks
@@ -61,12 +61,14 @@ class Task(NamedTuple):
 class Covered(NamedTuple):
     """What of one field lies within its intervals, and what is claimed of its pairs.
 
-    n_within: agents by the sd of their distance from the mean of the field.
+    n_within: agents whose distance from the mean of the field lies within their interval;
+    n_within_weighted: from the mean weighted by the squared inverse of their widths.
     claimed: the sum of P(favourite is better), n_true: how many favourites are.
     """
 
     n_agents: int
     n_within: int
+    n_within_weighted: int
     n_pairs: int
     claimed: float
     n_true: int
@@ -83,16 +85,22 @@ def measure_coverage(field: Field, fit: Fit, *, seed: int) -> Covered:
     rng = np.random.default_rng([seed, crc32(field.world.encode())])
     truth, results = play_field(field, rng)
     estimate = fit(results, field.n_agents)
-    error = (estimate.mu - estimate.mu.mean()) - (truth - truth.mean())
     n_pairs, claimed, n_true = count_favourites(estimate, truth)
     return Covered(
         field.n_agents,
-        int((np.abs(error) <= Z95 * estimate.sd).sum()),
+        count_within(estimate, truth, np.ones(field.n_agents)),
+        count_within(estimate, truth, 1 / (estimate.high - estimate.low) ** 2),
         n_pairs,
         claimed,
         n_true,
         process_time() - began,
     )
+
+
+def count_within(estimate: Estimate, truth: Floats, weights: Floats) -> int:
+    """Return how many agents lie within their intervals, about the mean of these weights [n]."""
+    shift = np.average(estimate.mu - truth, weights=weights)
+    return int(((estimate.low <= truth + shift) & (truth + shift <= estimate.high)).sum())
 
 
 def play_field(field: Field, rng: np.random.Generator) -> tuple[Floats, PlayedBlocks | PlayedRanks]:
@@ -134,6 +142,7 @@ def make_row(name: str, fit: str, measured: Sequence[Covered]) -> dict[str, obje
         "matches_each": field.n_per_agent,
         "n": len(measured),
         "coverage": 100 * sum(one.n_within for one in measured) / n,
+        "weighted": 100 * sum(one.n_within_weighted for one in measured) / n,
         "claimed": 100 * sum(one.claimed for one in measured) / n_pairs,
         "true": 100 * sum(one.n_true for one in measured) / n_pairs,
         "seconds": sum(one.seconds for one in measured) / len(measured),

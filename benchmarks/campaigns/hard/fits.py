@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.ratings.base import Z95
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.ratings.spread_doubt import find_superiorities
@@ -24,11 +25,12 @@ SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
 class Estimate(NamedTuple):
     """mu: float64 [n], strengths on the scale of the ratings. above: P(row above column), [n, n].
 
-    sd: float64 [n], of each about the mean of the field, as intervals show it.
+    low, high: float64 [n], the ends of the 95 % interval of each about the mean of the field.
     """
 
     mu: Floats
-    sd: Floats
+    low: Floats
+    high: Floats
     above: Floats
 
 
@@ -59,7 +61,8 @@ def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Esti
     belief = infer_from_blocks(results, n_agents)
     if belief.covariance is None:
         raise ValueError("a field so large has no joint covariance")
-    return Estimate(belief.mu, belief.sd, find_superiorities(belief.mu, belief.covariance))
+    above = find_superiorities(belief.mu, belief.covariance)
+    return Estimate(belief.mu, belief.mu - Z95 * belief.sd, belief.mu + Z95 * belief.sd, above)
 
 
 def compare_ranks(results: PlayedRanks, i: int, j: int) -> Ints:
@@ -83,7 +86,7 @@ def count_sides(results: PlayedRanks) -> TeamCounts:
 
 
 def read_estimate(settled: SettledRatings) -> Estimate:
-    return Estimate(settled.mu, settled.sd, settled.superiorities())
+    return Estimate(settled.mu, settled.low, settled.high, settled.superiorities())
 
 
 FITS: dict[str, Fit] = {"leaderboards": fit_as_leaderboards, "campaigns": fit_as_campaigns}
