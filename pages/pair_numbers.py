@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.ratings.base import Z95
 from arena.verdicts.scale import elo_of_score
 from matches.models import Leaderboard, Match, PairCount, Tournament
 from matches.models.match import parse_numbers
@@ -59,9 +58,8 @@ class EloGap(NamedTuple):
 
 def compute_elo(found: Comparison, board: Leaderboard) -> EloGap:
     """Return how many points of Elo the first agent is ahead, by the expected score."""
-    gap, half = found.first.mu - found.second.mu, Z95 * found.gap_sd
-    ends = (_elo_of_gap(board, gap + shift) for shift in (0.0, -half, half))
-    return EloGap(*ends)
+    gap = found.first.mu - found.second.mu
+    return EloGap(*(_elo_of_gap(board, one) for one in (gap, found.gap_low, found.gap_high)))
 
 
 def _elo_of_gap(board: Leaderboard, gap: float) -> float:

@@ -88,12 +88,14 @@ class SettledRatings:
     mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
     any has mean MU and the spread as sd), at the fitted spread: how far apart all are makes no
     doubt about who is above whom. low, high: float64 [n], the ends of the 95 % interval of mu, one
-    of which may be further away. covariance: float64 [n, n], joint; None if more than 2,000 agents
-    have results, whose sd is then good to a percent or two. spread:
+    of which may be further away. covariance: float64 [n, n], joint, of agents without results as
+    wide as their interval; None if more than 2,000 agents have results, whose sd is then good to a
+    percent or two. spread:
     the fitted standard deviation of the skills. results_hash: the digest of the pair counts. seat:
     the advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
     agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
-    than mu and covariance.
+    than mu and covariance. doubt: how sure the fitted ones are whatever the spread, [k], at their
+    places [n], -1 for those that are not.
     """
 
     mu: Floats
@@ -107,6 +109,8 @@ class SettledRatings:
     seat: SeatAdvantage | None = None
     draw_probability: float = DRAW_PROBABILITY
     above: Floats | None = None
+    doubt: SpreadDoubt | None = None
+    places: Ints | None = None
 
     def superiority(self, i: int, j: int) -> float:
         """Return P(agent i is above agent j); one half for an agent and itself."""
@@ -116,6 +120,25 @@ class SettledRatings:
             return float(self.above[i, j])
         pair = np.array([i, j])
         return float(find_superiorities(self.mu[pair], self._joint(pair))[0, 1])
+
+    def gap_ends(self, i: int, j: int) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of how far agent i is above agent j.
+
+        They lie on both sides of 0 where P(i is above j) is within 0.025 and 0.975.
+        """
+        lead, joint = float(self.mu[i] - self.mu[j]), self._joint(np.array([i, j]))
+        half = Z95 * sqrt(max(0.0, joint[0, 0] + joint[1, 1] - 2 * joint[0, 1]))
+        low, high = lead - half, lead + half
+        if self.doubt is None or self.places is None or min(self.places[[i, j]]) < 0:
+            return low, high
+        ends = self.doubt.find_gap_ends(int(self.places[i]), int(self.places[j]))
+        # As P(i is above j) goes by the surer of both.
+        low, high = (
+            (max(low, ends[0] * _UNIT), ends[1] * _UNIT)
+            if lead > 0
+            else (ends[0] * _UNIT, min(high, ends[1] * _UNIT))
+        )
+        return min(low, lead), max(high, lead)
 
     def superiorities(self) -> Floats:
         """Return P(row is above column) for all pairs: float64 [n, n], one half on the diagonal."""
@@ -276,7 +299,17 @@ def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> Set
     joint[np.ix_(fitted, fitted)] = np.asarray(settled.covariance)[np.ix_(fitted, fitted)]
     above = find_superiorities(settled.mu, joint)
     above[np.ix_(fitted, fitted)] = doubt.above
-    return replace(settled, low=ends[0], high=ends[1], above=above)
+    places = np.full(len(settled.mu), -1)
+    places[fitted] = np.arange(len(fitted))
+    return replace(
+        settled,
+        low=ends[0],
+        high=ends[1],
+        covariance=joint,
+        above=above,
+        doubt=doubt,
+        places=places,
+    )
 
 
 def _read_number(weight: float | Floats) -> float:

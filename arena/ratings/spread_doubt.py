@@ -40,25 +40,35 @@ _ENOUGH = 120
 _FAR, _N_HALVINGS = 3.0, 42
 
 
+class Part(NamedTuple):
+    """A normal part of a mixture: mean [n], covariance [n, n], and the spread that it is under."""
+
+    mean: Floats
+    covariance: Floats
+    spread: float
+
+
 class SpreadDoubt(NamedTuple):
     """How sure the modes are. low, high: float64 [n], the ends of 95 %, the mode among them.
 
     above: float64 [n, n], P(row is above column), one half on the diagonal. spread: of the agents
-    of which nothing is known.
+    of which nothing is known. shares, parts: what is believed, a mixture.
     """
 
     low: Floats
     high: Floats
     above: Floats
     spread: float
+    shares: Floats
+    parts: Sequence[Part]
 
-
-class _Part(NamedTuple):
-    """A normal part of a mixture: mean [n], covariance [n, n], and the spread that it is under."""
-
-    mean: Floats
-    covariance: Floats
-    spread: float
+    def find_gap_ends(self, i: int, j: int) -> tuple[float, float]:
+        """Return between what 95 % of how far i is above j lies."""
+        gaps = [part.mean[i] - part.mean[j] for part in self.parts]
+        joint = [part.covariance[np.ix_([i, j], [i, j])] for part in self.parts]
+        sd = np.sqrt([[one[0, 0] + one[1, 1] - 2 * one[0, 1]] for one in joint])
+        low, high = _find_ends(self.shares, np.array(gaps)[:, None], sd)
+        return float(low[0]), float(high[0])
 
 
 def weigh_spreads(objective: Objective, posterior: Posterior) -> SpreadDoubt | None:
@@ -90,10 +100,12 @@ def _list_spreads(fitted: float) -> list[float]:
     return sorted({min(fitted * exp(step), _MOST) for step in _STEPS})
 
 
-def _mix(posterior: Posterior, shares: Floats, parts: Sequence[_Part]) -> SpreadDoubt:
+def _mix(posterior: Posterior, shares: Floats, parts: Sequence[Part]) -> SpreadDoubt:
     """Return what a mixture of parts says of the modes."""
     middle = posterior.z.mean()
-    low, high = (middle + end for end in _find_ends(shares, parts))
+    means = np.array([part.mean - part.mean.mean() for part in parts])
+    sd = np.sqrt([variances_about_mean(part.covariance) for part in parts])
+    low, high = (middle + end for end in _find_ends(shares, means, sd))
     above = sum(
         share * find_superiorities(part.mean, part.covariance)
         for share, part in zip(shares, parts, strict=True)
@@ -102,16 +114,15 @@ def _mix(posterior: Posterior, shares: Floats, parts: Sequence[_Part]) -> Spread
     spread = sqrt(shares @ np.array([part.spread**2 for part in parts]))
     surer = _choose_surer(np.asarray(above), by_mode)
     # Of who always wins the mode may lie below all that is believed.
-    return SpreadDoubt(np.minimum(low, posterior.z), np.maximum(high, posterior.z), surer, spread)
+    low, high = np.minimum(low, posterior.z), np.maximum(high, posterior.z)
+    return SpreadDoubt(low, high, surer, spread, shares, parts)
 
 
-def _find_ends(shares: Floats, parts: Sequence[_Part]) -> tuple[Floats, Floats]:
-    """Return between what 95 % of each agent's skill lies, about the mean of the field: [n] each.
+def _find_ends(shares: Floats, means: Floats, sd: Floats) -> tuple[Floats, Floats]:
+    """Return between what 95 % of n mixtures of s normal distributions lies: [n] each, by halving.
 
-    By halving: each skill is a mixture of normal ones.
+    shares: [s]. means, sd: [s, n].
     """
-    means = np.array([part.mean - part.mean.mean() for part in parts])
-    sd = np.sqrt([variances_about_mean(part.covariance) for part in parts])
     tails = np.array([[ndtr(-Z95)], [ndtr(Z95)]])
     low = np.broadcast_to((means - _FAR * sd).min(axis=0), (len(tails), means.shape[1]))
     high = np.broadcast_to((means + _FAR * sd).max(axis=0), low.shape)
@@ -143,12 +154,12 @@ def find_superiorities(mean: Floats, covariance: Floats) -> Floats:
     return above
 
 
-def _find_part(objective: Objective, posterior: Posterior) -> _Part:
+def _find_part(objective: Objective, posterior: Posterior) -> Part:
     """Return the mean and the covariance of the skills under a spread."""
     if _is_small(objective):
-        return _Part(*propagate(objective, posterior), posterior.spread)
+        return Part(*propagate(objective, posterior), posterior.spread)
     covariance = np.asarray(posterior.uncertainty.covariance)
-    return _Part(posterior.z, covariance, posterior.spread)
+    return Part(posterior.z, covariance, posterior.spread)
 
 
 def _is_small(objective: Objective) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.games import registry as games
-from arena.ratings.base import BETA, SIGMA, unit_draw_margin
+from arena.ratings.base import BETA, SIGMA, Z95, unit_draw_margin
 from arena.ratings.counts import PairCounts
 from arena.ratings.gap_variance import gap_variance
 from matches.models import Leaderboard, PairCount, Rating
@@ -42,10 +42,11 @@ class Expected:
 
 
 class _Lead(NamedTuple):
-    """P(the first of two agents is better), and the doubt about how far: none about itself."""
+    """P(the first of two agents is better), and the ends of how far: 0 and 0 of one and itself."""
 
     p_above: float
-    sd: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,14 @@ class Comparison:
 
     p_above: P(the skill of the first is above that of the second), by the joint posterior of the
     two, whatever the spread: what they have in common, such as opponents, makes no doubt about
-    their gap. gap_sd: the doubt about it at the fitted spread.
+    their gap. gap_low, gap_high: the ends of the 95 % interval of how far the first is above.
     """
 
     first: Rating
     second: Rating
     p_above: float
-    gap_sd: float
+    gap_low: float
+    gap_high: float
     expected: Expected
     head_to_head: HeadToHead
 
@@ -72,7 +74,8 @@ def compare_agents(first: Rating, second: Rating) -> Comparison:
         first=first,
         second=second,
         p_above=lead.p_above,
-        gap_sd=lead.sd,
+        gap_low=lead.low,
+        gap_high=lead.high,
         expected=predict_match(first.leaderboard, first.mu - second.mu),
         head_to_head=count_head_to_head(first, second),
     )
@@ -96,7 +99,7 @@ def p_above(first: Rating, second: Rating) -> float:
 
 def _find_lead(first: Rating, second: Rating) -> _Lead:
     if first.pk == second.pk:
-        return _Lead(0.5, 0.0)
+        return _Lead(0.5, 0.0, 0.0)
     board, pair = first.leaderboard, (first.agent_id, second.agent_id)
     rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
@@ -107,17 +110,14 @@ def _find_lead(first: Rating, second: Rating) -> _Lead:
         variance = first.sd**2 + second.sd**2
     else:
         variance = _estimate_variance(board, pair, _read_mark(board))
-    sd = sqrt(variance)
-    return _Lead(_NORMAL.cdf((first.mu - second.mu) / sd), sd)
+    lead, sd = first.mu - second.mu, sqrt(variance)
+    return _Lead(_NORMAL.cdf(lead / sd), lead - Z95 * sd, lead + Z95 * sd)
 
 
 def _fit_lead(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> _Lead:
     settled = fit_ratings(board, agents, load_own_counts(board, agents))
-    if (joint := settled.covariance) is None:
-        raise ValueError(f"{len(agents)} agents are fitted without a covariance")
     i, j = map(agents.index, pair)
-    variance = float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
-    return _Lead(settled.superiority(i, j), sqrt(variance))
+    return _Lead(settled.superiority(i, j), *settled.gap_ends(i, j))
 
 
 def _read_mark(board: Leaderboard) -> tuple[object, ...]:

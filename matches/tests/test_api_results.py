@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from arena.ratings.base import SIGMA
+from arena.ratings.base import SIGMA, Z95
 from matches.artifacts import trajectories
 from matches.models import Leaderboard, Match, Order, Rating, Tournament
 from matches.ratings import comparisons, snapshots
@@ -183,7 +183,8 @@ def test_agents_without_results_are_compared_by_the_prior(
     # By a fit of all: nothing tells them apart.
     fitted = compare_agents(first, second)
     assert fitted.p_above == 0.5
-    assert fitted.gap_sd == pytest.approx(2**0.5 * SIGMA)
+    reach = Z95 * 2**0.5 * SIGMA
+    assert (fitted.gap_low, fitted.gap_high) == pytest.approx((-reach, reach))
     # Of a field too large to be fitted: by the ratings that are shown.
     first.mu = 25 + 2**0.5 * SIGMA
     monkeypatch.setattr(comparisons, "MOST_FITTED", 1)

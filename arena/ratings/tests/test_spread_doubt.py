@@ -1,5 +1,6 @@
 """Ratings that hold whatever the spread of the field: less sure of few results, as sure of many."""
 
+from itertools import combinations
 from math import log
 
 import numpy as np
@@ -116,6 +117,43 @@ def test_who_is_rated_higher_is_the_likelier_one_to_be_better() -> None:
         above = settled.superiorities()
         assert (above[higher] >= 0.5).all()
         assert above + above.T == pytest.approx(np.ones((6, 6)))
+
+
+def test_how_far_two_are_apart_lies_within_its_interval_as_often_as_it_says() -> None:
+    held = list[bool]()
+    for seed in range(60):
+        field = simulated(8, 40, seed=seed)
+        settled = doubt(count_results(field.results), 8)
+        for i, j in combinations(range(8), 2):
+            low, high = settled.gap_ends(i, j)
+            assert settled.gap_ends(j, i) == pytest.approx((-high, -low))
+            assert low <= settled.mu[i] - settled.mu[j] <= high
+            held.append(low <= field.skill[i] - field.skill[j] <= high)
+    assert 0.93 < np.mean(held) < 0.98
+
+
+@pytest.mark.parametrize(("n_agents", "n_results"), [(4, 6), (6, 30), (8, 400)])
+def test_a_gap_may_be_none_where_it_is_not_sure_who_is_better(
+    n_agents: int, n_results: int
+) -> None:
+    n_sure = 0
+    for seed in range(20):
+        field = simulated(n_agents, n_results, seed=seed)
+        # The last one has not played.
+        settled = doubt(count_results(field.results), n_agents + 1)
+        for i, j in combinations(range(n_agents + 1), 2):
+            low, high = settled.gap_ends(i, j)
+            is_open = 0.025 < settled.superiority(i, j) < 0.975
+            assert (low < 0 < high) == is_open
+            n_sure += not is_open
+    assert n_sure > 3
+
+
+def test_who_always_won_is_apart_from_who_always_lost() -> None:
+    low, high = doubt(count_results([(0, 1, 1)] * 200), 2).gap_ends(0, 1)
+    assert low > 0
+    # As nobody knows how far.
+    assert high - low > 10
 
 
 def test_no_chance_is_above_one() -> None:
