@@ -178,12 +178,12 @@ def test_who_knows_nothing_covers_everything_and_claims_a_half() -> None:
     row = coverage.make_row(
         "gauss", "none", [coverage.measure_coverage(coverage.FIELDS["gauss"], know_nothing, seed=1)]
     )
-    assert (row["coverage"], row["weighted"], row["claimed"]) == (100, 100, 50)
+    assert (row["coverage"], row["gaps"], row["claimed"]) == (100, 100, 50)
 
 
 def know_nothing(results: object, n_agents: int) -> Estimate:
     one, half = np.full(n_agents, 25.0), np.full((n_agents, n_agents), 0.5)
-    return Estimate(one, one - 1e3, one + 1e3, half)
+    return Estimate(one, one - 1e3, one + 1e3, half, lambda i, j: (one[i] - 1e3, one[j] + 1e3))
 
 
 def test_team_mates_share_a_rank() -> None:

@@ -35,6 +35,7 @@ from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode,
 from arena.ratings.rankings import weigh_rankings
 from arena.ratings.spread_doubt import (
     SpreadDoubt,
+    find_gap_variances,
     find_superiorities,
     weigh_spreads,
 )
@@ -121,24 +122,25 @@ class SettledRatings:
         pair = np.array([i, j])
         return float(find_superiorities(self.mu[pair], self._joint(pair))[0, 1])
 
-    def gap_ends(self, i: int, j: int) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of how far agent i is above agent j.
+    def gap_ends(self, i: Ints, j: Ints) -> tuple[Floats, Floats]:
+        """Return the ends of the 95 % intervals of how far agents i [k] are above agents j [k].
 
         They lie on both sides of 0 where P(i is above j) is within 0.025 and 0.975.
         """
-        lead, joint = float(self.mu[i] - self.mu[j]), self._joint(np.array([i, j]))
-        half = Z95 * sqrt(max(0.0, joint[0, 0] + joint[1, 1] - 2 * joint[0, 1]))
+        lead, agents = self.mu[i] - self.mu[j], np.arange(len(self.mu))
+        half = Z95 * np.sqrt(find_gap_variances(self._joint(agents), i, j))
         low, high = lead - half, lead + half
-        if self.doubt is None or self.places is None or min(self.places[[i, j]]) < 0:
+        if self.doubt is None or self.places is None:
             return low, high
-        ends = self.doubt.find_gap_ends(int(self.places[i]), int(self.places[j]))
-        # As P(i is above j) goes by the surer of both.
-        low, high = (
-            (max(low, ends[0] * _UNIT), ends[1] * _UNIT)
-            if lead > 0
-            else (ends[0] * _UNIT, min(high, ends[1] * _UNIT))
-        )
-        return min(low, lead), max(high, lead)
+        known = (self.places[i] >= 0) & (self.places[j] >= 0) & (i != j)
+        ends = self.doubt.find_gap_ends(self.places[i[known]], self.places[j[known]])
+        least, most = (end * _UNIT for end in ends)
+        # Towards 0 as P(i is above j): by the surer of both.
+        is_ahead = lead[known] > 0
+        least = np.where(is_ahead, np.maximum(low[known], least), least)
+        most = np.where(is_ahead, most, np.minimum(high[known], most))
+        low[known], high[known] = np.minimum(least, lead[known]), np.maximum(most, lead[known])
+        return low, high
 
     def superiorities(self) -> Floats:
         """Return P(row is above column) for all pairs: float64 [n, n], one half on the diagonal."""

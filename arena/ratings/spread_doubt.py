@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from arena.ratings.base import BETA, MAX_SPREAD, SIGMA, Z95
-from arena.ratings.counts import Floats
+from arena.ratings.counts import Floats, Ints
 from arena.ratings.information_matrix import variances_about_mean
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.posterior import Objective, Posterior, find_mode
@@ -62,13 +62,11 @@ class SpreadDoubt(NamedTuple):
     shares: Floats
     parts: Sequence[Part]
 
-    def find_gap_ends(self, i: int, j: int) -> tuple[float, float]:
-        """Return between what 95 % of how far i is above j lies."""
-        gaps = [part.mean[i] - part.mean[j] for part in self.parts]
-        joint = [part.covariance[np.ix_([i, j], [i, j])] for part in self.parts]
-        sd = np.sqrt([[one[0, 0] + one[1, 1] - 2 * one[0, 1]] for one in joint])
-        low, high = _find_ends(self.shares, np.array(gaps)[:, None], sd)
-        return float(low[0]), float(high[0])
+    def find_gap_ends(self, i: Ints, j: Ints) -> tuple[Floats, Floats]:
+        """Return between what 95 % of how far agents i [k] are above agents j [k] lies."""
+        gaps = np.array([part.mean[i] - part.mean[j] for part in self.parts])
+        sd = np.sqrt([find_gap_variances(part.covariance, i, j) for part in self.parts])
+        return _find_ends(self.shares, gaps, sd)
 
 
 def weigh_spreads(objective: Objective, posterior: Posterior) -> SpreadDoubt | None:
@@ -143,6 +141,12 @@ def _choose_surer(above: Floats, by_mode: Floats) -> Floats:
     surer: Floats = np.where(is_surer, above, by_mode)
     # A sum of shares may be more than 1 by rounding.
     return np.clip(surer, 0, 1)
+
+
+def find_gap_variances(covariance: Floats, i: Ints, j: Ints) -> Floats:
+    """Return the variances [k] of the gaps between agents i [k] and agents j [k]."""
+    variances: Floats = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+    return np.maximum(variances, 0)
 
 
 def find_superiorities(mean: Floats, covariance: Floats) -> Floats:

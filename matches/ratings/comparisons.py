@@ -117,7 +117,8 @@ def _find_lead(first: Rating, second: Rating) -> _Lead:
 def _fit_lead(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> _Lead:
     settled = fit_ratings(board, agents, load_own_counts(board, agents))
     i, j = map(agents.index, pair)
-    return _Lead(settled.superiority(i, j), *settled.gap_ends(i, j))
+    (low,), (high,) = settled.gap_ends(np.array([i]), np.array([j]))
+    return _Lead(settled.superiority(i, j), float(low), float(high))
 
 
 def _read_mark(board: Leaderboard) -> tuple[object, ...]:

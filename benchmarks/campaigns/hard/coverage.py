@@ -1,8 +1,8 @@
 """Whether the strength that ratings show holds: the share of agents whose true one lies within.
 
 Where a field has a one-number truth. Only differences can be known of it, so that ratings and truth
-are both taken about the mean of the field; and about a mean by how sure each agent is, which one
-that is far from all others does not move.
+are both taken about the mean of the field, which one agent that is far from all others moves; and
+how far each two are apart is looked at, which it does not move.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,14 +61,14 @@ class Task(NamedTuple):
 class Covered(NamedTuple):
     """What of one field lies within its intervals, and what is claimed of its pairs.
 
-    n_within: agents whose distance from the mean of the field lies within their interval;
-    n_within_weighted: from the mean weighted by the squared inverse of their widths.
+    n_within: agents whose distance from the mean of the field lies within their interval.
+    n_gaps_within: pairs the gap between which lies within its interval.
     claimed: the sum of P(favourite is better), n_true: how many favourites are.
     """
 
     n_agents: int
     n_within: int
-    n_within_weighted: int
+    n_gaps_within: int
     n_pairs: int
     claimed: float
     n_true: int
@@ -85,11 +85,12 @@ def measure_coverage(field: Field, fit: Fit, *, seed: int) -> Covered:
     rng = np.random.default_rng([seed, crc32(field.world.encode())])
     truth, results = play_field(field, rng)
     estimate = fit(results, field.n_agents)
+    first, second = np.triu_indices(field.n_agents, 1)
     n_pairs, claimed, n_true = count_favourites(estimate, truth)
     return Covered(
         field.n_agents,
-        count_within(estimate, truth, np.ones(field.n_agents)),
-        count_within(estimate, truth, 1 / (estimate.high - estimate.low) ** 2),
+        count_within(truth - truth.mean() + estimate.mu.mean(), estimate.low, estimate.high),
+        count_within(truth[first] - truth[second], *estimate.find_gap_ends(first, second)),
         n_pairs,
         claimed,
         n_true,
@@ -97,10 +98,8 @@ def measure_coverage(field: Field, fit: Fit, *, seed: int) -> Covered:
     )
 
 
-def count_within(estimate: Estimate, truth: Floats, weights: Floats) -> int:
-    """Return how many agents lie within their intervals, about the mean of these weights [n]."""
-    shift = np.average(estimate.mu - truth, weights=weights)
-    return int(((estimate.low <= truth + shift) & (truth + shift <= estimate.high)).sum())
+def count_within(truth: Floats, low: Floats, high: Floats) -> int:
+    return int(((low <= truth) & (truth <= high)).sum())
 
 
 def play_field(field: Field, rng: np.random.Generator) -> tuple[Floats, PlayedBlocks | PlayedRanks]:
@@ -142,7 +141,7 @@ def make_row(name: str, fit: str, measured: Sequence[Covered]) -> dict[str, obje
         "matches_each": field.n_per_agent,
         "n": len(measured),
         "coverage": 100 * sum(one.n_within for one in measured) / n,
-        "weighted": 100 * sum(one.n_within_weighted for one in measured) / n,
+        "gaps": 100 * sum(one.n_gaps_within for one in measured) / n_pairs,
         "claimed": 100 * sum(one.claimed for one in measured) / n_pairs,
         "true": 100 * sum(one.n_true for one in measured) / n_pairs,
         "seconds": sum(one.seconds for one in measured) / len(measured),

@@ -13,7 +13,7 @@ import numpy as np
 from arena.ratings.base import Z95
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
-from arena.ratings.spread_doubt import find_superiorities
+from arena.ratings.spread_doubt import find_gap_variances, find_superiorities
 from arena.ratings.teamcounts import N_KINDS, TeamCounts
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
 from benchmarks.campaigns.hard.rules import infer_from_blocks
@@ -26,12 +26,14 @@ class Estimate(NamedTuple):
     """mu: float64 [n], strengths on the scale of the ratings. above: P(row above column), [n, n].
 
     low, high: float64 [n], the ends of the 95 % interval of each about the mean of the field.
+    find_gap_ends: those of how far agents of these indices [k] are above those of others [k].
     """
 
     mu: Floats
     low: Floats
     high: Floats
     above: Floats
+    find_gap_ends: Callable[[Ints, Ints], tuple[Floats, Floats]]
 
 
 Fit = Callable[[PlayedBlocks | PlayedRanks, int], Estimate]
@@ -61,8 +63,14 @@ def fit_as_campaigns(results: PlayedBlocks | PlayedRanks, n_agents: int) -> Esti
     belief = infer_from_blocks(results, n_agents)
     if belief.covariance is None:
         raise ValueError("a field so large has no joint covariance")
-    above = find_superiorities(belief.mu, belief.covariance)
-    return Estimate(belief.mu, belief.mu - Z95 * belief.sd, belief.mu + Z95 * belief.sd, above)
+    mu, covariance, reach = belief.mu, belief.covariance, Z95 * belief.sd
+
+    def find_gap_ends(i: Ints, j: Ints) -> tuple[Floats, Floats]:
+        gap, half = mu[i] - mu[j], Z95 * np.sqrt(find_gap_variances(covariance, i, j))
+        return gap - half, gap + half
+
+    above = find_superiorities(mu, covariance)
+    return Estimate(mu, mu - reach, mu + reach, above, find_gap_ends)
 
 
 def compare_ranks(results: PlayedRanks, i: int, j: int) -> Ints:
@@ -86,7 +94,8 @@ def count_sides(results: PlayedRanks) -> TeamCounts:
 
 
 def read_estimate(settled: SettledRatings) -> Estimate:
-    return Estimate(settled.mu, settled.low, settled.high, settled.superiorities())
+    above = settled.superiorities()
+    return Estimate(settled.mu, settled.low, settled.high, above, settled.gap_ends)
 
 
 FITS: dict[str, Fit] = {"leaderboards": fit_as_leaderboards, "campaigns": fit_as_campaigns}
