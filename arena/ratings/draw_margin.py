@@ -4,7 +4,7 @@ The chance of a draw is that of a difference within the margin, log-concave in s
 together (Prekopa 1973): so fitting the two in turn climbs to the one mode that they have.
 """
 
-from math import pi, sqrt
+from math import log, pi, sqrt
 
 import numpy as np
 from scipy.special import erfcx
@@ -50,6 +50,16 @@ def fit_margin(lead: Floats, n_decided: int, times: Floats, *, start: float, pri
             return moved
         margin = moved
     return margin
+
+
+def log_prior(margin: float, prior: float) -> float:
+    """Return the logarithm of what is thought of a margin beforehand, but for a constant.
+
+    prior: the margin of the game, above 0.
+    """
+    p_draw = float(1 - 2 * _tail(prior))
+    decided = (1 - p_draw) * log(_tail(margin)) + p_draw * log(1 - 2 * _tail(margin))
+    return PRIOR_MATCHES * decided
 
 
 def _tail(margin: float) -> float:

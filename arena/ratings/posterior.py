@@ -104,6 +104,13 @@ class Objective:
         changed.likelihood.margin = margin
         return changed
 
+    def with_weight(self, weight: float) -> Self:
+        """Return the same objective where each result weighs so many times as much."""
+        changed = copy(self)
+        changed.likelihood = copy(self.likelihood)
+        changed.likelihood.times = weight * self.likelihood.times
+        return changed
+
     @cached_property
     def _pattern(self) -> information_matrix.SparsityPattern:
         return information_matrix.SparsityPattern(self._i, self._j, self.n_agents)

@@ -34,11 +34,15 @@ _Counts = TypeVar("_Counts", bound=Counts)
 
 
 class WeighedCounts(NamedTuple, Generic[_Counts]):
-    """Counts that ratings are fitted to, what each of their results weighs, and the draw margin."""
+    """Counts that ratings are fitted to, what each of their results weighs, and the draw margin.
+
+    decided: the share of all results that are decided, where the others count for nothing.
+    """
 
     counts: _Counts
     weight: float
     margin: float
+    decided: float = 1.0
 
 
 def weigh_rankings(
@@ -53,7 +57,7 @@ def weigh_rankings(
         return WeighedCounts(counts, 1.0, margin)
     decided = counts.without_draws()
     share = decided.n_results / counts.n_results if counts.n_results else 1.0
-    return WeighedCounts(decided, pair_weight(n_sides, share), 0.0)
+    return WeighedCounts(decided, pair_weight(n_sides, share), 0.0, share)
 
 
 def pair_weight(n_sides: int, decided: float = 1.0) -> float:
@@ -63,6 +67,11 @@ def pair_weight(n_sides: int, decided: float = 1.0) -> float:
     the counts do not say how the sides fell into groups, it is right to a sixth up to ten sides.
     """
     two_groups, complete = 2 / n_sides, 3 / (n_sides + 1)
+    return two_groups + find_order(n_sides, decided) * (complete - two_groups)
+
+
+def find_order(n_sides: int, decided: float) -> float:
+    """Return how much of the order of a match is told: 0 of two groups, 1 of all sides."""
+    two_groups = 2 / n_sides
     # One winner of equal losers decides a share of 2 / k as well; fewer are decided where all tie.
-    ordered = max(0.0, decided - two_groups) / (1 - two_groups) if n_sides > _PAIR else 0.0
-    return two_groups + ordered * (complete - two_groups)
+    return max(0.0, decided - two_groups) / (1 - two_groups) if n_sides > _PAIR else 0.0

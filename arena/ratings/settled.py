@@ -31,14 +31,11 @@ from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.draw_margin import fit_margin
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import check_parents, linked_agents, parent_prior
+from arena.ratings.mixtures import Mixture, find_gap_variances, find_superiorities
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
+from arena.ratings.ranking_weight import count_meetings, weigh_at_strengths
 from arena.ratings.rankings import weigh_rankings
-from arena.ratings.spread_doubt import (
-    SpreadDoubt,
-    find_gap_variances,
-    find_superiorities,
-    weigh_spreads,
-)
+from arena.ratings.spread_doubt import SpreadDoubt, weigh_spreads
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -52,7 +49,7 @@ __all__ = [
     "settle_ratings",
 ]
 
-_UNIT = sqrt(2) * BETA
+_UNIT, _PAIR = sqrt(2) * BETA, 2
 # How often the spread is fitted anew. On little evidence it moves slowly from SIGMA, which guards
 # against the bias of the Laplace approximation there; on much evidence four rounds are enough.
 _N_SPREAD_ROUNDS = 4
@@ -71,7 +68,8 @@ class FittedTerms(NamedTuple):
 
     seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
     given, above 0, is what is thought of it before. has_spread_doubt: intervals, and who is above
-    whom, hold for whatever spread may be true, not for the fitted one only.
+    whom, hold for whatever spread may be true, not for the fitted one only; and pairs of rankings
+    weigh what they do at the fitted skills, not at equal ones.
     """
 
     seat: bool = False
@@ -95,8 +93,8 @@ class SettledRatings:
     the fitted standard deviation of the skills. results_hash: the digest of the pair counts. seat:
     the advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
     agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
-    than mu and covariance. doubt: how sure the fitted ones are whatever the spread, [k], at their
-    places [n], -1 for those that are not.
+    than mu and covariance. believed: what all of this is of, of the k agents with results, and the
+    places of all agents there, int64 [n], -1 without; None where it is normal.
     """
 
     mu: Floats
@@ -110,7 +108,7 @@ class SettledRatings:
     seat: SeatAdvantage | None = None
     draw_probability: float = DRAW_PROBABILITY
     above: Floats | None = None
-    doubt: SpreadDoubt | None = None
+    believed: Mixture | None = None
     places: Ints | None = None
 
     def superiority(self, i: int, j: int) -> float:
@@ -130,10 +128,10 @@ class SettledRatings:
         lead, agents = self.mu[i] - self.mu[j], np.arange(len(self.mu))
         half = Z95 * np.sqrt(find_gap_variances(self._joint(agents), i, j))
         low, high = lead - half, lead + half
-        if self.doubt is None or self.places is None:
+        if self.believed is None or self.places is None:
             return low, high
         known = (self.places[i] >= 0) & (self.places[j] >= 0) & (i != j)
-        ends = self.doubt.find_gap_ends(self.places[i[known]], self.places[j[known]])
+        ends = self.believed.find_gap_ends(self.places[i[known]], self.places[j[known]])
         least, most = (end * _UNIT for end in ends)
         # Towards 0 as P(i is above j): by the surer of both.
         is_ahead = lead[known] > 0
@@ -209,10 +207,18 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and weighed.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
+    if n_sides > _PAIR and terms.has_spread_doubt and isinstance(counts, PairCounts):
+        met = count_meetings(counts, fitted)
+        anew = weigh_at_strengths(posterior.z, met, n_sides, weighed.decided) / weighed.weight
+        posterior, objective = _fit_skills(
+            objective.with_weight(anew), posterior.z, fits_draws=is_fitted
+        )
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)
     settled = _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
-    doubt = weigh_spreads(objective, posterior) if terms.has_spread_doubt else None
+    if not terms.has_spread_doubt:
+        return settled
+    doubt = weigh_spreads(objective, posterior, given_margin=weighed.margin if is_fitted else 0.0)
     return settled if doubt is None else _put_doubt(settled, fitted, doubt)
 
 
@@ -294,7 +300,7 @@ def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> Set
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has.
     low, high = MU + doubt.low * _UNIT, MU + doubt.high * _UNIT
-    reach = max(Z95 * doubt.spread * _UNIT, float((high - low).max()) / 2)
+    reach = max(Z95 * doubt.believed.spread * _UNIT, float((high - low).max()) / 2)
     ends = np.full(len(settled.mu), MU - reach), np.full(len(settled.mu), MU + reach)
     ends[0][fitted], ends[1][fitted] = low, high
     joint = np.diag(np.full(len(settled.mu), (reach / Z95) ** 2))
@@ -309,7 +315,7 @@ def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> Set
         high=ends[1],
         covariance=joint,
         above=above,
-        doubt=doubt,
+        believed=doubt.believed,
         places=places,
     )
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from arena.ratings import information_matrix, spread_doubt
-from arena.ratings.base import BETA, MAX_SPREAD, MU
+from arena.ratings import information_matrix, model_evidence, spread_doubt
+from arena.ratings.base import BETA, MAX_SPREAD, MU, SIGMA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.posterior import Objective, find_mode
+from arena.ratings.margin_doubt import list_margins
+from arena.ratings.model_evidence import Evidence
+from arena.ratings.posterior import Objective, Posterior, find_mode
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
@@ -75,12 +77,14 @@ def test_groups_that_never_lose_to_each_other_lie_within_their_intervals() -> No
     assert min(sides) > 1.2
 
 
-def play_rounds(skill: Floats, n_rounds: int, rng: np.random.Generator) -> Ints:
+def play_rounds(
+    skill: Floats, n_rounds: int, rng: np.random.Generator, *, margin: float = 0.0
+) -> Ints:
     """Return the results of rounds in each of which every agent meets one other."""
     pairs = [rng.permutation(len(skill)).reshape(-1, 2) for _ in range(n_rounds)]
     first, second = np.concatenate(pairs).T
     lead = skill[first] - skill[second] + BETA * np.sqrt(2) * rng.normal(size=len(first))
-    return np.stack([first, second, np.where(lead > 0, 1, -1)], axis=1)
+    return np.stack([first, second, np.sign(lead).astype(int) * (abs(lead) > margin)], axis=1)
 
 
 def test_intervals_alone_are_others_and_hold_the_rating() -> None:
@@ -191,14 +195,14 @@ def test_the_evidence_of_a_spread_counts_the_seat() -> None:
     def integrate(spread: float) -> float:
         """Return Laplace's approximation by the whole matrix, that of the seat included."""
         there = find_mode(objective, spread, np.zeros(6))
-        point = objective.at(spread_doubt._join_seat(there), spread)
+        point = objective.at(model_evidence.join_seat(there), spread)
         inverse = np.stack([point.information.solve(column) for column in np.eye(6)])
-        before = ((log(spread) - spread_doubt._USUAL) / spread_doubt._PRIOR_SD) ** 2
+        before = ((log(spread) - model_evidence._USUAL) / model_evidence._PRIOR_SD) ** 2
         volume = float(np.linalg.slogdet(inverse)[1])
         return point.value - 5 * log(spread) + (volume - before) / 2
 
     found = [
-        spread_doubt._find_evidence(objective, find_mode(objective, spread, np.zeros(6)), 5)
+        model_evidence.weigh_mode(objective, find_mode(objective, spread, np.zeros(6)))
         for spread in (0.5, 2.0)
     ]
     assert found[1] - found[0] == pytest.approx(integrate(2.0) - integrate(0.5))
@@ -252,3 +256,47 @@ def test_the_order_of_results_changes_no_bit() -> None:
     assert np.array_equal(found.low, wanted.low)
     assert np.array_equal(found.high, wanted.high)
     assert np.array_equal(found.superiorities(), wanted.superiorities())
+
+
+def test_where_most_games_are_drawn_the_margin_is_in_doubt_too() -> None:
+    """It is a scale there: intervals without its doubt held 92 %."""
+    terms = FittedTerms(draws=True, has_spread_doubt=True)
+    held, held_by_margin, ratios = list[float](), list[float](), list[float]()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        skill = rng.normal(MU, SIGMA, 10)
+        results = play_rounds(skill, 40, rng, margin=2.0 * np.sqrt(2) * BETA)
+        counts = count_results(results)
+        settled = settle_ratings(counts, 10, draw_probability=0.5, terms=terms)
+        held.append(covered(settled, skill))
+        known = settle_ratings(counts, 10, draw_probability=settled.draw_probability, terms=DOUBTED)
+        held_by_margin.append(covered(known, skill))
+        ratios.append(float((width(settled) / width(known)).mean()))
+    assert 0.92 <= np.mean(held) <= 0.98
+    assert np.mean(held) > np.mean(held_by_margin) + 0.01
+    assert np.mean(ratios) > 1.04
+
+
+def test_a_margin_on_which_no_rating_depends_is_left_as_it_is() -> None:
+    field = simulated(10, 400, seed=5)
+    posterior, objective = _fit(field.results, draw_probability=0.1)
+    evidence = Evidence(objective, posterior, given_margin=0.2)
+    fitted = evidence.find(posterior.spread)
+    assert list_margins(evidence, fitted) == [objective.likelihood.margin]
+    drawn = play_rounds(field.skill, 40, np.random.default_rng(1), margin=7.5)
+    posterior, objective = _fit(drawn, draw_probability=0.8)
+    evidence = Evidence(objective, posterior, given_margin=1.28)
+    low, middle, high = list_margins(evidence, evidence.find(posterior.spread))
+    assert low < middle < high
+    assert middle == pytest.approx(objective.likelihood.margin, rel=0.3)
+    # Those beside it are less likely, and not by much.
+    weighed = [evidence.find(posterior.spread, margin).evidence for margin in (low, middle, high)]
+    assert 0.5 < weighed[1] - weighed[0] < 2.5
+    assert 0.5 < weighed[1] - weighed[2] < 2.5
+
+
+def _fit(results: Ints, *, draw_probability: float) -> tuple[Posterior, Objective]:
+    margin = unit_draw_margin(draw_probability)
+    likelihood = PairLikelihood(count_results(results), 10, margin=margin, weight=1.0)
+    objective = Objective(likelihood)
+    return find_mode(objective, 1.4, np.zeros(10)), objective

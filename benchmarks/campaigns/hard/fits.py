@@ -12,8 +12,8 @@ import numpy as np
 
 from arena.ratings.base import Z95
 from arena.ratings.counts import Floats, Ints, count_results
+from arena.ratings.mixtures import find_gap_variances, find_superiorities
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
-from arena.ratings.spread_doubt import find_gap_variances, find_superiorities
 from arena.ratings.teamcounts import N_KINDS, TeamCounts
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
 from benchmarks.campaigns.hard.rules import infer_from_blocks
