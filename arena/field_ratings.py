@@ -116,7 +116,7 @@ def rate(
         n_sides=n_sides,
         draw_probability=draw_probability,
         weight=weight,
-        terms=FittedTerms(seat=has_seat_term, draws=True, has_spread_doubt=True),
+        terms=FittedTerms(seat=has_seat_term, draws=True, is_shown=True),
     )
     sampler = Sampler.of_field(
         counts,

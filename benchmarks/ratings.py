@@ -19,7 +19,7 @@ from benchmarks.campaigns.worlds import Normal, play_at_random
 from benchmarks.report import Cell, format_table, make_parser, write_report
 
 # As leaderboards of two seats are fitted.
-SHOWN = FittedTerms(seat=True, draws=True, has_spread_doubt=True)
+SHOWN = FittedTerms(seat=True, draws=True, is_shown=True)
 N_RUNS = 5
 MIN_UPDATES_PER_S = 500_000
 MIN_RATIO_PACKAGE = 50

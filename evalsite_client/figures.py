@@ -65,15 +65,18 @@ class RatingFigures:
     """What a rating is worth."""
 
     mu: float
-    sd: float
+    low: float
     n_matches: int
     n_wins: int
     n_draws: int
 
     @property
     def conservative(self) -> float:
-        """Return what the agent is worth almost certainly: mu - 3 sd."""
-        return self.mu - 3 * self.sd
+        """Return what the agent is worth almost certainly.
+
+        Below mu by three standard deviations, as the lower part of the interval has them.
+        """
+        return self.mu - 3 / 1.96 * (self.mu - self.low)
 
     @property
     def win_share(self) -> float | None:

@@ -4,7 +4,7 @@ The chance of a draw is that of a difference within the margin, log-concave in s
 together (Prekopa 1973): so fitting the two in turn climbs to the one mode that they have.
 """
 
-from math import log, pi, sqrt
+from math import log, log1p, pi, sqrt
 
 import numpy as np
 from scipy.special import erfcx
@@ -14,8 +14,9 @@ from arena.ratings.likelihood import win_terms
 
 PRIOR_MATCHES = 4.0
 """What is thought of the game weighs as much as so many matches of two equal agents."""
+LEAST_MARGIN, MOST_MARGIN = 1e-6, 4.0
+"""What a fit may come to."""
 _SQRT_HALF, _SQRT_2_OVER_PI = sqrt(0.5), sqrt(2 / pi)
-_LEAST, _MOST = 1e-6, 4.0
 _TOLERANCE = 1e-6
 _MAX_STEPS = 60
 
@@ -38,7 +39,7 @@ def fit_margin(lead: Floats, n_decided: int, times: Floats, *, start: float, pri
             [PRIOR_MATCHES * p_draw],
         ]
     )
-    low, high, margin = _LEAST, _MOST, min(max(start, _LEAST), _MOST)
+    low, high, margin = LEAST_MARGIN, MOST_MARGIN, min(max(start, LEAST_MARGIN), MOST_MARGIN)
     for _ in range(_MAX_STEPS):
         slope, curvature = _differentiate(leads, n_decided + 1, weights, margin)
         # The slope falls with the margin: what is on the wrong side of the mode bounds it.
@@ -58,8 +59,8 @@ def log_prior(margin: float, prior: float) -> float:
     prior: the margin of the game, above 0.
     """
     p_draw = float(1 - 2 * _tail(prior))
-    decided = (1 - p_draw) * log(_tail(margin)) + p_draw * log(1 - 2 * _tail(margin))
-    return PRIOR_MATCHES * decided
+    told = (1 - p_draw) * log(_tail(margin)) + p_draw * log1p(-2 * _tail(margin))
+    return PRIOR_MATCHES * told
 
 
 def _tail(margin: float) -> float:

@@ -9,13 +9,14 @@ from math import exp, sqrt
 import numpy as np
 
 from arena.ratings.counts import Floats
+from arena.ratings.draw_margin import LEAST_MARGIN, MOST_MARGIN
 from arena.ratings.information_matrix import variances_about_mean
 from arena.ratings.model_evidence import Candidate, Evidence
 
 # Of the logarithm of the margin: the step of the differences by which its doubt is found.
 _STEP = 0.15
 _MOST_SD = 0.5
-# Nodes of Gauss and Hermite, in sd.
+# Nodes of Gauss and Hermite, in sd: the fitted margin is one of them.
 _NODES = (-sqrt(3), 0.0, sqrt(3))
 # A margin that moves no skill by so much of its own doubt is left as it is.
 _LEAST_SHIFT = 0.25
@@ -27,15 +28,21 @@ def list_margins(evidence: Evidence, fitted: Candidate) -> list[float]:
     fitted: the candidate of the fitted spread and margin.
     """
     margin, spread = fitted.objective.likelihood.margin, fitted.posterior.spread
-    lower, upper = (evidence.find(spread, margin * exp(step)) for step in (-_STEP, _STEP))
+    lower, upper = (
+        evidence.find(spread, limit_margin(margin * exp(step))) for step in (-_STEP, _STEP)
+    )
     curvature = (2 * fitted.evidence - lower.evidence - upper.evidence) / _STEP**2
     sd = min(_MOST_SD, 1 / sqrt(max(curvature, _MOST_SD**-2)))
     moved = (_about_mean(upper) - _about_mean(lower)) * sd / (2 * _STEP)
     doubts = np.sqrt(variances_about_mean(np.asarray(fitted.posterior.uncertainty.covariance)))
     if (abs(moved) < _LEAST_SHIFT * doubts).all():
         return [margin]
-    shift = (upper.evidence - lower.evidence) / (2 * _STEP) * sd**2
-    return [margin * exp(shift + node * sd) for node in _NODES]
+    return [limit_margin(margin * exp(node * sd)) for node in _NODES]
+
+
+def limit_margin(margin: float) -> float:
+    """Return the nearest margin that a fit may come to."""
+    return min(max(margin, LEAST_MARGIN), MOST_MARGIN)
 
 
 def _about_mean(candidate: Candidate) -> Floats:

@@ -14,9 +14,10 @@ from scipy.special import log_ndtr, ndtr
 from arena.ratings.counts import Bools, Floats, Ints, PairCounts
 from arena.ratings.rankings import find_order, pair_weight
 
-_N_TABLES = 1_000
-# Tables of more agents would be drawn slowly.
-_MOST_AGENTS = 300
+# Of many sides fewer tables: what is computed grows with the square.
+_MOST_TABLES, _FEWEST_TABLES, _NUMBERS = 1_000, 50, 40_000
+# Of more sides, or agents, each pair weighs what it does among equals.
+_MOST_SIDES, _MOST_AGENTS = 64, 2_000
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _SHARES = _WEIGHTS / _WEIGHTS.sum()
 
@@ -27,7 +28,11 @@ def weigh_at_strengths(z: Floats, met: Floats, n_sides: int, decided: float) -> 
     met: [n, n], how often each two met. decided: the share of pairs that are not tied. That of
     equals where no whole table can be drawn, and of too many agents.
     """
-    tables = _draw_tables(met, n_sides) if len(z) <= _MOST_AGENTS else np.empty((0, n_sides))
+    if len(z) > _MOST_AGENTS or n_sides > _MOST_SIDES:
+        return pair_weight(n_sides, decided)
+    # By strength, so that it is the same however the agents are numbered.
+    order = np.argsort(z, kind="stable")
+    tables = order[_draw_tables(met[np.ix_(order, order)], n_sides)]
     if not len(tables):
         return pair_weight(n_sides, decided)
     lead = z[tables][:, :, None] - z[tables][:, None, :]
@@ -47,16 +52,17 @@ def count_meetings(counts: PairCounts, agents: Ints) -> Floats:
 
 def _draw_tables(met: Floats, n_sides: int) -> Ints:
     """Return tables: int64 [m, n_sides]. Each agent by how often it met those that are there."""
-    rng = np.random.default_rng(0)
-    weights = np.tile(met.sum(axis=1), (_N_TABLES, 1))
-    tables = np.empty((_N_TABLES, 0), np.int64)
+    n_tables = min(_MOST_TABLES, max(_FEWEST_TABLES, _NUMBERS // n_sides**2))
+    rng, tables = np.random.default_rng(0), np.empty((n_tables, 0), np.int64)
+    weights, met_there = np.tile(met.sum(axis=1), (n_tables, 1)), np.zeros((n_tables, len(met)))
     for _ in range(n_sides):
         ends = weights.cumsum(axis=1)
         drawn = (ends <= rng.random((len(ends), 1)) * ends[:, -1:]).sum(axis=1)
-        # Nobody is left whom those at the table met.
+        # Else nobody is left whom those at the table met.
         is_whole = drawn < len(met)
         tables = np.column_stack([tables, drawn])[is_whole]
-        weights = met[tables].sum(axis=1)
+        met_there = met_there[is_whole] + met[drawn[is_whole]]
+        weights = met_there.copy()
         np.put_along_axis(weights, tables, 0.0, axis=1)
     return tables
 

@@ -67,14 +67,14 @@ class FittedTerms(NamedTuple):
     """What is fitted beside skills and spread.
 
     seat: what sitting first is worth. draws: how often equals draw; the draw probability that is
-    given, above 0, is what is thought of it before. has_spread_doubt: intervals, and who is above
-    whom, hold for whatever spread may be true, not for the fitted one only; and pairs of rankings
-    weigh what they do at the fitted skills, not at equal ones.
+    given, above 0, is what is thought of it before. is_shown: as leaderboards show them.
+    Intervals, and who is above whom, hold whatever the spread may be, not for the fitted one only;
+    and pairs of rankings weigh what they do at the fitted skills, not at equal ones.
     """
 
     seat: bool = False
     draws: bool = False
-    has_spread_doubt: bool = False
+    is_shown: bool = False
 
 
 NO_TERMS = FittedTerms()
@@ -134,9 +134,8 @@ class SettledRatings:
         ends = self.believed.find_gap_ends(self.places[i[known]], self.places[j[known]])
         least, most = (end * _UNIT for end in ends)
         # Towards 0 as P(i is above j): by the surer of both.
-        is_ahead = lead[known] > 0
-        least = np.where(is_ahead, np.maximum(low[known], least), least)
-        most = np.where(is_ahead, most, np.minimum(high[known], most))
+        least = np.where(lead[known] > 0, np.maximum(low[known], least), least)
+        most = np.where(lead[known] < 0, np.minimum(high[known], most), most)
         low[known], high[known] = np.minimum(least, lead[known]), np.maximum(most, lead[known])
         return low, high
 
@@ -207,7 +206,7 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and weighed.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
-    if n_sides > _PAIR and terms.has_spread_doubt and isinstance(counts, PairCounts):
+    if n_sides > _PAIR and terms.is_shown and isinstance(counts, PairCounts):
         met = count_meetings(counts, fitted)
         anew = weigh_at_strengths(posterior.z, met, n_sides, weighed.decided) / weighed.weight
         posterior, objective = _fit_skills(
@@ -216,7 +215,7 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)
     settled = _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
-    if not terms.has_spread_doubt:
+    if not terms.is_shown:
         return settled
     doubt = weigh_spreads(objective, posterior, given_margin=weighed.margin if is_fitted else 0.0)
     return settled if doubt is None else _put_doubt(settled, fitted, doubt)
@@ -300,7 +299,8 @@ def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> Set
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has.
     low, high = MU + doubt.low * _UNIT, MU + doubt.high * _UNIT
-    reach = max(Z95 * doubt.believed.spread * _UNIT, float((high - low).max()) / 2)
+    furthest = max(float((high - MU).max()), float((MU - low).max()))
+    reach = max(Z95 * doubt.believed.spread * _UNIT, furthest)
     ends = np.full(len(settled.mu), MU - reach), np.full(len(settled.mu), MU + reach)
     ends[0][fitted], ends[1][fitted] = low, high
     joint = np.diag(np.full(len(settled.mu), (reach / Z95) ** 2))

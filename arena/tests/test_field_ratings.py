@@ -32,7 +32,7 @@ def test_it_is_the_settled_rating_whatever_the_order() -> None:
     Random(1).shuffle(rows)
     assert arena.rate(iter(rows)).mu.tolist() == rated.mu.tolist()
     settled = settle_ratings(
-        count_results(field.results), 8, terms=FittedTerms(draws=True, has_spread_doubt=True)
+        count_results(field.results), 8, terms=FittedTerms(draws=True, is_shown=True)
     )
     order = [int(one.removeprefix("agent-")) for one in rated.names]
     assert rated.mu.tolist() == settled.mu[order].tolist() == sorted(settled.mu)[::-1]

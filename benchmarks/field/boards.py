@@ -86,7 +86,7 @@ def write_small_boards(n_boards: int, n_agents: int, *, now: datetime) -> None:
     Rating.objects.bulk_create(
         Rating(
             leaderboard=tournament.leaderboard, agent_id=agent, mu=MU + place, sd=1.0,
-            n_matches=10, n_wins=place,
+            low=MU + place - 2, high=MU + place + 2, n_matches=10, n_wins=place,
         )
         for tournament, place, agent in entries
     )  # fmt: skip

@@ -52,7 +52,7 @@ class FitData:
 
     def settle_shown(self) -> SettledRatings:
         """Return the ratings that a leaderboard shows: with the doubt about the spread."""
-        return self._settle(self.counts, self.weight, has_spread_doubt=True)
+        return self._settle(self.counts, self.weight, is_shown=True)
 
     def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
         """Return the settled ratings by other counts of pairs, each of which weighs so much.
@@ -66,7 +66,7 @@ class FitData:
         counts: PairCounts | TeamCounts,
         weight: float | Floats,
         *,
-        has_spread_doubt: bool = False,
+        is_shown: bool = False,
     ) -> SettledRatings:
         return settle_ratings(
             counts,
@@ -78,7 +78,7 @@ class FitData:
             terms=FittedTerms(
                 seat=games.get(self.board.game).spec.n_seats == COUPLE,
                 draws=True,
-                has_spread_doubt=has_spread_doubt,
+                is_shown=is_shown,
             ),
         )
 

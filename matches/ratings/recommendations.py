@@ -126,7 +126,7 @@ def _seek_place(
     if rating is None:
         return "mean_score", seek(own, purpose, None)
     # Who is near by rating is so by mean score, too, and ratings have an index.
-    return "mu", seek(Strength(rating.mu, rating.sd), purpose, None)
+    return "mu", seek(_measure_within(rating.mu, rating.low, rating.high).strength, purpose, None)
 
 
 def _recommend_to(
@@ -257,9 +257,11 @@ def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> 
 def _measure(rating: Rating, spec: GameSpec) -> Measured | None:
     """Return the strength of an agent; None where its doubt is not known, as of one seed."""
     if not spec.is_scored:
-        strength = Strength(rating.mu, rating.sd)
-        return Measured(strength, rating.low, rating.high) if rating.n_matches else None
+        return _measure_within(rating.mu, rating.low, rating.high) if rating.n_matches else None
     if rating.mean_score is None or rating.score_low is None or rating.score_high is None:
         return None
-    sd = (rating.score_high - rating.score_low) / (2 * Z95)
-    return Measured(Strength(rating.mean_score, sd), rating.score_low, rating.score_high)
+    return _measure_within(rating.mean_score, rating.score_low, rating.score_high)
+
+
+def _measure_within(value: float, low: float, high: float) -> Measured:
+    return Measured(Strength(value, (high - low) / (2 * Z95)), low, high)

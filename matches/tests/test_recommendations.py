@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from arena.ratings.base import Z95
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
 from matches.ratings import recommendations
@@ -17,7 +18,7 @@ ADDRESS = "/api/v1/recommendations/"
 
 def _rated(board: Leaderboard, name: str, mu: float, sd: float = 1.0, **columns: Any) -> Rating:
     agent = Agent.objects.create(name=name, game=board.game, policy="random", **columns)
-    ends = {"low": mu - 1.5 * sd, "high": mu + 2.5 * sd}
+    ends = {"low": mu - (Z95 - 0.5) * sd, "high": mu + (Z95 + 0.5) * sd}
     return Rating.objects.create(leaderboard=board, agent=agent, mu=mu, sd=sd, n_matches=90, **ends)
 
 
@@ -137,7 +138,7 @@ def test_it_answers_with_numbers_and_a_reason(board: Leaderboard) -> None:
     assert answer["own"]["value"] == 25.0
     (one,) = answer["recommended"]
     assert one["agent"]["name"] == "near"
-    assert one["strength"] == {"value": 26, "low": 24.5, "high": 28.5}
+    assert one["strength"] == {"value": 26, "low": 26.5 - Z95, "high": 26.5 + Z95}
     assert 0.4 < one["meeting"]["share"] < 0.5
     assert one["meeting"]["share_low"] < one["meeting"]["share"] < one["meeting"]["share_high"]
     assert one["why"].startswith(

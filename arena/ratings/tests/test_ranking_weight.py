@@ -61,6 +61,24 @@ def test_tables_are_of_those_who_met() -> None:
     assert weigh_at_strengths(z, all_met(8), 4, 1.0) > 1.2 * pair_weight(4)
 
 
+def test_it_is_the_same_however_agents_are_numbered() -> None:
+    rng = np.random.default_rng(5)
+    z, half = rng.normal(0, 1.5, 12), np.triu(rng.random((12, 12)), 1)
+    met: Floats = half + half.T
+    turned = rng.permutation(12)
+    again = weigh_at_strengths(z[turned], met[np.ix_(turned, turned)], 4, 1.0)
+    assert again == pytest.approx(weigh_at_strengths(z, met, 4, 1.0), rel=1e-9)
+
+
+def test_of_many_sides_few_tables_are_looked_at() -> None:
+    z = np.random.default_rng(6).normal(0, 1.5, 70)
+    tables = ranking_weight._draw_tables(all_met(70), 32)
+    assert tables.shape == (50, 32)
+    assert all(len(set(table)) == 32 for table in tables.tolist())
+    assert pair_weight(32) < weigh_at_strengths(z, all_met(70), 32, 1.0) < 1
+    assert weigh_at_strengths(z, all_met(70), 65, 1.0) == pair_weight(65)
+
+
 def test_without_whole_tables_it_is_that_of_equals(monkeypatch: pytest.MonkeyPatch) -> None:
     z = np.array([0.0, 1.0, 4.0])
     assert weigh_at_strengths(z, all_met(3), 4, 1.0) == pair_weight(4)

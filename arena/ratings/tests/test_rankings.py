@@ -19,7 +19,7 @@ from arena.ratings.settled import (
     settle_ratings,
 )
 
-SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
+SHOWN = FittedTerms(draws=True, is_shown=True)
 
 
 def compare_all(lineups: Ints, ranks: Ints) -> PairCounts:

@@ -4,6 +4,8 @@ from math import log
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from arena.ratings import information_matrix, model_evidence, spread_doubt
@@ -17,7 +19,7 @@ from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 Bools = NDArray[np.bool_]
-DOUBTED = FittedTerms(has_spread_doubt=True)
+DOUBTED = FittedTerms(is_shown=True)
 
 
 def doubt(counts: PairCounts, n_agents: int) -> SettledRatings:
@@ -114,7 +116,7 @@ def test_more_wins_never_make_it_less_sure_who_is_better() -> None:
 
 
 def test_who_is_rated_higher_is_the_likelier_one_to_be_better() -> None:
-    terms = FittedTerms(seat=True, draws=True, has_spread_doubt=True)
+    terms = FittedTerms(seat=True, draws=True, is_shown=True)
     for seed in range(60):
         field = simulated(6, 14, seed=seed)
         settled = settle_ratings(count_results(field.results), 6, terms=terms)
@@ -138,6 +140,45 @@ def test_how_far_two_are_apart_lies_within_its_interval_as_often_as_it_says() ->
         truth = field.skill[i] - field.skill[j]
         held.append((low <= truth) & (truth <= high))
     assert 0.93 < np.mean(held) < 0.98
+
+
+@pytest.mark.parametrize("rows", [[(0, 1, 0, 1, 0)], [(0, 1, 5, 0, 5), (1, 2, 3, 0, 3)]])
+def test_equals_are_as_likely_above_as_below(rows: list[tuple[int, int, int, int, int]]) -> None:
+    settled = settle_ratings(
+        PairCounts.from_rows(rows), 3, terms=FittedTerms(draws=True, is_shown=True)
+    )
+    (low,), (high,) = settled.gap_ends(np.array([0]), np.array([1]))
+    assert settled.mu[0] == settled.mu[1]
+    assert -low == pytest.approx(high)
+    back = settled.gap_ends(np.array([1]), np.array([0]))
+    assert np.ravel(back) == pytest.approx((low, high))
+
+
+@given(
+    outcomes=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), min_size=3, max_size=10),
+    draw_probability=st.sampled_from([0.05, 0.1, 0.5, 0.9]),
+    has_seat=st.booleans(),
+)
+@example(outcomes=[(1, 400), (1, 400), (0, 200)], draw_probability=0.1, has_seat=True)
+@example(outcomes=[(1, 16), (0, 212), (1, 18)], draw_probability=0.5, has_seat=False)
+@settings(deadline=None, max_examples=40)
+def test_agents_that_always_play_alike_are_rated_too(
+    outcomes: list[tuple[int, int]], draw_probability: float, has_seat: bool
+) -> None:
+    """Each pair always ends alike: no margin and no spread explains that."""
+    pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
+    rows = list[tuple[int, int, int, int, int]]()
+    for (i, j), (kind, times) in zip(pairs, outcomes, strict=False):
+        won, drew, lost = (times * (kind == one) for one in range(3))
+        rows += [(i, j, won, drew, lost), (j, i, lost, drew, won)]
+    terms = FittedTerms(seat=has_seat, draws=True, is_shown=True)
+    settled = settle_ratings(
+        PairCounts.from_rows(rows), 5, draw_probability=draw_probability, terms=terms
+    )
+    assert np.isfinite(np.concatenate([settled.low, settled.high])).all()
+    assert width(settled).max() < 8 * MAX_SPREAD
+    assert (settled.low <= settled.mu).all()
+    assert (settled.mu <= settled.high).all()
 
 
 @pytest.mark.parametrize(("n_agents", "n_results"), [(4, 6), (6, 30), (8, 400)])
@@ -260,7 +301,7 @@ def test_the_order_of_results_changes_no_bit() -> None:
 
 def test_where_most_games_are_drawn_the_margin_is_in_doubt_too() -> None:
     """It is a scale there: intervals without its doubt held 92 %."""
-    terms = FittedTerms(draws=True, has_spread_doubt=True)
+    terms = FittedTerms(draws=True, is_shown=True)
     held, held_by_margin, ratios = list[float](), list[float](), list[float]()
     for seed in range(40):
         rng = np.random.default_rng(seed)

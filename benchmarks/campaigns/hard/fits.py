@@ -19,7 +19,7 @@ from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
 from benchmarks.campaigns.hard.rules import infer_from_blocks
 from benchmarks.campaigns.hard.seats import PlayedRanks
 
-SHOWN = FittedTerms(draws=True, has_spread_doubt=True)
+SHOWN = FittedTerms(draws=True, is_shown=True)
 
 
 class Estimate(NamedTuple):
