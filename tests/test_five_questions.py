@@ -66,7 +66,7 @@ def test_which_checkpoint_is_best_and_how_sure(visitor: Visitor) -> None:
     best = _row(visitor, "selfplay@4096")
     assert float(best["of_run"].strip("<> %")) > 50
     assert re.fullmatch(r"\d+-\d+", best["place"])
-    assert float(best["half"]) > 0
+    assert float(best["low"]) < float(best["high"])
     assert visitor.n_clicks <= 2
 
 

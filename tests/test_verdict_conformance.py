@@ -32,6 +32,7 @@ class Broken:
 
     id = title = "broken"
     parameters: Sequence[Parameter] = ()
+    expects_departures = True
 
     def check(self, terms: Terms, n_agents: int) -> None:
         RIGHT.check(terms, n_agents)

@@ -7,15 +7,18 @@ from arena.pairing.base import Lineup, Standing
 from arena.pairing.matching import count_in_flight, count_met
 from arena.ratings.counts import Bools, Floats
 from arena.ratings.departures import estimate_departures
+from arena.ratings.pair_leads import infer_pair_leads
 
 # Of what may be true, to see which differences an edge turns on.
 _N_SAMPLES = 512
 _JITTER = 1e-9
-# Checked are those of the first k who will probably stay, against those who stand behind by so many
-# standard deviations: who never met, and where so much is open about who beats whom.
-_STAYING = 0.7
-_BEHIND = 1.0
-_OPEN = 5e-3
+# Who is among the first k so probably is checked, and against those whom it never met if it is
+# surer still, where they stand behind by so many standard deviations.
+_LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
+# What a pair that never met, and may depart altogether, is worth; what is less open is left.
+_UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
+# What the lead of a pair with matches in flight is worth still.
+_IN_FLIGHT = 0.3
 
 
 def sample_first(mu: Floats, joint: Floats, edge: int, rng: np.random.Generator) -> Bools:
@@ -38,13 +41,49 @@ def find_crossings(is_in: Bools) -> Floats:
 
 
 def choose_checks(
-    standing: Standing, variances: Floats, is_in: Bools, n_blocks: int
+    standing: Standing, variances: Floats, is_in: Bools, n_blocks: int, *, pair_variance: float
 ) -> list[Lineup]:
-    """Return pairs of one of the first k and another who may beat just that one, most open first.
+    """Return pairs of one of the first k and another who may beat it, the likeliest first.
 
-    They settle no order, as the ratings tell it already; but who is named the best should have met
-    whom the ratings say it beats: somebody may have learnt to beat it. variances: of the gaps. At
-    most three quarters of the blocks, so that the edge itself goes on.
+    The ratings tell the order already; but who is named the best should have met whom the ratings
+    say it beats, as leads of pairs depart from them, and somebody may have learnt to beat just that
+    one. variances: of the gaps. pair_variance: of leads about the gaps. At most three quarters of
+    the blocks, so that the edge itself goes on.
+    """
+    share = is_in.mean(axis=0)
+    is_in_flight = count_in_flight(standing) > 0
+    worth = np.maximum(
+        _doubt_leads(standing, variances, pair_variance) * np.where(is_in_flight, _IN_FLIGHT, 1.0),
+        np.where(is_in_flight, 0.0, _doubt_upsets(standing, variances, share)),
+    )
+    edge = int(is_in[0].sum())
+    is_named = np.zeros(len(share), np.bool_)
+    is_named[np.argsort(-share, kind="stable")[:edge]] = True
+    is_named &= share > _LIKELY
+    rows, columns = np.nonzero(is_named[:, None] & ~is_named & (worth > _CLOSED))
+    likeliest_first = np.argsort(-worth[rows, columns], kind="stable")
+    return [(int(rows[i]), int(columns[i])) for i in likeliest_first[: n_blocks - n_blocks // 4]]
+
+
+def _doubt_leads(standing: Standing, variances: Floats, pair_variance: float) -> Floats:
+    """Return P(the row's agent is not better than the column's): [n, n]."""
+    gaps = standing.mu[:, None] - standing.mu
+    leads = infer_pair_leads(
+        standing.counts,
+        gaps,
+        pair_variance=pair_variance,
+        draw_probability=standing.draw_probability,
+        seat=standing.seat_advantage,
+    )
+    mean = leads.share * gaps + leads.own
+    doubts: Floats = ndtr(-mean / np.sqrt(leads.share**2 * variances + leads.variance))
+    return doubts
+
+
+def _doubt_upsets(standing: Standing, variances: Floats, share: Floats) -> Floats:
+    """Return how open it is whether the column's agent beats just the row's: [n, n].
+
+    share: P(among the first k), [n].
     """
     gaps = standing.mu[:, None] - standing.mu
     apart = estimate_departures(
@@ -55,10 +94,8 @@ def choose_checks(
         seat=standing.seat_advantage,
     )
     is_better = ndtr(apart.mean / np.sqrt(apart.variance))
-    open_ = apart.chance * is_better * (1 - is_better)
-    is_named = is_in.mean(axis=0) > _STAYING
-    is_behind = is_named[:, None] & ~is_named & (gaps > _BEHIND * np.sqrt(variances))
-    is_open = (count_met(standing) == 0) | (open_ > _OPEN)
-    rows, columns = np.nonzero(is_behind & is_open & (count_in_flight(standing) == 0))
-    most_open_first = np.argsort(-open_[rows, columns], kind="stable")[: n_blocks - n_blocks // 4]
-    return [(int(rows[i]), int(columns[i])) for i in most_open_first]
+    doubts = apart.chance * is_better * (1 - is_better)
+    is_new = (count_met(standing) == 0) & (share[:, None] > _STAYING)
+    doubts = np.where(is_new, np.maximum(doubts, _UNMET), np.where(doubts < _OPEN, 0.0, doubts))
+    is_behind = gaps > _BEHIND * np.sqrt(variances)
+    return np.where(is_behind, doubts, 0.0)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.ratings.base import BETA
 from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.expected_points import expect_points
 from arena.ratings.pair_table import tabulate_pairs
@@ -19,20 +20,42 @@ from arena.ratings.pair_table import tabulate_pairs
 _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
+# What is thought beforehand, as a part of the spread of the skills. With less, campaigns in fields
+# whose pairs depart by half of it err more often than they say; with more, all take longer.
+_EXPECTED = 0.45
 
 
 class PairVariance(NamedTuple):
     """How far pairs depart from a ranking.
 
     variance: of the lead, in units of rating, squared. excess: of the departures over what chance
-    makes of one ranking, in standard deviations.
+    makes of one ranking, in standard deviations. moment: the variance as it is estimated, chance
+    not taken off, from so many freedoms, each of which chance alone would move by noise.
     """
 
     variance: float
     excess: float
+    moment: float = 0.0
+    freedoms: float = 0.0
+    noise: float = 0.0
 
 
 NO_PAIR_VARIANCE = PairVariance(0.0, 0.0)
+
+
+def believe_pair_variance(found: PairVariance, spread: float) -> float:
+    """Return the variance of leads where pairs are thought to depart before they show it.
+
+    A mean of what is thought and what was found, by how sure each is, and never less than what is
+    found surely. Agents that are as close as the checkpoints of one run are alike: of them little
+    is thought.
+    """
+    far_apart = spread**2 / (spread**2 + BETA**2)
+    thought = (_EXPECTED * far_apart * spread) ** 2
+    # Thought of as of a variance that is about as unsure as it is large.
+    doubt = (1 + found.noise / thought) ** 2 * 2
+    share = found.freedoms / (found.freedoms + doubt)
+    return max(found.variance, (1 - share) * thought + share * found.moment)
 
 
 def estimate_pair_variance(
@@ -67,10 +90,11 @@ def estimate_pair_variance(
     expected, chance = float(left.sum()), sqrt(2 * max(float(left.sum()), 1.0))
     excess = (squares - expected) / chance
     weight = float((information * left**2).sum())
-    if excess <= _BY_CHANCE or weight <= 0:
+    if weight <= 0:
         return PairVariance(0.0, excess)
-    variance_of_leads = (excess - _BY_CHANCE) * chance / weight
-    return PairVariance(min(variance_of_leads, spread**2), excess)
+    surely = max(0.0, excess - _BY_CHANCE) * chance / weight
+    moment = min(max(0.0, excess * chance / weight), spread**2)
+    return PairVariance(min(surely, spread**2), excess, moment, expected, expected / weight)
 
 
 def _expect_pairs(counts: PairCounts, mu: Floats, draw_probability: float, seat: float) -> Floats:

@@ -14,8 +14,8 @@ from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.departures import Departures
+from arena.ratings.pair_leads import PairLeads
 from arena.ratings.settled import SettledRatings
-from arena.verdicts.pair_leads import PairLeads
 
 N_SAMPLES = 8_192
 # More agents than this are judged by their top, as the rest cannot be among the best.

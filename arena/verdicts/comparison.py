@@ -42,6 +42,14 @@ class OrderQuestion:
     most_agents: int = maxsize
     parameters: Sequence[Parameter] = ()
 
+    @property
+    def expects_departures(self) -> bool:
+        """Whether pairs are thought to depart from the ratings before they show it.
+
+        Not of a ranking, most of whose agents need not meet.
+        """
+        return not self.is_ranking
+
     def check(self, terms: Terms, n_agents: int) -> None:
         """Raise VerdictError unless the terms fit a field of so many agents."""
         check_field(n_agents)
@@ -58,7 +66,8 @@ class OrderQuestion:
         # Of a large field only the top can change the answer, and samples of it are cheap.
         considered = belief.restrict_to(belief.top)
         near = self._make_claim(considered, terms, terms.margin)
-        error = terms.safe_error(belief.n_agents)
+        has_leads = self.expects_departures and belief.leads is not None
+        error = terms.safe_error(belief.n_agents, expects_departures=has_leads)
         left = error - self._doubt_upsets(considered, near, terms)
         named = near.order[: self._n_named(terms, considered.n_agents)]
         if not is_ready(considered, named):

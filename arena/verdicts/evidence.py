@@ -14,13 +14,18 @@ import numpy as np
 
 from arena.ratings.counts import LIMIT, Floats, PairCounts
 from arena.ratings.departures import MOST_AGENTS, Departures, estimate_departures
-from arena.ratings.pair_variance import NO_PAIR_VARIANCE, PairVariance, estimate_pair_variance
+from arena.ratings.pair_leads import infer_pair_leads
+from arena.ratings.pair_variance import (
+    NO_PAIR_VARIANCE,
+    PairVariance,
+    believe_pair_variance,
+    estimate_pair_variance,
+)
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_dispersion
 from arena.verdicts.drift import PARTS, Drift, SeedBlocks, estimate_drift
 from arena.verdicts.forecast import match_information
-from arena.verdicts.pair_leads import infer_pair_leads
 from arena.verdicts.sprt import BLOCKS
 
 # Fits counts, each pair of which has a weight: one number, or float64 [n, n].
@@ -44,11 +49,12 @@ class ModelChecks:
 
 
 def infer_belief(
-    counts: PairCounts, blocks: SeedBlocks, settle: Settle
+    counts: PairCounts, blocks: SeedBlocks, settle: Settle, *, expects_departures: bool = False
 ) -> tuple[Belief, ModelChecks]:
     """Return what is believed of the agents, and how well the model fits.
 
     counts: all results, those of the blocks, which are the newest ones, included.
+    expects_departures: whether pairs are thought to depart from the ratings before they show it.
     """
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
@@ -60,12 +66,19 @@ def infer_belief(
     spread_out = dispersion * times
     settled = settle(recent, 1 / spread_out)
     pairs = _estimate_pairs(recent, settled, spread_out)
-    leads = None
-    if pairs.variance:
-        discount = _discount_pairs(recent, settled, pairs.variance / spread_out)
+    leads, variance = None, pairs.variance
+    if expects_departures and _FEWEST <= len(settled.mu) <= MOST_AGENTS:
+        variance = believe_pair_variance(pairs, settled.spread)
+    if variance:
+        discount = _discount_pairs(recent, settled, variance / spread_out)
         settled = settle(recent, discount / spread_out)
         leads = infer_pair_leads(
-            recent, settled, pair_variance=pairs.variance, dispersion=spread_out
+            recent,
+            settled.mu[:, None] - settled.mu,
+            pair_variance=variance,
+            draw_probability=settled.draw_probability,
+            seat=_find_seat(settled),
+            dispersion=spread_out,
         )
     belief = form_belief(settled, counts, leads=leads)
     departures = _find_departures(belief, recent, settled, spread_out)

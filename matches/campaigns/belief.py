@@ -42,12 +42,12 @@ class Inferred(NamedTuple):
     checks: ModelChecks | None
 
 
-def infer_belief(evidence: Evidence) -> Belief:
-    """Return what is believed of the agents, by position."""
-    return infer_and_check(evidence).belief
+def infer_belief(evidence: Evidence, *, expects_departures: bool = False) -> Belief:
+    """Return what is believed of the agents, by position; expects_departures: of the question."""
+    return infer_and_check(evidence, expects_departures=expects_departures).belief
 
 
-def infer_and_check(evidence: Evidence) -> Inferred:
+def infer_and_check(evidence: Evidence, *, expects_departures: bool = False) -> Inferred:
     """Return what is believed of the agents, by position, and how well the model fits.
 
     Results that depart from the rating model hold less evidence than it says: see
@@ -59,7 +59,10 @@ def infer_and_check(evidence: Evidence) -> Inferred:
     spec = games.get(board.game).spec
     if spec.n_seats == COUPLE:
         blocks = list_blocks(evidence)
-        return Inferred(*weighing.infer_belief(counts, blocks, data.settle_weighted))
+        inferred = weighing.infer_belief(
+            counts, blocks, data.settle_weighted, expects_departures=expects_departures
+        )
+        return Inferred(*inferred)
     settled = data.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
     factor = 1.0 if spec.is_scored else estimate_dispersion(evidence, settled)

@@ -81,10 +81,10 @@ def forecast_start(
         rest = _forecast_bounds(read_test(parameters), evidence, counts, cost, seed)
     else:
         terms = Terms(plan.error, margin, parameters)
-        campaign_question = Asked(
-            questions.get(plan.question), terms, seed, _results_of_match(leaderboard)
-        )
-        rest = _forecast_answer(campaign_question, infer_belief(evidence), cost)
+        question = questions.get(plan.question)
+        asked = Asked(question, terms, seed, _results_of_match(leaderboard))
+        belief = infer_belief(evidence, expects_departures=question.expects_departures)
+        rest = _forecast_answer(asked, belief, cost)
     warning = pairing_warnings.warn_before_start(
         plan.pairing, plan.pairing_parameters, leaderboard=leaderboard, agents=entered
     )

@@ -196,8 +196,8 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
         return _judge_test(campaign, evidence)
     if campaign.is_by_scores:
         return Judgement(evidence, *judge_scores(campaign, evidence.agents))
-    belief, checks = infer_and_check(evidence)
     question, terms = questions.get(campaign.question), read_terms(campaign)
+    belief, checks = infer_and_check(evidence, expects_departures=question.expects_departures)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
     likely = verdict or question.guess(belief, terms)

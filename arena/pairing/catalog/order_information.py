@@ -22,8 +22,8 @@ nothing of t: its covariance C is wider by t^2 C S C with the Laplacian S of (n 
 
 With `edge` only the differences count that a top k turns on: each as likely as that one of its two
 agents is among the first k and the other is not, by samples of what may be true. Before most others
-those meet who are to be named and who stand behind them and never met them, or may yet beat them:
-somebody may have learnt to beat just that one.
+those meet who are to be named and who may yet beat them: the lead of a pair departs from the
+ratings, and somebody may have learnt to beat just that one.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,12 @@ from arena.pairing.matching import count_in_flight, count_met, expected_informat
 from arena.parameters import Parameter
 from arena.ratings.counts import Floats
 from arena.ratings.departures import MOST_AGENTS
-from arena.ratings.pair_variance import estimate_pair_variance
+from arena.ratings.pair_variance import (
+    NO_PAIR_VARIANCE,
+    PairVariance,
+    believe_pair_variance,
+    estimate_pair_variance,
+)
 
 _LEAST_VARIANCE = 1e-9
 _TIE_BREAK = 1e-9
@@ -58,13 +63,11 @@ class _OrderInformation(Adaptive):
         information = standing.field.pair_weight * expected_information(
             gap, seat=standing.seat_advantage
         )
-        n_met, pair_variance = count_met(standing), _estimate_departures(standing)
-        if standing.covariance is None:
-            raise PairingError(
-                f"pairing {self.id!r} needs the joint covariance, which {len(standing.mu)} "
-                "agents are too many for: choose posterior_sample or ladder"
-            )
-        joint = _widen_covariance(standing.covariance, n_met * information, pair_variance)
+        n_met, found = count_met(standing), _estimate_departures(standing)
+        pair_variance = found.variance
+        joint = _widen_covariance(
+            self._find_covariance(standing), n_met * information, pair_variance
+        )
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
         chosen: list[Lineup] = []
@@ -72,7 +75,8 @@ class _OrderInformation(Adaptive):
             is_in = sample_first(standing.mu, joint, edge, rng)
             openness = openness * find_crossings(is_in)
             if standing.field.n_seats == COUPLE and len(gap) <= MOST_AGENTS:
-                chosen = choose_checks(standing, variance, is_in, n_blocks)
+                believed = believe_pair_variance(found, standing.spread)
+                chosen = choose_checks(standing, variance, is_in, n_blocks, pair_variance=believed)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         known = _discount_repeats(n_met * information, pair_variance)
@@ -91,6 +95,14 @@ class _OrderInformation(Adaptive):
             _add_lineups(times, best)
         return chosen
 
+    def _find_covariance(self, standing: Standing) -> Floats:
+        if standing.covariance is None:
+            raise PairingError(
+                f"pairing {self.id!r} needs the joint covariance, which {len(standing.mu)} "
+                "agents are too many for: choose posterior_sample or ladder"
+            )
+        return standing.covariance
+
 
 def _add_lineups(times: Floats, lineups: Sequence[Lineup]) -> None:
     """Count the matches of these blocks, by pair."""
@@ -99,10 +111,10 @@ def _add_lineups(times: Floats, lineups: Sequence[Lineup]) -> None:
     np.fill_diagonal(times, 0)
 
 
-def _estimate_departures(standing: Standing) -> float:
+def _estimate_departures(standing: Standing) -> PairVariance:
     """Return t^2; 0 where results of several seats or teams are not independent of each other."""
     if standing.covariance is None or standing.field.n_seats != COUPLE:
-        return 0.0
+        return NO_PAIR_VARIANCE
     return estimate_pair_variance(
         standing.counts,
         standing.mu,
@@ -110,7 +122,7 @@ def _estimate_departures(standing: Standing) -> float:
         draw_probability=standing.draw_probability,
         spread=standing.spread,
         seat=standing.seat_advantage,
-    ).variance
+    )
 
 
 def _discount_repeats(information: Floats, pair_variance: float) -> Floats:

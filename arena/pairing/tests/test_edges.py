@@ -12,7 +12,7 @@ from arena.pairing.registry import get_adaptive
 from arena.ratings.counts import PairCounts
 
 N, BEST, UNMET = 4, 0, 3
-VARIANCES = np.full((N, N), 4.0)
+VARIANCES, VARIANCE = np.full((N, N), 4.0), 4.0
 
 
 def stand(*of_unmet: tuple[int, int, int]) -> Standing:
@@ -25,7 +25,7 @@ def stand(*of_unmet: tuple[int, int, int]) -> Standing:
 
 def choose(here: Standing, n_blocks: int = 4) -> list[Lineup]:
     is_in = np.tile(np.arange(N) == BEST, (8, 1))
-    return choose_checks(here, VARIANCES, is_in, n_blocks)
+    return choose_checks(here, VARIANCES, is_in, n_blocks, pair_variance=VARIANCE)
 
 
 def test_who_is_to_be_named_meets_whom_it_never_met() -> None:
@@ -42,11 +42,23 @@ def test_what_is_in_flight_is_not_asked_for_again() -> None:
     assert choose(replace(stand(), n_in_flight={(BEST, UNMET): 2})) == []
 
 
-def test_only_who_stays_among_the_first_and_only_whom_it_stands_above() -> None:
-    here = stand()
+def test_nobody_is_checked_while_it_is_open_who_will_be_named() -> None:
     unsure = np.arange(8)[:, None] % 2 == np.arange(N) % 2
-    assert choose_checks(here, VARIANCES, unsure, 4) == []
-    assert choose(replace(here, mu=np.full(N, 25.0))) == []
+    assert choose_checks(stand(), VARIANCES, unsure, 4, pair_variance=VARIANCE) == []
+
+
+def test_whose_lead_is_least_sure_is_met_first() -> None:
+    # Who is close behind is asked again, though it always lost.
+    close = replace(stand(), mu=np.array([31.0, 30.0, 15.0, 10.0]))
+    assert choose(close) == [(BEST, 1), (BEST, UNMET)]
+    unmet = replace(stand(), mu=np.array([40.0, 30.0, 25.0, 38.0]))
+    assert choose(unmet)[0] == (BEST, UNMET)
+    is_in = np.tile(np.arange(N) == BEST, (8, 1))
+    surer = choose_checks(stand(), VARIANCES, is_in, 4, pair_variance=0.1)
+    assert surer == [(BEST, UNMET)]  # as it never met that one
+    doubted = choose_checks(stand(), VARIANCES, is_in, 4, pair_variance=100.0)
+    assert doubted[0] == (BEST, UNMET)
+    assert len(doubted) == 3
 
 
 def test_the_pairing_of_a_question_about_the_first_begins_with_them() -> None:
@@ -71,7 +83,7 @@ def test_an_edge_is_crossed_by_those_about_it() -> None:
     assert 0 < crossings[0, 1] < 0.5
 
 
-def test_a_field_without_results_has_nobody_to_check() -> None:
+def test_most_of_the_blocks_are_checks_and_not_all() -> None:
     empty = PairCounts.from_rows([])
-    here = replace(stand(), counts=empty, mu=np.full(N, 25.0))
-    assert choose(here) == []
+    here = replace(stand(), counts=empty, mu=np.array([26.0, 25.0, 25.0, 25.0]))
+    assert len(choose(here)) == 3

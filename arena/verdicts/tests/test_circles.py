@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arena.ratings import pair_leads
 from arena.ratings.counts import Floats, count_results
+from arena.ratings.pair_leads import PairLeads, infer_pair_leads
 from arena.ratings.pair_variance import NO_PAIR_VARIANCE
 from arena.ratings.settled import settle_ratings
-from arena.verdicts import evidence, pair_leads
+from arena.verdicts import evidence
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.circles import MOST_IN_CIRCLE, doubt_circle, find_blocking
-from arena.verdicts.pair_leads import PairLeads, infer_pair_leads
 from arena.verdicts.tests.made import belief_of
 
 GROUPS = [np.array([3]), np.array([0, 1, 2]), np.array([4])]
@@ -77,9 +78,10 @@ def test_pairs_of_large_fields_are_not_looked_at(monkeypatch: pytest.MonkeyPatch
 def test_leads_that_are_still_on_their_way_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = count_results([(0, 1, 1)] * 30 + [(1, 2, 1), (2, 0, 1), (1, 0, 1)])
     settled = settle_ratings(counts, 3)
-    found = infer_pair_leads(counts, settled, pair_variance=9.0)
+    gaps = settled.mu[:, None] - settled.mu
+    found = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.1)
     monkeypatch.setattr(pair_leads, "_N_STEPS", 3)
-    near = infer_pair_leads(counts, settled, pair_variance=9.0)
+    near = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.1)
     np.testing.assert_allclose(near.own, found.own, atol=0.2)
 
 

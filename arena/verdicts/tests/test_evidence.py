@@ -8,6 +8,7 @@ import pytest
 
 from arena.ratings.base import BETA, MU
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
+from arena.ratings.pair_leads import infer_pair_leads
 from arena.ratings.pair_variance import estimate_pair_variance
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.verdicts import registry as questions
@@ -16,7 +17,6 @@ from arena.verdicts.beliefs import Belief
 from arena.verdicts.circles import group_by_circles, rank_agents
 from arena.verdicts.drift import SeedBlocks, estimate_drift
 from arena.verdicts.evidence import ModelChecks, infer_belief
-from arena.verdicts.pair_leads import infer_pair_leads
 
 N = 8
 NOISE = np.sqrt(2) * BETA
@@ -174,7 +174,9 @@ def test_the_order_of_agents_changes_nothing() -> None:
 def test_a_pair_that_never_met_goes_by_the_ratings_and_its_own_doubt() -> None:
     counts = count_results([(0, 1, 1), (1, 2, 1), (0, 1, -1), (1, 2, 1)] * 5)
     settled = settle_ratings(counts, 3)
-    leads = infer_pair_leads(counts, settled, pair_variance=4.0)
+    leads = infer_pair_leads(
+        counts, settled.mu[:, None] - settled.mu, pair_variance=4.0, draw_probability=0.1
+    )
     assert (leads.share[0, 2], leads.own[0, 2], leads.variance[0, 2]) == (1.0, 0.0, 4.0)
     assert leads.share[0, 1] < 1
     assert leads.variance[0, 1] < 4

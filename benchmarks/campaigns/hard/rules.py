@@ -38,13 +38,20 @@ def judge_as_campaigns(
     blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms
 ) -> Verdict | None:
     """Judge as campaigns do: by what is believed for all that the model leaves out."""
-    return questions.get(question).judge(infer_from_blocks(blocks, n_agents), terms)
+    asked = questions.get(question)
+    expects = asked.expects_departures
+    return asked.judge(infer_from_blocks(blocks, n_agents, expects_departures=expects), terms)
 
 
-def infer_from_blocks(blocks: PlayedBlocks, n_agents: int) -> Belief:
+def infer_from_blocks(
+    blocks: PlayedBlocks, n_agents: int, *, expects_departures: bool = False
+) -> Belief:
     seen = SeedBlocks(*(column[-N_LOOKED_AT:] for column in blocks[:3]))
     belief, _ = infer_belief(
-        count_games(blocks), seen, lambda counts, weight: settle(counts, n_agents, weight)
+        count_games(blocks),
+        seen,
+        lambda counts, weight: settle(counts, n_agents, weight),
+        expects_departures=expects_departures,
     )
     return belief
 

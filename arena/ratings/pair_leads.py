@@ -15,7 +15,6 @@ from arena.ratings.base import BETA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.likelihood import draw_terms, win_terms
 from arena.ratings.pair_table import tabulate_seats
-from arena.ratings.settled import SettledRatings
 
 _UNIT = sqrt(2) * BETA
 _N_STEPS = 20
@@ -42,15 +41,21 @@ class PairLeads:
 
 
 def infer_pair_leads(
-    counts: PairCounts, settled: SettledRatings, *, pair_variance: float, dispersion: float = 1.0
+    counts: PairCounts,
+    gaps: Floats,
+    *,
+    pair_variance: float,
+    draw_probability: float,
+    seat: float = 0.0,
+    dispersion: float = 1.0,
 ) -> PairLeads:
-    """Return the leads by ratings that were fitted to these counts.
+    """Return the leads by the gaps [n, n] of ratings that were fitted to these counts.
 
-    pair_variance: t^2, above 0, in units of rating, squared. dispersion: how much more blocks vary
-    than their games would.
+    pair_variance: t^2, above 0, in units of rating, squared. draw_probability, seat: as fitted.
+    dispersion: how much more blocks vary than their games would.
     """
-    results = _Results(counts, settled, dispersion)
-    gap = (settled.mu[:, None] - settled.mu) / _UNIT
+    results = _Results(counts, len(gaps), draw_probability, seat, dispersion)
+    gap = gaps / _UNIT
     before = _UNIT**2 / pair_variance
     lead = gap.copy()
     for _ in range(_N_STEPS):
@@ -67,10 +72,11 @@ def infer_pair_leads(
 class _Results:
     """How often each agent won, drew and lost against each other one, in either seat."""
 
-    def __init__(self, counts: PairCounts, settled: SettledRatings, dispersion: float) -> None:
-        self._margin = unit_draw_margin(settled.draw_probability)
-        self._seat = settled.seat.mu / _UNIT if settled.seat else 0.0
-        self._times = tabulate_seats(counts, len(settled.mu)) / dispersion
+    def __init__(
+        self, counts: PairCounts, n: int, draw_probability: float, seat: float, dispersion: float
+    ) -> None:
+        self._margin, self._seat = unit_draw_margin(draw_probability), seat / _UNIT
+        self._times = tabulate_seats(counts, n) / dispersion
 
     def differentiate(self, lead: Floats) -> tuple[Floats, Floats]:
         """Return slope and minus curvature of the log-likelihood by the leads [n, n]."""
