@@ -8,7 +8,14 @@ import pytest
 
 from arena.parameters import Parameter
 from arena.verdicts import registry
-from arena.verdicts.base import Question, StopReason, Terms, Verdict, VerdictError
+from arena.verdicts.base import (
+    Question,
+    StopReason,
+    Terms,
+    Verdict,
+    VerdictError,
+    expects_departures,
+)
 from arena.verdicts.beliefs import Belief
 from tests import verdict_checks as checks
 from tests.catalogs import assert_named, each, each_check
@@ -32,7 +39,6 @@ class Broken:
 
     id = title = "broken"
     parameters: Sequence[Parameter] = ()
-    expects_departures = True
 
     def check(self, terms: Terms, n_agents: int) -> None:
         RIGHT.check(terms, n_agents)
@@ -121,3 +127,10 @@ def test_a_broken_question_fails(
 
 def test_every_check_has_its_broken_question() -> None:
     assert len(checks.CHECKS) == len(set(checks.CHECKS)) == 10
+
+
+def test_pairs_are_thought_to_depart_where_the_first_few_are_named() -> None:
+    expecting = {name for name in registry.names() if expects_departures(registry.get(name))}
+    assert expecting == {"best", "top_k"}
+    # A plug-in need not say.
+    assert not expects_departures(Broken())

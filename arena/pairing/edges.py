@@ -3,11 +3,12 @@
 import numpy as np
 from scipy.special import ndtr
 
-from arena.pairing.base import Lineup, Standing
+from arena.pairing.base import COUPLE, Lineup, Standing
 from arena.pairing.matching import count_in_flight, count_met
 from arena.ratings.counts import Bools, Floats
 from arena.ratings.departures import estimate_departures
 from arena.ratings.pair_leads import infer_pair_leads
+from arena.ratings.pair_variance import PairVariance, believe_pair_variance, find_spread
 
 # Of what may be true, to see which differences an edge turns on.
 _N_SAMPLES = 512
@@ -17,8 +18,8 @@ _JITTER = 1e-9
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
 # What a pair that never met, and may depart altogether, is worth; what is less open is left.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
-# What the lead of a pair with matches in flight is worth still.
-_IN_FLIGHT = 0.3
+# What the lead of a pair is worth still for each block of it in flight.
+_IN_FLIGHT, _TIE_BREAK = 0.3, 1e-9
 
 
 def sample_first(mu: Floats, joint: Floats, edge: int, rng: np.random.Generator) -> Bools:
@@ -41,24 +42,31 @@ def find_crossings(is_in: Bools) -> Floats:
 
 
 def choose_checks(
-    standing: Standing, variances: Floats, is_in: Bools, n_blocks: int, *, pair_variance: float
+    standing: Standing,
+    found: PairVariance,
+    variances: Floats,
+    is_in: Bools,
+    n_blocks: int,
+    rng: np.random.Generator,
 ) -> list[Lineup]:
     """Return pairs of one of the first k and another who may beat it, the likeliest first.
 
-    The ratings tell the order already; but who is named the best should have met whom the ratings
-    say it beats, as leads of pairs depart from them, and somebody may have learnt to beat just that
-    one. variances: of the gaps. pair_variance: of leads about the gaps. At most three quarters of
-    the blocks, so that the edge itself goes on.
+    Who is named the best should have met whom the ratings say it beats, as leads of pairs depart
+    from them, and somebody may have learnt to beat just that one. found: how far leads depart.
+    variances: of the gaps. Of four blocks or more a quarter is left to the edge itself.
     """
-    share = is_in.mean(axis=0)
-    is_in_flight = count_in_flight(standing) > 0
+    apart = find_spread(standing.mu, standing.sd, standing.spread)
+    pair_variance = believe_pair_variance(found, apart)
+    share, in_flight = is_in.mean(axis=0), count_in_flight(standing)
     worth = np.maximum(
-        _doubt_leads(standing, variances, pair_variance) * np.where(is_in_flight, _IN_FLIGHT, 1.0),
-        np.where(is_in_flight, 0.0, _doubt_upsets(standing, variances, share)),
+        _doubt_leads(standing, variances, pair_variance) * _IN_FLIGHT ** (in_flight / COUPLE),
+        np.where(in_flight > 0, 0.0, _doubt_upsets(standing, variances, share)),
     )
+    # Ties go to anybody, and not to who was registered first.
+    worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
     edge = int(is_in[0].sum())
     is_named = np.zeros(len(share), np.bool_)
-    is_named[np.argsort(-share, kind="stable")[:edge]] = True
+    is_named[np.argsort(_TIE_BREAK * rng.random(len(share)) - share)[:edge]] = True
     is_named &= share > _LIKELY
     rows, columns = np.nonzero(is_named[:, None] & ~is_named & (worth > _CLOSED))
     likeliest_first = np.argsort(-worth[rows, columns], kind="stable")

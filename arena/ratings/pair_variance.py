@@ -29,8 +29,9 @@ class PairVariance(NamedTuple):
     """How far pairs depart from a ranking.
 
     variance: of the lead, in units of rating, squared. excess: of the departures over what chance
-    makes of one ranking, in standard deviations. moment: the variance as it is estimated, chance
-    not taken off, from so many freedoms, each of which chance alone would move by noise.
+    makes of one ranking, in standard deviations. moment: the variance as it is estimated, nothing
+    taken off for chance. freedoms: how many pairs tell it, less what the ratings took of them.
+    noise: what chance alone adds to the square of such a lead, in units of rating, squared.
     """
 
     variance: float
@@ -43,6 +44,15 @@ class PairVariance(NamedTuple):
 NO_PAIR_VARIANCE = PairVariance(0.0, 0.0)
 
 
+def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
+    """Return how far the agents are apart: the fitted spread, or less where parents say so.
+
+    mu, sd: [n], of their ratings. The fitted one is that of agents without a parent.
+    """
+    squares = float((mu - mu.mean()) @ (mu - mu.mean()) + sd @ sd)
+    return min(spread, sqrt(squares / max(1, len(mu) - 1)))
+
+
 def believe_pair_variance(found: PairVariance, spread: float) -> float:
     """Return the variance of leads where pairs are thought to depart before they show it.
 
@@ -52,8 +62,8 @@ def believe_pair_variance(found: PairVariance, spread: float) -> float:
     """
     far_apart = spread**2 / (spread**2 + BETA**2)
     thought = (_EXPECTED * far_apart * spread) ** 2
-    # Thought of as of a variance that is about as unsure as it is large.
-    doubt = (1 + found.noise / thought) ** 2 * 2
+    # It is about as unsure as it is large: as one that two freedoms tell, but for their noise.
+    doubt = 2 * (1 + found.noise / thought) ** 2
     share = found.freedoms / (found.freedoms + doubt)
     return max(found.variance, (1 - share) * thought + share * found.moment)
 

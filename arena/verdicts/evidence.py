@@ -4,7 +4,8 @@ Five things that a ranking by one number with independent games leaves out are m
 results themselves, and each makes the belief as much less sure: games of a block that repeat each
 other, leads of pairs that depart from the ratings, strength that drifts, and draws (which the fit
 itself sees to), each shrunk to what chance would show; and single pairs of which the ratings may
-tell nothing. Where none of it shows, the belief is that of the plain fit but for these.
+tell nothing. Where none of it shows, the belief is that of the plain fit but for these, and for
+departures of pairs that a question takes for granted until more is known.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from arena.ratings.pair_variance import (
     PairVariance,
     believe_pair_variance,
     estimate_pair_variance,
+    find_spread,
 )
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief
@@ -68,7 +70,7 @@ def infer_belief(
     pairs = _estimate_pairs(recent, settled, spread_out)
     leads, variance = None, pairs.variance
     if expects_departures and _FEWEST <= len(settled.mu) <= MOST_AGENTS:
-        variance = believe_pair_variance(pairs, settled.spread)
+        variance = believe_pair_variance(pairs, find_spread(settled.mu, settled.sd, settled.spread))
     if variance:
         discount = _discount_pairs(recent, settled, variance / spread_out)
         settled = settle(recent, discount / spread_out)

@@ -6,7 +6,7 @@ all truths at once. The rule that stops is the question's own.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import NamedTuple
 
@@ -117,7 +117,7 @@ def forecast_matches(
     """Return the matches to the verdict, at most `limit`. Raises VerdictError."""
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
-    looked_at = _restrict_to_top(belief)
+    looked_at = _take_ratings_of_top(belief)
     adaptive = _ALLOCATIONS.get(question.id, weigh_order)
     matches = _Futures(looked_at, seed).play_until(question, terms, adaptive, limit)
     even = _Futures(looked_at, seed).play_until(question, terms, weigh_evenly, limit)
@@ -137,7 +137,7 @@ def forecast_change(
     """Return what n_matches more would change. Raises VerdictError."""
     if n_matches < 1:
         raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
-    looked_at = _restrict_to_top(belief)
+    looked_at = _take_ratings_of_top(belief)
     futures = _Futures(looked_at, seed)
     # In four parts: the pairing looks at the ratings again between them.
     for _ in range(4):
@@ -159,7 +159,7 @@ def round_robin_matches(
     """
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
-    looked_at = _restrict_to_top(belief)
+    looked_at = _take_ratings_of_top(belief)
     futures = _Futures(looked_at, seed, known=prior_belief(looked_at.n_agents))
     return float(np.median(futures.play_until(question, terms, weigh_evenly, limit)))
 
@@ -242,7 +242,9 @@ class _Futures:
         ]
 
 
-def _restrict_to_top(belief: Belief) -> Belief:
+def _take_ratings_of_top(belief: Belief) -> Belief:
+    """Return what ratings alone say of the top: what pairs will do beside them is not foretold."""
+    belief = replace(belief, leads=None, departures=None)
     agents: Ints = np.sort(np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")[:MAX_AGENTS])
     return belief if belief.n_agents <= MAX_AGENTS else belief.restrict_to(agents)
 

@@ -40,7 +40,6 @@ from arena.ratings.departures import MOST_AGENTS
 from arena.ratings.pair_variance import (
     NO_PAIR_VARIANCE,
     PairVariance,
-    believe_pair_variance,
     estimate_pair_variance,
 )
 
@@ -75,8 +74,7 @@ class _OrderInformation(Adaptive):
             is_in = sample_first(standing.mu, joint, edge, rng)
             openness = openness * find_crossings(is_in)
             if standing.field.n_seats == COUPLE and len(gap) <= MOST_AGENTS:
-                believed = believe_pair_variance(found, standing.spread)
-                chosen = choose_checks(standing, variance, is_in, n_blocks, pair_variance=believed)
+                chosen = choose_checks(standing, found, variance, is_in, n_blocks, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         known = _discount_repeats(n_met * information, pair_variance)

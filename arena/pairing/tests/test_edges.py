@@ -9,7 +9,8 @@ from arena.conformance.standings import standing
 from arena.pairing.base import Field, Lineup, Standing
 from arena.pairing.edges import choose_checks, find_crossings, sample_first
 from arena.pairing.registry import get_adaptive
-from arena.ratings.counts import PairCounts
+from arena.ratings.counts import Bools, PairCounts
+from arena.ratings.pair_variance import PairVariance
 
 N, BEST, UNMET = 4, 0, 3
 VARIANCES, VARIANCE = np.full((N, N), 4.0), 4.0
@@ -23,9 +24,14 @@ def stand(*of_unmet: tuple[int, int, int]) -> Standing:
     return replace(here, mu=np.array([40.0, 30.0, 25.0, 20.0]))
 
 
+def check(here: Standing, variance: float, is_in: Bools, n_blocks: int = 4) -> list[Lineup]:
+    found = PairVariance(variance, 9.0, variance, 1e6, 0.0)
+    return choose_checks(here, found, VARIANCES, is_in, n_blocks, np.random.default_rng(1))
+
+
 def choose(here: Standing, n_blocks: int = 4) -> list[Lineup]:
     is_in = np.tile(np.arange(N) == BEST, (8, 1))
-    return choose_checks(here, VARIANCES, is_in, n_blocks, pair_variance=VARIANCE)
+    return check(here, VARIANCE, is_in, n_blocks)
 
 
 def test_who_is_to_be_named_meets_whom_it_never_met() -> None:
@@ -44,7 +50,7 @@ def test_what_is_in_flight_is_not_asked_for_again() -> None:
 
 def test_nobody_is_checked_while_it_is_open_who_will_be_named() -> None:
     unsure = np.arange(8)[:, None] % 2 == np.arange(N) % 2
-    assert choose_checks(stand(), VARIANCES, unsure, 4, pair_variance=VARIANCE) == []
+    assert check(stand(), VARIANCE, unsure) == []
 
 
 def test_whose_lead_is_least_sure_is_met_first() -> None:
@@ -54,9 +60,9 @@ def test_whose_lead_is_least_sure_is_met_first() -> None:
     unmet = replace(stand(), mu=np.array([40.0, 30.0, 25.0, 38.0]))
     assert choose(unmet)[0] == (BEST, UNMET)
     is_in = np.tile(np.arange(N) == BEST, (8, 1))
-    surer = choose_checks(stand(), VARIANCES, is_in, 4, pair_variance=0.1)
+    surer = check(stand(), 0.0, is_in)
     assert surer == [(BEST, UNMET)]  # as it never met that one
-    doubted = choose_checks(stand(), VARIANCES, is_in, 4, pair_variance=100.0)
+    doubted = check(stand(), 100.0, is_in)
     assert doubted[0] == (BEST, UNMET)
     assert len(doubted) == 3
 
@@ -87,3 +93,21 @@ def test_most_of_the_blocks_are_checks_and_not_all() -> None:
     empty = PairCounts.from_rows([])
     here = replace(stand(), counts=empty, mu=np.array([26.0, 25.0, 25.0, 25.0]))
     assert len(choose(here)) == 3
+
+
+def test_the_more_of_a_pair_is_in_flight_the_less_it_is_asked_for() -> None:
+    close = replace(stand(), mu=np.array([31.0, 30.0, 29.0, 10.0]))
+    assert choose(close)[0] in {(BEST, 1), (BEST, 2)}
+    for busy, other in ((1, 2), (2, 1)):
+        assert choose(replace(close, n_in_flight={(BEST, busy): 20}))[0] == (BEST, other)
+
+
+def test_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
+    empty = replace(stand(), counts=PairCounts.from_rows([]), mu=np.full(N, 25.0))
+    is_in = np.arange(12)[:, None] % N != np.arange(N)
+    found = PairVariance(0.0, 0.0)
+    chosen = {
+        choose_checks(empty, found, VARIANCES, is_in, 1, np.random.default_rng(seed))[0]
+        for seed in range(60)
+    }
+    assert {row for row, _ in chosen} == {column for _, column in chosen} == set(range(N))

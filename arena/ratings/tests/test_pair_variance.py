@@ -10,6 +10,7 @@ from arena.ratings.pair_variance import (
     PairVariance,
     believe_pair_variance,
     estimate_pair_variance,
+    find_spread,
 )
 from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import simulated
@@ -44,3 +45,13 @@ def test_of_a_ranking_little_is_believed_once_much_is_known() -> None:
         )
         believed.append(believe_pair_variance(found, settled.spread))
     assert believed[1] < believed[0] / 4
+
+
+def test_checkpoints_that_hang_on_each_other_are_as_close_as_they_are() -> None:
+    counts = count_results([(i, i + 1, score) for i in range(3) for score in (1, -1)] * 10)
+    settled = settle_ratings(counts, 4, parents=[-1, 0, 1, 2])
+    # The spread is that of agents without a parent, of which there is one.
+    assert settled.spread == pytest.approx(SIGMA)
+    assert find_spread(settled.mu, settled.sd, settled.spread) < SIGMA / 3
+    free = settle_ratings(count_results(simulated(10, 300, seed=1).results), 10)
+    assert find_spread(free.mu, free.sd, free.spread) == pytest.approx(free.spread, rel=0.1)

@@ -28,8 +28,6 @@ _MOST = 10_000
 
 class _Beats:
     id: Final = "beats"
-    # It asks of one pair, whose own results tell it.
-    expects_departures: Final = False
     title: Final = "Does A beat B by more than a lead?"
     parameters: Sequence[Parameter] = (
         Parameter("a", 0, "the agent A, by index", 0, _MOST),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.verdicts import registry as questions
-from arena.verdicts.base import StopReason, Terms, Verdict
+from arena.verdicts.base import StopReason, Terms, Verdict, expects_departures
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.drift import SeedBlocks
 from arena.verdicts.evidence import infer_belief
@@ -39,7 +39,7 @@ def judge_as_campaigns(
 ) -> Verdict | None:
     """Judge as campaigns do: by what is believed for all that the model leaves out."""
     asked = questions.get(question)
-    expects = asked.expects_departures
+    expects = expects_departures(asked)
     return asked.judge(infer_from_blocks(blocks, n_agents, expects_departures=expects), terms)
 
 
