@@ -26,6 +26,8 @@ _JITTER = 1e-9
 LEAST_SPREAD, MOST_SPREAD = 2.0, 4.0
 # Of leads that are drawn: numbers at a time, and samples however many pairs there are.
 _MOST_NUMBERS, _FEWEST_SAMPLES = 4_000_000, 512
+# Where chances are only shown: of 30 agents they are good to 0.01 then.
+_MOST_SHOWN = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +148,12 @@ class Belief:
         drawn: Floats = self.mu + normal @ np.linalg.cholesky(joint).T
         return drawn
 
-    def sample_leads(self, above: Ints, below: Ints) -> Floats:
-        """Return leads drawn from the belief, pair by pair: float64 [s, m], s at most n_samples."""
-        n_samples = min(self.n_samples, max(_FEWEST_SAMPLES, _MOST_NUMBERS // max(1, len(above))))
+    def sample_leads(self, above: Ints, below: Ints, *, most: int = _MOST_NUMBERS) -> Floats:
+        """Return leads drawn from the belief, pair by pair: float64 [s, m], s at most n_samples.
+
+        most: numbers that are drawn, but for the fewest samples.
+        """
+        n_samples = min(self.n_samples, max(_FEWEST_SAMPLES, most // max(1, len(above))))
         skills = self.samples[:: self.n_samples // n_samples]
         gaps: Floats = skills[:, above] - skills[:, below]
         if self.leads is None:
@@ -180,7 +185,7 @@ class Belief:
 
     def _chances_to_beat_all(self) -> Floats:
         one, other = np.triu_indices(self.n_agents, 1)
-        is_ahead = self.sample_leads(one, other) > 0
+        is_ahead = self.sample_leads(one, other, most=_MOST_SHOWN) > 0
         is_beaten = np.zeros((len(is_ahead), self.n_agents), bool)
         # A pair's columns may repeat an agent: each pair marks the loser of its samples.
         for pair in range(len(one)):
