@@ -43,7 +43,7 @@ def find_crossings(is_in: Bools) -> Floats:
 
 def choose_checks(
     standing: Standing,
-    found: PairVariance,
+    estimate: PairVariance,
     variances: Floats,
     is_in: Bools,
     n_blocks: int,
@@ -52,11 +52,11 @@ def choose_checks(
     """Return pairs of one of the first k and another who may beat it, the likeliest first.
 
     Who is named the best should have met whom the ratings say it beats, as leads of pairs depart
-    from them, and somebody may have learnt to beat just that one. found: how far leads depart.
+    from them, and somebody may have learnt to beat just that one. estimate: how far leads depart.
     variances: of the gaps. Of four blocks or more a quarter is left to the edge itself.
     """
     apart = find_spread(standing.mu, standing.sd, standing.spread)
-    pair_variance = believe_pair_variance(found, apart)
+    pair_variance = believe_pair_variance(estimate, apart)
     share, in_flight = is_in.mean(axis=0), count_in_flight(standing)
     worth = np.maximum(
         _doubt_leads(standing, variances, pair_variance) * _IN_FLIGHT ** (in_flight / COUPLE),

@@ -53,7 +53,7 @@ def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
     return min(spread, sqrt(squares / max(1, len(mu) - 1)))
 
 
-def believe_pair_variance(found: PairVariance, spread: float) -> float:
+def believe_pair_variance(estimate: PairVariance, spread: float) -> float:
     """Return the variance of leads where pairs are thought to depart before they show it.
 
     A mean of what is thought and what was found, by how sure each is, and never less than what is
@@ -63,9 +63,9 @@ def believe_pair_variance(found: PairVariance, spread: float) -> float:
     far_apart = spread**2 / (spread**2 + BETA**2)
     thought = (_EXPECTED * far_apart * spread) ** 2
     # It is about as unsure as it is large: as one that two freedoms tell, but for their noise.
-    doubt = 2 * (1 + found.noise / thought) ** 2
-    share = found.freedoms / (found.freedoms + doubt)
-    return max(found.variance, (1 - share) * thought + share * found.moment)
+    doubt = 2 * (1 + estimate.noise / thought) ** 2
+    share = estimate.freedoms / (estimate.freedoms + doubt)
+    return max(estimate.variance, (1 - share) * thought + share * estimate.moment)
 
 
 def estimate_pair_variance(

@@ -62,8 +62,8 @@ class _OrderInformation(Adaptive):
         information = standing.field.pair_weight * expected_information(
             gap, seat=standing.seat_advantage
         )
-        n_met, found = count_met(standing), _estimate_departures(standing)
-        pair_variance = found.variance
+        n_met, estimate = count_met(standing), _estimate_departures(standing)
+        pair_variance = estimate.variance
         joint = _widen_covariance(
             self._find_covariance(standing), n_met * information, pair_variance
         )
@@ -74,7 +74,7 @@ class _OrderInformation(Adaptive):
             is_in = sample_first(standing.mu, joint, edge, rng)
             openness = openness * find_crossings(is_in)
             if standing.field.n_seats == COUPLE and len(gap) <= MOST_AGENTS:
-                chosen = choose_checks(standing, found, variance, is_in, n_blocks, rng)
+                chosen = choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         known = _discount_repeats(n_met * information, pair_variance)

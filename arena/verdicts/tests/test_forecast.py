@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arena.ratings.pair_leads import PairLeads
 from arena.verdicts import registry
 from arena.verdicts.base import Terms, VerdictError
 from arena.verdicts.forecast import (
@@ -123,3 +124,13 @@ def test_nothing_is_foreseen_without_matches(n: int) -> None:
         round_robin_matches(prior_belief(3), BEST, TERMS, limit=n, seed=1)
     with pytest.raises(VerdictError, match=f"n_matches must be 1 or more, got {n}"):
         forecast_change(prior_belief(3), BEST, TERMS, seed=1, n_matches=n)
+
+
+def test_what_is_now_and_what_will_be_are_told_by_the_same_belief() -> None:
+    known = belief_of([30.0, 27.0, 24.0, 20.0], 1.0)
+    n = known.n_agents
+    departing = PairLeads(np.full((n, n), 0.5), np.zeros((n, n)), np.full((n, n), 9.0))
+    doubted = replace(known, leads=departing)
+    outlook = forecast_change(doubted, BEST, TERMS, seed=1, n_matches=1)
+    assert outlook == forecast_change(known, BEST, TERMS, seed=1, n_matches=1)
+    assert abs(outlook.then - outlook.now) < 0.05
