@@ -29,7 +29,8 @@ def list_margins(evidence: Evidence, fitted: Candidate) -> list[float]:
     """
     margin, spread = fitted.objective.likelihood.margin, fitted.posterior.spread
     lower, upper = (
-        evidence.find(spread, limit_margin(margin * exp(step))) for step in (-_STEP, _STEP)
+        evidence.find(evidence.objective.with_margin(limit_margin(margin * exp(step))), spread)
+        for step in (-_STEP, _STEP)
     )
     curvature = (2 * fitted.evidence - lower.evidence - upper.evidence) / _STEP**2
     sd = min(_MOST_SD, 1 / sqrt(max(curvature, _MOST_SD**-2)))

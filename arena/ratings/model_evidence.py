@@ -1,4 +1,4 @@
-"""How likely results are under a spread of skills and a draw margin.
+"""How likely results are under a spread of skills, scales of single agents and a draw margin.
 
 By Laplace's approximation about the mode of the skills (Tierney and Kadane 1986).
 """
@@ -18,12 +18,12 @@ from arena.ratings.posterior import Objective, Posterior, find_mode
 # What is thought of the logarithm of a spread beforehand: about that of SIGMA, with this sd.
 _PRIOR_SD = 1.5
 _USUAL = log(SIGMA / (sqrt(2) * BETA))
-# What is so much less likely than the likeliest is left out.
-_NEGLIGIBLE = 1e-3
+# The least likely, of so much together, are left out.
+_NEGLIGIBLE = 0.01
 
 
 class Candidate(NamedTuple):
-    """The mode under a spread and a draw margin; evidence: the logarithm of how likely they are."""
+    """The mode under an objective and a spread; evidence: the logarithm of how likely they are."""
 
     objective: Objective
     posterior: Posterior
@@ -41,9 +41,8 @@ class Evidence:
     posterior: Posterior
     given_margin: float = 0.0
 
-    def find(self, spread: float, margin: float | None = None) -> Candidate:
-        """Return the candidate of a spread and a margin, without one that which is fitted."""
-        objective = self.objective if margin is None else self.objective.with_margin(margin)
+    def find(self, objective: Objective, spread: float) -> Candidate:
+        """Return the candidate of a spread; objective: the fitted one, with a margin or scales."""
         there = find_mode(objective, spread, join_seat(self.posterior))
         evidence = weigh_mode(objective, there)
         if self.given_margin:
@@ -55,7 +54,9 @@ def choose_likely(candidates: Sequence[Candidate]) -> tuple[list[Candidate], Flo
     """Return the candidates that are likely enough to matter, and their shares of one."""
     evidence = np.array([one.evidence for one in candidates])
     likely = np.exp(evidence - evidence.max())
-    likely[likely < _NEGLIGIBLE] = 0
+    likely /= likely.sum()
+    order = np.argsort(likely, kind="stable")
+    likely[order[np.cumsum(likely[order]) < _NEGLIGIBLE]] = 0
     kept = [one for one, share in zip(candidates, likely, strict=True) if share]
     return kept, likely[likely > 0] / likely.sum()
 
@@ -70,7 +71,10 @@ def weigh_mode(objective: Objective, posterior: Posterior) -> float:
         volume -= log(information + objective.prior.seat_precision)
     before = ((log(posterior.spread) - _USUAL) / _PRIOR_SD) ** 2
     n_free = objective.n_agents - len(objective.prior.children)
-    return float(value - n_free * log(posterior.spread) + (volume - before) / 2)
+    evidence = value - n_free * log(posterior.spread) + (volume - before) / 2
+    if (scales := objective.prior.scales) is not None:
+        evidence += scales.log_share - np.log(scales.of_agents).sum()
+    return float(evidence)
 
 
 def join_seat(posterior: Posterior) -> Floats:

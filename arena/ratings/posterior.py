@@ -1,9 +1,9 @@
 """The posterior mode of a field and the doubt there, by Newton's method."""
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -27,11 +27,22 @@ _MAX_STEPS = 200
 Likelihood = PairLikelihood | TeamLikelihood
 
 
+class Scales(NamedTuple):
+    """By how much the spread of single agents is wider than that of the field.
+
+    of_agents: float64 [n]. log_share: the logarithm of how likely so much is before any result.
+    """
+
+    of_agents: Floats
+    log_share: float
+
+
 @dataclass(frozen=True)
 class Prior:
     """What is thought before any result: N(0, spread^2), N(parent, link_spread^2) with a parent.
 
-    children, parents: int64 [k]. seat_spread: of the advantage of the first seat, about 0.
+    children, parents: int64 [k]. seat_spread: of the advantage of the first seat, about 0. scales:
+    None where each agent is of the spread of the field.
     """
 
     children: Ints
@@ -39,10 +50,13 @@ class Prior:
     link_spread: float
     # Some games are all but won by who begins.
     seat_spread: float = 3.0
+    scales: Scales | None = None
 
     def precision(self, spread: float, likelihood: Likelihood) -> Floats:
         """Return one number an agent, 0 for children, and one for the seat where it is fitted."""
         precision = np.full(likelihood.n_agents + likelihood.is_seated, 1 / spread**2)
+        if self.scales is not None:
+            precision[: likelihood.n_agents] /= self.scales.of_agents**2
         # The prior of a child is its link; the spread is that of agents without a parent.
         precision[self.children] = 0.0
         if likelihood.is_seated:
@@ -102,6 +116,12 @@ class Objective:
         changed = copy(self)
         changed.likelihood = copy(self.likelihood)
         changed.likelihood.margin = margin
+        return changed
+
+    def with_scales(self, scales: Scales | None) -> Self:
+        """Return the same objective where these agents may be as much further from all others."""
+        changed = copy(self)
+        changed.prior = replace(self.prior, scales=scales)
         return changed
 
     def with_weight(self, weight: float) -> Self:

@@ -2,9 +2,10 @@
 
 Of few agents, or few results, several spreads explain the field nearly as well, and how far apart
 the agents are altogether goes with it; who is above whom hardly does. So what is believed is
-averaged over spreads, and over draw margins where ratings depend on them, each as likely as its
-evidence. An interval holds 95 % of that, and reaches further to one side of the rating: who always
-wins is better by nobody knows how much (see skewed_posterior).
+averaged over spreads, over how far the first and the last are from all others (see tail_doubt), and
+over draw margins where ratings depend on them, each as likely as its evidence. An interval holds
+95 % of that, and reaches further to one side of the rating: who always wins is better by nobody
+knows how much (see skewed_posterior).
 
 The ratings themselves stay at the mode. The mean is closer to groups that never lose to each other,
 but foretells results worse, and goes on growing with wins that say nothing new.
@@ -23,9 +24,11 @@ from arena.ratings.mixtures import Mixture, Part, find_superiorities
 from arena.ratings.model_evidence import Evidence, choose_likely
 from arena.ratings.posterior import Objective, Posterior
 from arena.ratings.skewed_posterior import propagate
+from arena.ratings.tail_doubt import list_scales
 
-# Logarithms of spreads by the fitted one: more above it, as few results hold it down.
-_STEPS = (-0.8, -0.4, 0.0, 0.4, 0.8, 1.2, 1.6)
+# Logarithms of spreads by the fitted one: more above it, as few results hold it down. Far below it
+# where one agent alone makes it wide.
+_STEPS = (-1.6, -1.2, -0.8, -0.4, 0.0, 0.4, 0.8, 1.2, 1.6)
 _MOST = MAX_SPREAD / (sqrt(2) * BETA)
 # Of more agents, or rows of results, each mode with the curvature there is taken for the whole.
 _MOST_AGENTS, _MOST_ROWS = 300, 15_000
@@ -67,16 +70,22 @@ def weigh_spreads(
 
 
 def _believe(evidence: Evidence) -> Mixture:
-    """Return what is believed of the skills, whatever spread and draw margin may be true."""
-    fitted = evidence.posterior.spread
+    """Return what is believed of the skills, whatever spreads and draw margin may be true."""
+    objective, fitted = evidence.objective, evidence.posterior.spread
     spreads = sorted({min(fitted * exp(step), _MOST) for step in _STEPS})
-    candidates = [evidence.find(spread) for spread in spreads]
+    candidates = [
+        evidence.find(objective.with_scales(scales), spread)
+        for scales in list_scales(objective, evidence.posterior)
+        for spread in spreads
+    ]
     if evidence.given_margin:
         likely, _ = choose_likely(candidates)
-        margins = list_margins(evidence, evidence.find(fitted))
+        margins = list_margins(evidence, evidence.find(objective, fitted))
         if len(margins) > 1:
             candidates = [
-                evidence.find(one.posterior.spread, margin) for one in likely for margin in margins
+                evidence.find(one.objective.with_margin(margin), one.posterior.spread)
+                for one in likely
+                for margin in margins
             ]
     likely, shares = choose_likely(candidates)
     return Mixture(shares, [_find_part(one.objective, one.posterior) for one in likely])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from arena.ratings import information_matrix, model_evidence, spread_doubt
-from arena.ratings.base import BETA, MAX_SPREAD, MU, SIGMA, unit_draw_margin
+from arena.ratings.base import BETA, MAX_SPREAD, MU, SIGMA, Z95, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.margin_doubt import list_margins
@@ -176,7 +176,8 @@ def test_agents_that_always_play_alike_are_rated_too(
         PairCounts.from_rows(rows), 5, draw_probability=draw_probability, terms=terms
     )
     assert np.isfinite(np.concatenate([settled.low, settled.high])).all()
-    assert width(settled).max() < 8 * MAX_SPREAD
+    # Not of a margin that is e^110 times less likely: no wider than the widest scales allow.
+    assert width(settled).max() < 2 * Z95 * 9 * MAX_SPREAD
     assert (settled.low <= settled.mu).all()
     assert (settled.mu <= settled.high).all()
 
@@ -322,16 +323,19 @@ def test_a_margin_on_which_no_rating_depends_is_left_as_it_is() -> None:
     field = simulated(10, 400, seed=5)
     posterior, objective = _fit(field.results, draw_probability=0.1)
     evidence = Evidence(objective, posterior, given_margin=0.2)
-    fitted = evidence.find(posterior.spread)
+    fitted = evidence.find(objective, posterior.spread)
     assert list_margins(evidence, fitted) == [objective.likelihood.margin]
     drawn = play_rounds(field.skill, 40, np.random.default_rng(1), margin=7.5)
     posterior, objective = _fit(drawn, draw_probability=0.8)
     evidence = Evidence(objective, posterior, given_margin=1.28)
-    low, middle, high = list_margins(evidence, evidence.find(posterior.spread))
+    low, middle, high = list_margins(evidence, evidence.find(objective, posterior.spread))
     assert low < middle < high
     assert middle == pytest.approx(objective.likelihood.margin, rel=0.3)
     # Those beside it are less likely, and not by much.
-    weighed = [evidence.find(posterior.spread, margin).evidence for margin in (low, middle, high)]
+    weighed = [
+        evidence.find(objective.with_margin(margin), posterior.spread).evidence
+        for margin in (low, middle, high)
+    ]
     assert 0.5 < weighed[1] - weighed[0] < 2.5
     assert 0.5 < weighed[1] - weighed[2] < 2.5
 
