@@ -122,23 +122,25 @@ class PairLikelihood:
 
     def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient and curvature at z: float64 [n], [n + 1] with a seat term."""
-        lead, n_decided, n = self.leads(z), self.n_decided, self.n_agents
+        lead, n_decided = self.leads(z), self.n_decided
         # Wins stand before draws, as __init__ laid the pairs out.
         wins = win_terms(lead[:n_decided], self.margin)
         draws = draw_terms(lead[n_decided:], self.margin)
         terms = join_terms(wins, draws)
         slope, curvature = self.times * terms.slope, self.times * terms.curvature
-        gradient = sum_by_key(self.i, slope, n) - sum_by_key(self.j, slope, n)
-        if self.seat is not None:
-            gradient = np.append(gradient, self.seat @ slope)
-        return LikelihoodPoint(float(self.times @ terms.value), gradient, curvature)
+        return LikelihoodPoint(float(self.times @ terms.value), self.pull(slope), curvature)
+
+    def pull(self, slope: Floats) -> Floats:
+        """Return what rows of these slopes [m] add up to: [n], [n + 1] with a seat term."""
+        n = self.n_agents
+        pulls = sum_by_key(self.i, slope, n) - sum_by_key(self.j, slope, n)
+        return pulls if self.seat is None else np.append(pulls, self.seat @ slope)
 
     def seat_curvature(self, curvature: Floats) -> Floats:
         """Return minus the second derivatives by each agent and the seat: [n]."""
         if self.seat is None:
             raise RatingError("this likelihood has no term for the seat")
-        pull, n = self.seat * curvature, self.n_agents
-        return sum_by_key(self.i, pull, n) - sum_by_key(self.j, pull, n)
+        return self.pull(self.seat * curvature)[: self.n_agents]
 
 
 def _merge_seats(counts: PairCounts) -> list[Ints]:

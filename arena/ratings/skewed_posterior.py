@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
-from arena.ratings.counts import Floats
-from arena.ratings.information_matrix import DesignRows
+from arena.ratings.counts import Floats, sum_by_key
 from arena.ratings.likelihood import PairLikelihood, draw_terms, win_terms
 from arena.ratings.posterior import Objective, Posterior
 
@@ -40,16 +38,8 @@ class _Rows:
     """The rows of results as factors of the leads, and what is thought without them."""
 
     def __init__(self, objective: Objective, likelihood: PairLikelihood, spread: float) -> None:
-        self._likelihood, self._prior, n = likelihood, objective.prior, objective.n_agents
+        self._likelihood, self._prior = likelihood, objective.prior
         self._alone = objective.prior.precision(spread, likelihood)
-        m, seats = len(likelihood.i), likelihood.seat
-        columns, signs = [likelihood.i, likelihood.j], [np.ones(m), -np.ones(m)]
-        if seats is not None:
-            columns, signs = [*columns, np.full(m, n)], [*signs, seats]
-        ends = np.arange(m + 1) * len(columns)
-        entries = np.stack(signs, axis=1).ravel(), np.stack(columns, axis=1).ravel(), ends
-        self.design = csr_array(entries, shape=(m, n + likelihood.is_seated))
-        self._by_row = DesignRows(self.design)
 
     @cached_property
     def before(self) -> Floats:
@@ -63,7 +53,7 @@ class _Rows:
 
     def start(self, z: Floats) -> _Factors:
         """Return the factors of Laplace's approximation at the mode."""
-        lead, n, margin = self.design @ z, self._likelihood.n_decided, self._likelihood.margin
+        lead, n, margin = self.leads(z), self._likelihood.n_decided, self._likelihood.margin
         parts = [win_terms(lead[:n], margin)]
         if n < len(lead):
             parts.append(draw_terms(lead[n:], margin))
@@ -74,14 +64,34 @@ class _Rows:
 
     def combine(self, factors: _Factors) -> tuple[Floats, Floats]:
         """Return the mean and covariance of all skills."""
-        precision = self.before + self._by_row.build_matrix(factors.precision).toarray()
+        precision = self.before + self._add_up(factors.precision)
         covariance = np.linalg.inv(precision).astype(np.float64, copy=False)
-        return covariance @ (self.design.T @ factors.pull), covariance
+        return covariance @ self._likelihood.pull(factors.pull), covariance
+
+    def _add_up(self, precision: Floats) -> Floats:
+        """Return what leads of these precisions [m] add to that of all skills, and the seat."""
+        likelihood, n = self._likelihood, self._likelihood.n_agents
+        one_way = sum_by_key(likelihood.i * n + likelihood.j, precision, n * n).reshape(n, n)
+        both_ways = one_way + one_way.T
+        added = np.diag(both_ways.sum(axis=1)) - both_ways
+        if not likelihood.is_seated:
+            return added
+        cross = likelihood.seat_curvature(precision)
+        together: Floats = np.block([[added, cross[:, None]], [cross, precision.sum()]])
+        return together
+
+    def leads(self, z: Floats) -> Floats:
+        """Return how far each row is ahead by these skills, and the seat: [m]."""
+        return self._likelihood.leads(z)
 
     def variances(self, covariance: Floats) -> Floats:
         """Return the variance of each lead: [m]."""
-        across: Floats = self.design @ covariance
-        return np.asarray(self.design.multiply(across).sum(axis=1), np.float64).ravel()
+        i, j, seat = self._likelihood.i, self._likelihood.j, self._likelihood.seat
+        alone = np.diag(covariance)
+        variances: Floats = alone[i] + alone[j] - 2 * covariance[i, j]
+        if seat is not None:
+            variances += alone[-1] + 2 * seat * (covariance[i, -1] - covariance[j, -1])
+        return variances
 
     def log_likelihood(self, lead: Floats) -> Floats:
         """Return what each row says of leads [m, k]."""
@@ -113,7 +123,7 @@ def propagate(objective: Objective, posterior: Posterior) -> tuple[Floats, Float
 
 def _match_moments(rows: _Rows, factors: _Factors) -> _Factors:
     mean, covariance = rows.combine(factors)
-    lead = rows.design @ mean
+    lead = rows.leads(mean)
     variance = rows.variances(covariance)
     # What all other rows say of the lead.
     others = 1 / variance - factors.precision
