@@ -19,7 +19,9 @@ from arena.ratings.posterior import Objective, Posterior, find_mode
 _PRIOR_SD = 1.5
 _USUAL = log(SIGMA / (sqrt(2) * BETA))
 # The least likely, of so much together, are left out.
-_NEGLIGIBLE = 0.01
+_NEGLIGIBLE = 0.005
+# Mirror images are as likely but for rounding, and stay or go together.
+_AS_LIKELY = 1 - 1e-6
 
 
 class Candidate(NamedTuple):
@@ -55,8 +57,9 @@ def choose_likely(candidates: Sequence[Candidate]) -> tuple[list[Candidate], Flo
     evidence = np.array([one.evidence for one in candidates])
     likely = np.exp(evidence - evidence.max())
     likely /= likely.sum()
-    order = np.argsort(likely, kind="stable")
-    likely[order[np.cumsum(likely[order]) < _NEGLIGIBLE]] = 0
+    in_order = np.sort(likely)
+    least = in_order[np.cumsum(in_order) >= _NEGLIGIBLE][0]
+    likely[likely < least * _AS_LIKELY] = 0
     kept = [one for one, share in zip(candidates, likely, strict=True) if share]
     return kept, likely[likely > 0] / likely.sum()
 

@@ -118,7 +118,7 @@ class Objective:
         changed.likelihood.margin = margin
         return changed
 
-    def with_scales(self, scales: Scales | None) -> Self:
+    def with_scales(self, scales: Scales) -> Self:
         """Return the same objective where these agents may be as much further from all others."""
         changed = copy(self)
         changed.prior = replace(self.prior, scales=scales)

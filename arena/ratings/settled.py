@@ -36,6 +36,7 @@ from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode,
 from arena.ratings.ranking_weight import count_meetings, weigh_at_strengths
 from arena.ratings.rankings import weigh_rankings
 from arena.ratings.spread_doubt import SpreadDoubt, weigh_spreads
+from arena.ratings.tail_doubt import ROOT_MEAN_SQUARE
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -297,10 +298,12 @@ def _assemble_field(
 
 def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> SettledRatings:
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
-    # Whoever has no results is as far from the mean as any spread allows, and as anybody who has.
+    # Whoever has no results is as far from the mean as any spread allows, and as anybody who has,
+    # but for those that surely are where hardly anybody is.
     low, high = MU + doubt.low * _UNIT, MU + doubt.high * _UNIT
     furthest = max(float((high - MU).max()), float((MU - low).max()))
-    reach = max(Z95 * doubt.believed.spread * _UNIT, furthest)
+    usual = Z95 * doubt.believed.spread * _UNIT
+    reach = min(max(usual, furthest), ROOT_MEAN_SQUARE * usual)
     ends = np.full(len(settled.mu), MU - reach), np.full(len(settled.mu), MU + reach)
     ends[0][fitted], ends[1][fitted] = low, high
     joint = np.diag(np.full(len(settled.mu), (reach / Z95) ** 2))

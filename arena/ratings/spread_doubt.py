@@ -2,7 +2,7 @@
 
 Of few agents, or few results, several spreads explain the field nearly as well, and how far apart
 the agents are altogether goes with it; who is above whom hardly does. So what is believed is
-averaged over spreads, over how far the first and the last are from all others (see tail_doubt), and
+averaged over spreads, over how far those may be that never lost or never won (see tail_doubt), and
 over draw margins where ratings depend on them, each as likely as its evidence. An interval holds
 95 % of that, and reaches further to one side of the rating: who always wins is better by nobody
 knows how much (see skewed_posterior).
@@ -106,7 +106,8 @@ def _choose_surer(above: Floats, by_mode: Floats) -> Floats:
     Moments are too careful of who always won: of a gap that is surely not below 0 they say 0.97.
     The mode with its curvature is too careful of all others.
     """
-    is_surer = (abs(above - 0.5) > abs(by_mode - 0.5)) & ((above > 0.5) == (by_mode > 0.5))  # noqa: PLR2004
+    lead, lead_by_mode = above - 0.5, by_mode - 0.5
+    is_surer = (abs(lead) > abs(lead_by_mode)) & (lead * lead_by_mode > 0)
     surer: Floats = np.where(is_surer, above, by_mode)
     return surer
 

@@ -64,18 +64,19 @@ def test_a_field_with_agents_far_from_all_others_lies_within_its_intervals() -> 
     assert np.mean(held) > 0.92
 
 
-def test_whose_results_say_where_it_is_is_of_the_spread_of_the_field() -> None:
+def test_who_lost_as_well_or_drew_with_the_next_is_of_the_spread_of_the_field() -> None:
     objective = make_objective(play_rounds(6, np.random.default_rng(2)))
-    (scales,) = list_scales(objective, find_mode(objective, 1.4, np.zeros(N_AGENTS)))
-    assert scales is not None
-    assert scales.of_agents.tolist() == [1] * N_AGENTS
-    assert scales.log_share == 0
+    assert find_scales(objective) == [[1.0] * N_AGENTS]
+    chain = [(i, i + 1, kind) for i in range(N_AGENTS - 1) for kind in (1, *[0] * 90, -1)]
+    ends = [(0, 1, 1), (8, 9, 1)] + [(0, 1, 0), (8, 9, 0)] * 90
+    drawn = make_objective(np.array([*chain[92:-92], *ends]))
+    assert find_scales(drawn) == [[1.0] * N_AGENTS]
 
 
 def test_scales_of_who_always_wins_are_as_likely_as_all_together_beforehand() -> None:
     objective = make_objective(play_rounds(60, np.random.default_rng(3)))
     posterior = find_mode(objective, 1.4, np.zeros(N_AGENTS))
-    thought = [one for one in list_scales(objective, posterior) if one is not None]
+    thought = list_scales(objective, posterior)
     assert [one.of_agents[0] for one in thought] == [1, 3, 9]
     assert all((one.of_agents[1:] == 1).all() for one in thought)
     assert sum(exp(one.log_share) for one in thought) == pytest.approx(1)
@@ -87,11 +88,50 @@ def test_scales_of_who_always_wins_are_as_likely_as_all_together_beforehand() ->
     assert wide > narrow
 
 
+def test_equals_at_an_end_are_told_the_same_and_a_mirrored_field_the_mirror_image() -> None:
+    """The one that was registered first had the whole tail, and P(A > B) + P(B > A) was 0.8."""
+    below = [(i, j, kind) for i in range(2, 8) for j in range(i + 1, 8) for kind in (1, -1)]
+    rows = [(top, other, 1) for top in (0, 1) for other in range(2, 8) for _ in range(4)] + below
+    settled = settle_ratings(count_results(rows), 8, terms=SHOWN)
+    assert settled.high[0] == pytest.approx(settled.high[1], rel=1e-6)
+    assert settled.high[0] - settled.mu[0] > 20
+    above = settled.superiorities()
+    np.testing.assert_allclose(above + above.T, np.ones((8, 8)))
+    assert above[0, 1] == pytest.approx(0.5)
+    mirrored = settle_ratings(count_results([(j, i, kind) for i, j, kind in rows]), 8, terms=SHOWN)
+    np.testing.assert_allclose(mirrored.high - MU, MU - settled.low, rtol=1e-6)
+    # One more win of one of them says little of how far either may be.
+    more = settle_ratings(count_results([*rows, (1, 2, 1)]), 8, terms=SHOWN)
+    assert more.superiority(1, 0) < 0.55
+    assert more.high[0] == pytest.approx(more.high[1], rel=0.05)
+
+
+def test_equally_likely_stories_stay_or_go_together() -> None:
+    settled = settle_ratings(count_results([(0, 1, 1), (0, 2, 1), (1, 2, 1)]), 3, terms=SHOWN)
+    assert settled.high[0] - MU == pytest.approx(MU - settled.low[2], rel=1e-6)
+
+
+def test_where_many_never_lost_the_spread_says_as_much() -> None:
+    results = np.array([(top, top + 5, 1) for top in range(5)] * 2)
+    objective = make_objective(results)
+    assert find_scales(objective) == [[1.0] * N_AGENTS]
+
+
+def test_who_has_not_played_is_not_as_far_away_as_who_always_wins() -> None:
+    counts = count_results(play_rounds(60, np.random.default_rng(1)))
+    settled = settle_ratings(counts, N_AGENTS + 1, terms=SHOWN)
+    assert 1.96 * settled.spread < settled.high[-1] - MU < settled.high[0] - MU
+    assert settled.superiority(0, N_AGENTS) > 0.75
+
+
 def test_scales_are_of_agents_without_a_parent_and_of_three_or_more() -> None:
     results = play_rounds(60, np.random.default_rng(3))
-    parents = np.where(np.arange(N_AGENTS) == 0, 1, -1)
-    for parent_of in (parents, np.maximum(np.arange(N_AGENTS) - 1, -1)):
-        objective = make_objective(results, parent_prior(parent_of, np.arange(N_AGENTS)))
-        posterior = find_mode(objective, 1.4, np.zeros(N_AGENTS))
-        of_first = {one.of_agents[0] if one else None for one in list_scales(objective, posterior)}
-        assert of_first <= {1, None}
+    of_next, of_all = np.where(np.arange(N_AGENTS) == 0, 1, -1), np.arange(N_AGENTS) - 1
+    for parents in (of_next, of_all):
+        objective = make_objective(results, parent_prior(parents, np.arange(N_AGENTS)))
+        assert find_scales(objective) == [[1.0] * N_AGENTS]
+
+
+def find_scales(objective: Objective) -> list[list[float]]:
+    posterior = find_mode(objective, 1.4, np.zeros(N_AGENTS))
+    return [one.of_agents.tolist() for one in list_scales(objective, posterior)]
