@@ -45,15 +45,17 @@ def list_scales(objective: Objective, posterior: Posterior) -> list[Scales]:
 
 
 def _find_ends(objective: Objective, posterior: Posterior) -> list[Ints]:
-    """Return those that never lost and those that never won, as far as there are few of them."""
+    """Return who won and never lost, and who lost and never won, as far as they are few."""
     likelihood = objective.likelihood
     free = np.setdiff1d(np.arange(objective.n_agents), objective.prior.children)
     if not isinstance(likelihood, PairLikelihood) or len(free) < _FEWEST:
         return []
     left = posterior.uncertainty.variances[free] / posterior.spread**2
-    loose, decided = free[left > _LEAST_LEFT], slice(likelihood.n_decided)
-    ends = (np.setdiff1d(loose, others[decided]) for others in (likelihood.j, likelihood.i))
-    return [agents for agents in ends if 0 < len(agents) <= _MOST]
+    decided = slice(likelihood.n_decided)
+    winners, losers = likelihood.i[decided], likelihood.j[decided]
+    ends = (np.setdiff1d(winners, losers), np.setdiff1d(losers, winners))
+    loose = [np.intersect1d(agents, free[left > _LEAST_LEFT]) for agents in ends]
+    return [agents for agents in loose if 0 < len(agents) <= _MOST]
 
 
 def _list_changes(agents: Ints) -> Sequence[tuple[int, float, float]]:

@@ -25,8 +25,8 @@ def stand(*of_unmet: tuple[int, int, int]) -> Standing:
 
 
 def check(here: Standing, variance: float, is_in: Bools, n_blocks: int = 4) -> list[Lineup]:
-    found = PairVariance(variance, 9.0, variance, 1e6, 0.0)
-    return choose_checks(here, found, VARIANCES, is_in, n_blocks, np.random.default_rng(1))
+    estimate = PairVariance(variance, 9.0, variance, 1e6, 0.0)
+    return choose_checks(here, estimate, VARIANCES, is_in, n_blocks, np.random.default_rng(1))
 
 
 def choose(here: Standing, n_blocks: int = 4) -> list[Lineup]:
@@ -105,9 +105,9 @@ def test_the_more_of_a_pair_is_in_flight_the_less_it_is_asked_for() -> None:
 def test_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
     empty = replace(stand(), counts=PairCounts.from_rows([]), mu=np.full(N, 25.0))
     is_in = np.arange(12)[:, None] % N != np.arange(N)
-    found = PairVariance(0.0, 0.0)
+    estimate = PairVariance(0.0, 0.0)
     chosen = {
-        choose_checks(empty, found, VARIANCES, is_in, 1, np.random.default_rng(seed))[0]
+        choose_checks(empty, estimate, VARIANCES, is_in, 1, np.random.default_rng(seed))[0]
         for seed in range(60)
     }
     assert {row for row, _ in chosen} == {column for _, column in chosen} == set(range(N))

@@ -1,6 +1,6 @@
 """How far beyond a field its first and its last may be, further than a normal one has them."""
 
-from math import exp
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from arena.ratings.base import BETA, MU, SIGMA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, count_results
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import parent_prior
-from arena.ratings.model_evidence import weigh_mode
+from arena.ratings.model_evidence import Candidate, choose_likely, weigh_mode
 from arena.ratings.posterior import NO_LINKS, Objective, Prior, find_mode
 from arena.ratings.settled import FittedTerms, settle_ratings
 from arena.ratings.tail_doubt import list_scales
@@ -109,6 +109,23 @@ def test_equals_at_an_end_are_told_the_same_and_a_mirrored_field_the_mirror_imag
 def test_equally_likely_stories_stay_or_go_together() -> None:
     settled = settle_ratings(count_results([(0, 1, 1), (0, 2, 1), (1, 2, 1)]), 3, terms=SHOWN)
     assert settled.high[0] - MU == pytest.approx(MU - settled.low[2], rel=1e-6)
+    objective = make_objective(play_rounds(6, np.random.default_rng(2)))
+    posterior = find_mode(objective, 1.4, np.zeros(N_AGENTS))
+    # One of the mirror images alone would be little enough to leave out, but not both.
+    mirrored, rare = log(0.004), log(0.0005)
+    evidence = (mirrored, 0.0, rare, mirrored * (1 + 1e-12))
+    kept, shares = choose_likely([Candidate(objective, posterior, one) for one in evidence])
+    assert [one.evidence for one in kept] == [evidence[0], evidence[1], evidence[3]]
+    assert shares.sum() == pytest.approx(1)
+
+
+def test_who_only_drew_is_at_neither_end() -> None:
+    """It was at both, and its scales at one of them were told as those at the other."""
+    ranked = [(i, j, 1) for i in range(N_AGENTS - 1) for j in range(i + 1, N_AGENTS - 1)]
+    scales = find_scales(make_objective(np.array([*ranked, (4, N_AGENTS - 1, 0)])))
+    assert {one[-1] for one in scales} == {1.0}
+    assert {one[0] for one in scales} == {one[-2] for one in scales} == {1.0, 3.0, 9.0}
+    assert len(scales) == 6
 
 
 def test_where_many_never_lost_the_spread_says_as_much() -> None:
@@ -126,12 +143,14 @@ def test_who_has_not_played_is_not_as_far_away_as_who_always_wins() -> None:
 
 def test_scales_are_of_agents_without_a_parent_and_of_three_or_more() -> None:
     results = play_rounds(60, np.random.default_rng(3))
-    of_next, of_all = np.where(np.arange(N_AGENTS) == 0, 1, -1), np.arange(N_AGENTS) - 1
-    for parents in (of_next, of_all):
-        objective = make_objective(results, parent_prior(parents, np.arange(N_AGENTS)))
-        assert find_scales(objective) == [[1.0] * N_AGENTS]
+    parents = np.where(np.arange(N_AGENTS) == 0, 1, -1)
+    objective = make_objective(results, parent_prior(parents, np.arange(N_AGENTS)))
+    assert find_scales(objective) == [[1.0] * N_AGENTS]
+    counts, margin = count_results([(0, 1, 1)] * 5), unit_draw_margin(0.1)
+    two = Objective(PairLikelihood(counts, 2, margin=margin, weight=1.0))
+    assert find_scales(two) == [[1.0, 1.0]]
 
 
 def find_scales(objective: Objective) -> list[list[float]]:
-    posterior = find_mode(objective, 1.4, np.zeros(N_AGENTS))
+    posterior = find_mode(objective, 1.4, np.zeros(objective.n_agents))
     return [one.of_agents.tolist() for one in list_scales(objective, posterior)]
