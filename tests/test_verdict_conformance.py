@@ -14,7 +14,7 @@ from arena.verdicts.base import (
     Terms,
     Verdict,
     VerdictError,
-    expects_departures,
+    find_expected_departures,
 )
 from arena.verdicts.beliefs import Belief
 from tests import verdict_checks as checks
@@ -129,8 +129,9 @@ def test_every_check_has_its_broken_question() -> None:
     assert len(checks.CHECKS) == len(set(checks.CHECKS)) == 10
 
 
-def test_pairs_are_thought_to_depart_where_the_first_few_are_named() -> None:
-    expecting = {name for name in registry.names() if expects_departures(registry.get(name))}
-    assert expecting == {"best", "top_k"}
+def test_pairs_are_thought_to_depart_where_an_order_is_named() -> None:
+    expected = {name: find_expected_departures(registry.get(name)) for name in registry.names()}
+    assert expected["best"] == expected["top_k"] > expected["rank_all"] > 0
+    assert {name for name, part in expected.items() if part} == {"best", "top_k", "rank_all"}
     # A plug-in need not say.
-    assert not expects_departures(Broken())
+    assert find_expected_departures(Broken()) == 0

@@ -1,4 +1,7 @@
-"""The edge of the first k: who may be among them, and who of the others should yet meet them."""
+"""The edge of the first k: who may be among them, and who of the others should yet meet them.
+
+And of an order of all: who should yet meet whom it is thought to beat.
+"""
 
 import numpy as np
 from scipy.special import ndtr
@@ -8,7 +11,13 @@ from arena.pairing.matching import count_in_flight, count_met
 from arena.ratings.counts import Bools, Floats
 from arena.ratings.departures import estimate_departures
 from arena.ratings.pair_leads import infer_pair_leads
-from arena.ratings.pair_variance import PairVariance, believe_pair_variance, find_spread
+from arena.ratings.pair_variance import (
+    EXPECTED,
+    EXPECTED_IN_ORDER,
+    PairVariance,
+    believe_pair_variance,
+    find_spread,
+)
 
 # Of what may be true, to see which differences an edge turns on.
 _N_SAMPLES = 512
@@ -18,6 +27,8 @@ _JITTER = 1e-9
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
 # What a pair that never met, and may depart altogether, is worth; what is less open is left.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
+# Of an order: what is as open is told by all that is played.
+_QUITE_OPEN = 0.2
 # What the lead of a pair is worth still for each block of it in flight.
 _IN_FLIGHT, _TIE_BREAK = 0.3, 1e-9
 
@@ -55,11 +66,9 @@ def choose_checks(
     from them, and somebody may have learnt to beat just that one. estimate: how far leads depart.
     variances: of the gaps. Of four blocks or more a quarter is left to the edge itself.
     """
-    apart = find_spread(standing.mu, standing.sd, standing.spread)
-    pair_variance = believe_pair_variance(estimate, apart)
     share, in_flight = is_in.mean(axis=0), count_in_flight(standing)
     worth = np.maximum(
-        _doubt_leads(standing, variances, pair_variance) * _IN_FLIGHT ** (in_flight / COUPLE),
+        _doubt_leads(standing, estimate, variances, EXPECTED) * _IN_FLIGHT ** (in_flight / COUPLE),
         np.where(in_flight > 0, 0.0, _doubt_upsets(standing, variances, share)),
     )
     # Ties go to anybody, and not to who was registered first.
@@ -68,13 +77,45 @@ def choose_checks(
     is_named = np.zeros(len(share), np.bool_)
     is_named[np.argsort(_TIE_BREAK * rng.random(len(share)) - share)[:edge]] = True
     is_named &= share > _LIKELY
-    rows, columns = np.nonzero(is_named[:, None] & ~is_named & (worth > _CLOSED))
+    is_open = is_named[:, None] & ~is_named & (worth > _CLOSED)
+    return _list_pairs(worth, is_open, n_blocks - n_blocks // 4)
+
+
+def choose_order_checks(
+    standing: Standing,
+    estimate: PairVariance,
+    variances: Floats,
+    n_blocks: int,
+    rng: np.random.Generator,
+) -> list[Lineup]:
+    """Return pairs of one agent and another behind it that may beat it, the likeliest first.
+
+    An order is wrong by one pair that departs, however far apart the two are. Those whose order is
+    quite open are left to the information about all, as is half of the blocks.
+    """
+    doubts = _doubt_leads(standing, estimate, variances, EXPECTED_IN_ORDER)
+    worth = doubts * _IN_FLIGHT ** (count_in_flight(standing) / COUPLE)
+    worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
+    is_open = (worth > _CLOSED) & (doubts < _QUITE_OPEN)
+    return _list_pairs(worth, is_open, (n_blocks + int(rng.integers(2))) // 2)
+
+
+def _list_pairs(worth: Floats, is_open: Bools, n_pairs: int) -> list[Lineup]:
+    """Return the open pairs that are worth the most."""
+    rows, columns = np.nonzero(is_open)
     likeliest_first = np.argsort(-worth[rows, columns], kind="stable")
-    return [(int(rows[i]), int(columns[i])) for i in likeliest_first[: n_blocks - n_blocks // 4]]
+    return [(int(rows[i]), int(columns[i])) for i in likeliest_first[:n_pairs]]
 
 
-def _doubt_leads(standing: Standing, variances: Floats, pair_variance: float) -> Floats:
-    """Return P(the row's agent is not better than the column's): [n, n]."""
+def _doubt_leads(
+    standing: Standing, estimate: PairVariance, variances: Floats, expected: float
+) -> Floats:
+    """Return P(the row's agent is not better than the column's): [n, n].
+
+    expected: how far leads are thought to depart beforehand.
+    """
+    apart = find_spread(standing.mu, standing.sd, standing.spread)
+    pair_variance = believe_pair_variance(estimate, apart, expected)
     gaps = standing.mu[:, None] - standing.mu
     leads = infer_pair_leads(
         standing.counts,

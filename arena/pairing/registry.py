@@ -40,11 +40,14 @@ def choose_pairing(
 ) -> tuple[str, Mapping[str, Value]]:
     """Return the pairing of a question with these parameters, and the parameters of the pairing.
 
-    The best turns on who may be first, a top k on who may be among the first k; all other questions
-    are about the order of many. n_agents: of a large field the information about all pairs costs
-    too much for a question about the first few, and is not known of a very large one.
+    The best turns on who may be first, a top k on who may be among the first k, a ranking on all
+    pairs; all other questions are about the order of many. n_agents: of a large field the
+    information about all pairs costs too much for a question about the first few, and is not known
+    of a very large one.
     """
     edge = {"best": 1, "top_k": parameters.get("k", 0)}.get(question, 0)
+    if n_seats > 1 and question == "rank_all":
+        return ORDER, {"edge": n_agents}
     if n_seats > 1 and (n_agents <= MOST_INFORMED or not edge):
         return ORDER, {"edge": edge} if edge else {}
     name = SEEDS if n_seats == 1 else SAMPLE

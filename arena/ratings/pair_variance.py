@@ -20,9 +20,10 @@ from arena.ratings.pair_table import tabulate_pairs
 _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
-# What is thought beforehand, as a part of the spread of the skills. With less, campaigns in fields
-# whose pairs depart by half of it err more often than they say; with more, all take longer.
-_EXPECTED = 0.45
+# What is thought beforehand, as a part of the spread of the skills, where the first few are asked
+# for, and where the order of all is. With less, campaigns in fields whose pairs depart by half of
+# it err more often than they say; with more, all take longer.
+EXPECTED, EXPECTED_IN_ORDER = 0.45, 0.3
 
 
 class PairVariance(NamedTuple):
@@ -53,15 +54,15 @@ def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
     return min(spread, sqrt(squares / max(1, len(mu) - 1)))
 
 
-def believe_pair_variance(estimate: PairVariance, spread: float) -> float:
+def believe_pair_variance(estimate: PairVariance, spread: float, expected: float) -> float:
     """Return the variance of leads where pairs are thought to depart before they show it.
 
     A mean of what is thought and what was found, by how sure each is, and never less than what is
-    found surely. Agents that are as close as the checkpoints of one run are alike: of them little
-    is thought.
+    found surely. expected: what is thought of a lead, as a part of the spread. Agents that are as
+    close as the checkpoints of one run are alike: of them little is thought.
     """
     far_apart = spread**2 / (spread**2 + BETA**2)
-    thought = (_EXPECTED * far_apart * spread) ** 2
+    thought = (expected * far_apart * spread) ** 2
     # It is about as unsure as it is large: as one that two freedoms tell, but for their noise.
     doubt = 2 * (1 + estimate.noise / thought) ** 2
     share = estimate.freedoms / (estimate.freedoms + doubt)

@@ -122,9 +122,9 @@ class Question(Protocol):
         ...
 
 
-def expects_departures(question: Question) -> bool:
-    """Return whether a question's belief takes it for granted that pairs depart from the ratings.
+def find_expected_departures(question: Question) -> float:
+    """Return how far a question's belief takes it for granted that pairs depart from the ratings.
 
-    Only of those that say so themselves, as a plug-in need not.
+    As a part of their spread; 0 unless the question says so itself, as a plug-in need not.
     """
-    return bool(getattr(question, "expects_departures", False))
+    return float(getattr(question, "expected_departures", 0.0))

@@ -8,6 +8,7 @@ import numpy as np
 
 from arena.parameters import Parameter
 from arena.ratings.counts import Ints
+from arena.ratings.pair_variance import EXPECTED, EXPECTED_IN_ORDER
 from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.circles import (
@@ -43,12 +44,12 @@ class OrderQuestion:
     parameters: Sequence[Parameter] = ()
 
     @property
-    def expects_departures(self) -> bool:
-        """Whether pairs are thought to depart from the ratings before they show it.
+    def expected_departures(self) -> float:
+        """How far pairs are thought to depart from the ratings before any shows it.
 
-        Not of a ranking, most of whose agents need not meet.
+        As a part of their spread.
         """
-        return not self.is_ranking
+        return EXPECTED_IN_ORDER if self.is_ranking else EXPECTED
 
     def check(self, terms: Terms, n_agents: int) -> None:
         """Raise VerdictError unless the terms fit a field of so many agents."""
@@ -66,7 +67,7 @@ class OrderQuestion:
         # Of a large field only the top can change the answer, and samples of it are cheap.
         considered = belief.restrict_to(belief.top)
         near = self._make_claim(considered, terms, terms.margin)
-        has_leads = self.expects_departures and belief.leads is not None
+        has_leads = belief.leads is not None
         error = terms.safe_error(belief.n_agents, expects_departures=has_leads)
         left = error - self._doubt_upsets(considered, near, terms)
         named = near.order[: self._n_named(terms, considered.n_agents)]

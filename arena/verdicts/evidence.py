@@ -51,12 +51,13 @@ class ModelChecks:
 
 
 def infer_belief(
-    counts: PairCounts, blocks: SeedBlocks, settle: Settle, *, expects_departures: bool = False
+    counts: PairCounts, blocks: SeedBlocks, settle: Settle, *, expected_departures: float = 0.0
 ) -> tuple[Belief, ModelChecks]:
     """Return what is believed of the agents, and how well the model fits.
 
     counts: all results, those of the blocks, which are the newest ones, included.
-    expects_departures: whether pairs are thought to depart from the ratings before they show it.
+    expected_departures: how far pairs are thought to depart from the ratings before they show it,
+    as a part of their spread.
     """
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
@@ -69,8 +70,9 @@ def infer_belief(
     settled = settle(recent, 1 / spread_out)
     pairs = _estimate_pairs(recent, settled, spread_out)
     leads, variance = None, pairs.variance
-    if expects_departures and _FEWEST <= len(settled.mu) <= MOST_AGENTS:
-        variance = believe_pair_variance(pairs, find_spread(settled.mu, settled.sd, settled.spread))
+    if expected_departures and _FEWEST <= len(settled.mu) <= MOST_AGENTS:
+        apart = find_spread(settled.mu, settled.sd, settled.spread)
+        variance = believe_pair_variance(pairs, apart, expected_departures)
     if variance:
         discount = _discount_pairs(recent, settled, variance / spread_out)
         settled = settle(recent, discount / spread_out)

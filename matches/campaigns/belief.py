@@ -42,12 +42,12 @@ class Inferred(NamedTuple):
     checks: ModelChecks | None
 
 
-def infer_belief(evidence: Evidence, *, expects_departures: bool = False) -> Belief:
-    """Return what is believed of the agents, by position; expects_departures: of the question."""
-    return infer_and_check(evidence, expects_departures=expects_departures).belief
+def infer_belief(evidence: Evidence, *, expected_departures: float = 0.0) -> Belief:
+    """Return what is believed of the agents, by position; expected_departures: of the question."""
+    return infer_and_check(evidence, expected_departures=expected_departures).belief
 
 
-def infer_and_check(evidence: Evidence, *, expects_departures: bool = False) -> Inferred:
+def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> Inferred:
     """Return what is believed of the agents, by position, and how well the model fits.
 
     Results that depart from the rating model hold less evidence than it says: see
@@ -60,7 +60,7 @@ def infer_and_check(evidence: Evidence, *, expects_departures: bool = False) -> 
     if spec.n_seats == COUPLE:
         blocks = list_blocks(evidence)
         inferred = weighing.infer_belief(
-            counts, blocks, data.settle_weighted, expects_departures=expects_departures
+            counts, blocks, data.settle_weighted, expected_departures=expected_departures
         )
         return Inferred(*inferred)
     settled = data.settle()

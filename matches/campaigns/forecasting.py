@@ -7,7 +7,7 @@ from typing import Any
 
 from arena.games import registry as games
 from arena.verdicts import registry as questions
-from arena.verdicts.base import Question, Terms, expects_departures
+from arena.verdicts.base import Question, Terms, find_expected_departures
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.forecast import forecast_change, forecast_matches, round_robin_matches
 from arena.verdicts.sprt import SequentialTest
@@ -83,7 +83,7 @@ def forecast_start(
         terms = Terms(plan.error, margin, parameters)
         question = questions.get(plan.question)
         asked = Asked(question, terms, seed, _results_of_match(leaderboard))
-        belief = infer_belief(evidence, expects_departures=expects_departures(question))
+        belief = infer_belief(evidence, expected_departures=find_expected_departures(question))
         rest = _forecast_answer(asked, belief, cost)
     warning = pairing_warnings.warn_before_start(
         plan.pairing, plan.pairing_parameters, leaderboard=leaderboard, agents=entered

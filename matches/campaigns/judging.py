@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Max, Q
 
 from arena.verdicts import registry as questions
-from arena.verdicts.base import StopReason, Terms, Verdict, expects_departures
+from arena.verdicts.base import StopReason, Terms, Verdict, find_expected_departures
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import find_exhausted
 from arena.verdicts.evidence import ModelChecks
@@ -197,7 +197,9 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
     if campaign.is_by_scores:
         return Judgement(evidence, *judge_scores(campaign, evidence.agents))
     question, terms = questions.get(campaign.question), read_terms(campaign)
-    belief, checks = infer_and_check(evidence, expects_departures=expects_departures(question))
+    belief, checks = infer_and_check(
+        evidence, expected_departures=find_expected_departures(question)
+    )
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
     likely = verdict or question.guess(belief, terms)

@@ -23,7 +23,8 @@ nothing of t: its covariance C is wider by t^2 C S C with the Laplacian S of (n 
 With `edge` only the differences count that a top k turns on: each as likely as that one of its two
 agents is among the first k and the other is not, by samples of what may be true. Before most others
 those meet who are to be named and who may yet beat them: the lead of a pair departs from the
-ratings, and somebody may have learnt to beat just that one.
+ratings, and somebody may have learnt to beat just that one. With an `edge` of all agents a sure
+order is asked for, and in half of the blocks those meet who may yet beat somebody far ahead.
 """
 
 from collections.abc import Sequence
@@ -32,10 +33,15 @@ import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import COUPLE, Lineup, PairingError, Standing
-from arena.pairing.edges import choose_checks, find_crossings, sample_first
+from arena.pairing.edges import (
+    choose_checks,
+    choose_order_checks,
+    find_crossings,
+    sample_first,
+)
 from arena.pairing.matching import count_in_flight, count_met, expected_information, match_greedily
 from arena.parameters import Parameter
-from arena.ratings.counts import Floats
+from arena.ratings.counts import Bools, Floats
 from arena.ratings.departures import MOST_AGENTS
 from arena.ratings.pair_variance import (
     NO_PAIR_VARIANCE,
@@ -54,7 +60,13 @@ class _OrderInformation(Adaptive):
     id = "order_information"
     title = "Order information"
     parameters = (
-        Parameter("edge", 0, "ask who is among the first k only; 0: the whole order", 0, 10_000),
+        Parameter(
+            "edge",
+            0,
+            "ask who is among the first k only, of all agents for a sure order; 0: the whole order",
+            0,
+            10_000,
+        ),
     )
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
@@ -69,12 +81,11 @@ class _OrderInformation(Adaptive):
         )
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
-        chosen: list[Lineup] = []
+        is_in = None
         if 0 < (edge := self.number("edge")) < len(gap):
             is_in = sample_first(standing.mu, joint, edge, rng)
             openness = openness * find_crossings(is_in)
-            if standing.field.n_seats == COUPLE and len(gap) <= MOST_AGENTS:
-                chosen = choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
+        chosen = self._choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         known = _discount_repeats(n_met * information, pair_variance)
@@ -92,6 +103,23 @@ class _OrderInformation(Adaptive):
             chosen += best
             _add_lineups(times, best)
         return chosen
+
+    def _choose_checks(
+        self,
+        standing: Standing,
+        estimate: PairVariance,
+        variance: Floats,
+        is_in: Bools | None,
+        n_blocks: int,
+        rng: np.random.Generator,
+    ) -> list[Lineup]:
+        """Return who meets whom it should beat; is_in: in samples, None where no edge is asked."""
+        is_of_two, n = standing.field.n_seats == COUPLE, len(variance)
+        if not (self.number("edge") and is_of_two and n <= MOST_AGENTS):
+            return []
+        if is_in is None:
+            return choose_order_checks(standing, estimate, variance, n_blocks, rng)
+        return choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
 
     def _find_covariance(self, standing: Standing) -> Floats:
         if standing.covariance is None:

@@ -7,7 +7,13 @@ import pytest
 
 from arena.conformance.standings import standing
 from arena.pairing.base import Field, Lineup, Standing
-from arena.pairing.edges import choose_checks, find_crossings, sample_first
+from arena.pairing.catalog import order_information
+from arena.pairing.edges import (
+    choose_checks,
+    choose_order_checks,
+    find_crossings,
+    sample_first,
+)
 from arena.pairing.registry import get_adaptive
 from arena.ratings.counts import Bools, PairCounts
 from arena.ratings.pair_variance import PairVariance
@@ -111,3 +117,40 @@ def test_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
         for seed in range(60)
     }
     assert {row for row, _ in chosen} == {column for _, column in chosen} == set(range(N))
+
+
+def test_an_order_of_all_checks_who_may_yet_beat_somebody_far_ahead() -> None:
+    here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
+    surely = PairVariance(16.0, 9.0, 16.0, 1e6, 0.0)
+    chosen = choose_order_checks(here, surely, VARIANCES, 8, np.random.default_rng(1))
+    # Who always won is asked again no more, nor whom somebody so far ahead never met.
+    assert set(chosen[:2]) == {(1, 2), (2, UNMET)}
+    assert chosen[2:] == [(1, UNMET)]
+    of_one = {len(choose_order_checks(here, surely, VARIANCES, 1, rng)) for rng in several()}
+    assert of_one == {0, 1}
+    busy = replace(here, n_in_flight={(1, 2): 8, (2, UNMET): 8})
+    checked = choose_order_checks(busy, surely, VARIANCES, 8, np.random.default_rng(1))
+    assert checked == [(1, UNMET)]
+
+
+def several() -> list[np.random.Generator]:
+    return [np.random.default_rng(seed) for seed in range(8)]
+
+
+def test_whose_order_is_quite_open_is_left_to_the_information() -> None:
+    close = replace(stand(), mu=np.array([40.0, 39.5, 39.0, 38.5]))
+    found, rng = PairVariance(16.0, 9.0, 16.0, 1e6, 0.0), np.random.default_rng(1)
+    chosen = choose_order_checks(close, found, VARIANCES, 8, rng)
+    assert set(chosen) <= {(BEST, 1), (BEST, 2)}  # it always won against these
+
+
+def test_the_pairing_of_an_order_of_all_begins_with_such_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
+    monkeypatch.setattr(order_information, "choose_order_checks", lambda *_: [(UNMET, BEST)])
+    firsts = [
+        get_adaptive("order_information").configured({"edge": edge}).choose(here, 2, seed=1)[0]
+        for edge in (N, 0, N - 1)
+    ]
+    assert [first == (UNMET, BEST) for first in firsts] == [True, False, False]

@@ -29,4 +29,8 @@ def test_those_of_a_large_field_are_paired_by_samples() -> None:
 
 
 def test_the_order_of_many_goes_by_the_information() -> None:
-    assert choose_pairing("rank_all", {}, n_agents=10) == ("order_information", {})
+    assert choose_pairing("rank_pairs", {}, n_agents=10) == ("order_information", {})
+
+
+def test_a_ranking_checks_all_pairs() -> None:
+    assert choose_pairing("rank_all", {}, n_agents=10) == ("order_information", {"edge": 10})

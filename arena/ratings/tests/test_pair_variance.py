@@ -6,6 +6,7 @@ import pytest
 from arena.ratings.base import SIGMA
 from arena.ratings.counts import count_results
 from arena.ratings.pair_variance import (
+    EXPECTED,
     NO_PAIR_VARIANCE,
     PairVariance,
     believe_pair_variance,
@@ -16,18 +17,22 @@ from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 
+def believe(estimate: PairVariance, spread: float) -> float:
+    return believe_pair_variance(estimate, spread, EXPECTED)
+
+
 def test_what_is_thought_of_pairs_gives_way_to_what_is_found() -> None:
-    thought = believe_pair_variance(NO_PAIR_VARIANCE, SIGMA)
+    thought = believe(NO_PAIR_VARIANCE, SIGMA)
     assert thought == pytest.approx((0.45 * 0.8 * SIGMA) ** 2)
     # Checkpoints of one run are alike: of those a quarter as far apart, far less is thought.
-    assert believe_pair_variance(NO_PAIR_VARIANCE, SIGMA / 4) < thought / 100
+    assert believe(NO_PAIR_VARIANCE, SIGMA / 4) < thought / 100
     few, many = (PairVariance(0.0, 0.0, 0.0, n, noise=1.0) for n in (1.0, 100.0))
-    assert thought / 2 < believe_pair_variance(few, SIGMA) < thought
-    assert believe_pair_variance(many, SIGMA) < thought / 20
+    assert thought / 2 < believe(few, SIGMA) < thought
+    assert believe(many, SIGMA) < thought / 20
     unsure = PairVariance(0.0, 0.5, 40.0, 10.0, noise=100.0)
-    assert thought < believe_pair_variance(unsure, SIGMA) < 1.2 * thought
+    assert thought < believe(unsure, SIGMA) < 1.2 * thought
     sure = PairVariance(30.0, 9.0, 33.0, 40.0, noise=1.0)
-    assert believe_pair_variance(sure, SIGMA) >= 30.0
+    assert believe(sure, SIGMA) >= 30.0
 
 
 def test_of_a_ranking_little_is_believed_once_much_is_known() -> None:
@@ -43,7 +48,7 @@ def test_of_a_ranking_little_is_believed_once_much_is_known() -> None:
             draw_probability=settled.draw_probability,
             spread=settled.spread,
         )
-        believed.append(believe_pair_variance(found, settled.spread))
+        believed.append(believe(found, settled.spread))
     assert believed[1] < believed[0] / 4
 
 

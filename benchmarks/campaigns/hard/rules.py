@@ -8,7 +8,7 @@ from collections.abc import Callable
 from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.verdicts import registry as questions
-from arena.verdicts.base import StopReason, Terms, Verdict, expects_departures
+from arena.verdicts.base import StopReason, Terms, Verdict, find_expected_departures
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.drift import SeedBlocks
 from arena.verdicts.evidence import infer_belief
@@ -39,19 +39,19 @@ def judge_as_campaigns(
 ) -> Verdict | None:
     """Judge as campaigns do: by what is believed for all that the model leaves out."""
     asked = questions.get(question)
-    expects = expects_departures(asked)
-    return asked.judge(infer_from_blocks(blocks, n_agents, expects_departures=expects), terms)
+    expected = find_expected_departures(asked)
+    return asked.judge(infer_from_blocks(blocks, n_agents, expected_departures=expected), terms)
 
 
 def infer_from_blocks(
-    blocks: PlayedBlocks, n_agents: int, *, expects_departures: bool = False
+    blocks: PlayedBlocks, n_agents: int, *, expected_departures: float = 0.0
 ) -> Belief:
     seen = SeedBlocks(*(column[-N_LOOKED_AT:] for column in blocks[:3]))
     belief, _ = infer_belief(
         count_games(blocks),
         seen,
         lambda counts, weight: settle(counts, n_agents, weight),
-        expects_departures=expects_departures,
+        expected_departures=expected_departures,
     )
     return belief
 
