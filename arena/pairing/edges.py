@@ -27,8 +27,9 @@ _JITTER = 1e-9
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
 # What a pair that never met, and may depart altogether, is worth; what is less open is left.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
-# Of an order: what is as open is told by all that is played.
-_QUITE_OPEN = 0.2
+# Of an order: what is as open by the ratings is told by all that is played, and what departures
+# add to a doubt that is less is left.
+_QUITE_OPEN, _ADDED = 0.2, 1e-3
 # What the lead of a pair is worth still for each block of it in flight.
 _IN_FLIGHT, _TIE_BREAK = 0.3, 1e-9
 
@@ -90,13 +91,16 @@ def choose_order_checks(
 ) -> list[Lineup]:
     """Return pairs of one agent and another behind it that may beat it, the likeliest first.
 
-    An order is wrong by one pair that departs, however far apart the two are. Those whose order is
-    quite open are left to the information about all, as is half of the blocks.
+    An order is wrong by one pair that departs, however far apart the two are. A pair is worth what
+    its own lead adds to the doubt of the ratings; who is quite open by these is left to the
+    information about all, as is half of the blocks.
     """
-    doubts = _doubt_leads(standing, estimate, variances, EXPECTED_IN_ORDER)
-    worth = doubts * _IN_FLIGHT ** (count_in_flight(standing) / COUPLE)
+    gaps = standing.mu[:, None] - standing.mu
+    by_ratings = ndtr(-gaps / np.sqrt(variances))
+    added = _doubt_leads(standing, estimate, variances, EXPECTED_IN_ORDER) - by_ratings
+    worth = added * _IN_FLIGHT ** (count_in_flight(standing) / COUPLE)
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
-    is_open = (worth > _CLOSED) & (doubts < _QUITE_OPEN)
+    is_open = (worth > _ADDED) & (by_ratings < _QUITE_OPEN)
     return _list_pairs(worth, is_open, (n_blocks + int(rng.integers(2))) // 2)
 
 

@@ -7,9 +7,12 @@ from arena import catalogs
 from arena.errors import UnknownNameError
 from arena.pairing.base import COUPLE, AdaptivePairing, Pairing
 from arena.parameters import Value
+from arena.ratings.departures import MOST_AGENTS
 
 FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
 ORDER = "order_information"
+# The parameter by which it lets pairs meet whose ratings are far apart.
+CHECKS = "checks"
 SAMPLE = "posterior_sample"
 SEEDS = "common_seeds"
 MOST_INFORMED = 200
@@ -46,8 +49,8 @@ def choose_pairing(
     of a very large one.
     """
     edge = {"best": 1, "top_k": parameters.get("k", 0)}.get(question, 0)
-    if n_seats > 1 and question == "rank_all":
-        return ORDER, {"edge": n_agents}
+    if question == "rank_all" and n_seats == COUPLE and n_agents <= MOST_AGENTS:
+        return ORDER, {CHECKS: 1}
     if n_seats > 1 and (n_agents <= MOST_INFORMED or not edge):
         return ORDER, {"edge": edge} if edge else {}
     name = SEEDS if n_seats == 1 else SAMPLE

@@ -21,9 +21,10 @@ _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
 # What is thought beforehand, as a part of the spread of the skills, where the first few are asked
-# for, and where the order of all is. With less, campaigns in fields whose pairs depart by half of
-# it err more often than they say; with more, all take longer.
-EXPECTED, EXPECTED_IN_ORDER = 0.45, 0.3
+# for, and where the order of all is, which takes so many matches that they tell it. With less,
+# campaigns in fields whose pairs depart by half of it err more often than they say; with more, all
+# take longer.
+EXPECTED, EXPECTED_IN_ORDER = 0.45, 0.1
 
 
 class PairVariance(NamedTuple):

@@ -43,13 +43,15 @@ class OrderQuestion:
     most_agents: int = maxsize
     parameters: Sequence[Parameter] = ()
 
-    @property
-    def expected_departures(self) -> float:
-        """How far pairs are thought to depart from the ratings before any shows it.
+    def expect_departures(self, *, is_checked: bool) -> float:
+        """Return how far pairs are thought to depart from the ratings before any shows it.
 
-        As a part of their spread.
+        As a part of their spread. is_checked: whether pairs far apart are sent to meet, without
+        which a ranking would wait for them for ever.
         """
-        return EXPECTED_IN_ORDER if self.is_ranking else EXPECTED
+        if not self.is_ranking:
+            return EXPECTED
+        return EXPECTED_IN_ORDER if is_checked else 0.0
 
     def check(self, terms: Terms, n_agents: int) -> None:
         """Raise VerdictError unless the terms fit a field of so many agents."""
@@ -67,7 +69,7 @@ class OrderQuestion:
         # Of a large field only the top can change the answer, and samples of it are cheap.
         considered = belief.restrict_to(belief.top)
         near = self._make_claim(considered, terms, terms.margin)
-        has_leads = belief.leads is not None
+        has_leads = not self.is_ranking and belief.leads is not None
         error = terms.safe_error(belief.n_agents, expects_departures=has_leads)
         left = error - self._doubt_upsets(considered, near, terms)
         named = near.order[: self._n_named(terms, considered.n_agents)]

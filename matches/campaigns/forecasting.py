@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from arena.games import registry as games
+from arena.pairing.registry import CHECKS
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms, find_expected_departures
 from arena.verdicts.beliefs import Belief
@@ -83,7 +84,10 @@ def forecast_start(
         terms = Terms(plan.error, margin, parameters)
         question = questions.get(plan.question)
         asked = Asked(question, terms, seed, _results_of_match(leaderboard))
-        belief = infer_belief(evidence, expected_departures=find_expected_departures(question))
+        # What evalsite pairs itself is checked.
+        is_checked = not plan.pairing or bool(plan.pairing_parameters.get(CHECKS))
+        expected = find_expected_departures(question, is_checked=is_checked)
+        belief = infer_belief(evidence, expected_departures=expected)
         rest = _forecast_answer(asked, belief, cost)
     warning = pairing_warnings.warn_before_start(
         plan.pairing, plan.pairing_parameters, leaderboard=leaderboard, agents=entered

@@ -17,6 +17,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Max, Q
 
+from arena.pairing.registry import CHECKS
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms, Verdict, find_expected_departures
 from arena.verdicts.beliefs import Belief
@@ -197,9 +198,9 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
     if campaign.is_by_scores:
         return Judgement(evidence, *judge_scores(campaign, evidence.agents))
     question, terms = questions.get(campaign.question), read_terms(campaign)
-    belief, checks = infer_and_check(
-        evidence, expected_departures=find_expected_departures(question)
-    )
+    is_checked = bool(campaign.tournament.pairing_parameters.get(CHECKS))
+    expected = find_expected_departures(question, is_checked=is_checked)
+    belief, checks = infer_and_check(evidence, expected_departures=expected)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
     likely = verdict or question.guess(belief, terms)

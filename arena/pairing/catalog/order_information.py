@@ -23,8 +23,8 @@ nothing of t: its covariance C is wider by t^2 C S C with the Laplacian S of (n 
 With `edge` only the differences count that a top k turns on: each as likely as that one of its two
 agents is among the first k and the other is not, by samples of what may be true. Before most others
 those meet who are to be named and who may yet beat them: the lead of a pair departs from the
-ratings, and somebody may have learnt to beat just that one. With an `edge` of all agents a sure
-order is asked for, and in half of the blocks those meet who may yet beat somebody far ahead.
+ratings, and somebody may have learnt to beat just that one. With `checks` a sure order is asked
+for, and in up to half of the blocks those meet who may yet beat somebody far ahead.
 """
 
 from collections.abc import Sequence
@@ -60,12 +60,9 @@ class _OrderInformation(Adaptive):
     id = "order_information"
     title = "Order information"
     parameters = (
+        Parameter("edge", 0, "ask who is among the first k only; 0: the whole order", 0, 10_000),
         Parameter(
-            "edge",
-            0,
-            "ask who is among the first k only, of all agents for a sure order; 0: the whole order",
-            0,
-            10_000,
+            "checks", 0, "1: of the whole order, let those meet whose ratings are far apart", 0, 1
         ),
     )
 
@@ -114,12 +111,13 @@ class _OrderInformation(Adaptive):
         rng: np.random.Generator,
     ) -> list[Lineup]:
         """Return who meets whom it should beat; is_in: in samples, None where no edge is asked."""
-        is_of_two, n = standing.field.n_seats == COUPLE, len(variance)
-        if not (self.number("edge") and is_of_two and n <= MOST_AGENTS):
+        if standing.field.n_seats != COUPLE or len(variance) > MOST_AGENTS:
             return []
-        if is_in is None:
-            return choose_order_checks(standing, estimate, variance, n_blocks, rng)
-        return choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
+        if is_in is not None:
+            return choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
+        if not self.number("checks"):
+            return []
+        return choose_order_checks(standing, estimate, variance, n_blocks, rng)
 
     def _find_covariance(self, standing: Standing) -> Floats:
         if standing.covariance is None:

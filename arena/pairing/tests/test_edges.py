@@ -122,26 +122,33 @@ def test_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
 def test_an_order_of_all_checks_who_may_yet_beat_somebody_far_ahead() -> None:
     here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
     surely = PairVariance(16.0, 9.0, 16.0, 1e6, 0.0)
-    chosen = choose_order_checks(here, surely, VARIANCES, 8, np.random.default_rng(1))
+    chosen = check_order(here, surely)
     # Who always won is asked again no more, nor whom somebody so far ahead never met.
     assert set(chosen[:2]) == {(1, 2), (2, UNMET)}
     assert chosen[2:] == [(1, UNMET)]
-    of_one = {len(choose_order_checks(here, surely, VARIANCES, 1, rng)) for rng in several()}
-    assert of_one == {0, 1}
+    rngs = [np.random.default_rng(seed) for seed in range(8)]
+    assert {len(choose_order_checks(here, surely, VARIANCES, 1, rng)) for rng in rngs} == {0, 1}
     busy = replace(here, n_in_flight={(1, 2): 8, (2, UNMET): 8})
-    checked = choose_order_checks(busy, surely, VARIANCES, 8, np.random.default_rng(1))
-    assert checked == [(1, UNMET)]
+    assert check_order(busy, surely)[0] == (1, UNMET)
 
 
-def several() -> list[np.random.Generator]:
-    return [np.random.default_rng(seed) for seed in range(8)]
+def check_order(here: Standing, estimate: PairVariance) -> list[Lineup]:
+    return choose_order_checks(here, estimate, VARIANCES, 8, np.random.default_rng(1))
+
+
+def test_an_order_of_all_checks_nobody_where_pairs_surely_do_not_depart() -> None:
+    surely_not = PairVariance(0.0, 0.0, 0.0, 1e6, 0.0)
+    assert check_order(replace(stand(), covariance=np.eye(N)), surely_not) == []
+
+
+def test_whose_results_contradict_the_ratings_is_checked_first() -> None:
+    here = stand(*[(BEST, UNMET, -1)] * 16)
+    assert check_order(here, PairVariance(16.0, 9.0, 16.0, 1e6, 0.0))[0] == (BEST, UNMET)
 
 
 def test_whose_order_is_quite_open_is_left_to_the_information() -> None:
-    close = replace(stand(), mu=np.array([40.0, 39.5, 39.0, 38.5]))
-    found, rng = PairVariance(16.0, 9.0, 16.0, 1e6, 0.0), np.random.default_rng(1)
-    chosen = choose_order_checks(close, found, VARIANCES, 8, rng)
-    assert set(chosen) <= {(BEST, 1), (BEST, 2)}  # it always won against these
+    close = replace(stand(*[(BEST, UNMET, -1)] * 4), mu=np.array([40.0, 39.5, 39.0, 38.5]))
+    assert check_order(close, PairVariance(16.0, 9.0, 16.0, 1e6, 0.0)) == []
 
 
 def test_the_pairing_of_an_order_of_all_begins_with_such_pairs(
@@ -150,7 +157,7 @@ def test_the_pairing_of_an_order_of_all_begins_with_such_pairs(
     here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
     monkeypatch.setattr(order_information, "choose_order_checks", lambda *_: [(UNMET, BEST)])
     firsts = [
-        get_adaptive("order_information").configured({"edge": edge}).choose(here, 2, seed=1)[0]
-        for edge in (N, 0, N - 1)
+        get_adaptive("order_information").configured(asked).choose(here, 2, seed=1)[0]
+        for asked in ({"checks": 1}, {"checks": 1, "edge": N}, {}, {"edge": N - 1, "checks": 1})
     ]
-    assert [first == (UNMET, BEST) for first in firsts] == [True, False, False]
+    assert [first == (UNMET, BEST) for first in firsts] == [True, True, False, False]

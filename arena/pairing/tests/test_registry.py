@@ -33,4 +33,8 @@ def test_the_order_of_many_goes_by_the_information() -> None:
 
 
 def test_a_ranking_checks_all_pairs() -> None:
-    assert choose_pairing("rank_all", {}, n_agents=10) == ("order_information", {"edge": 10})
+    for n_agents, of_its_own in ((2, {"checks": 1}), (64, {"checks": 1}), (65, {})):
+        chosen = choose_pairing("rank_all", {}, n_agents=n_agents)
+        assert chosen == ("order_information", of_its_own)
+    assert choose_pairing("rank_all", {}, n_agents=10, n_seats=3) == ("order_information", {})
+    assert choose_pairing("rank_all", {}, n_agents=10, n_seats=1)[0] == "common_seeds"
