@@ -136,13 +136,13 @@ def test_pairs_are_thought_to_depart_where_an_order_is_named() -> None:
     assert checked == {**unchecked, "rank_all": checked["rank_all"]}
     assert list(unchecked) == ["best", "top_k"]
     # A plug-in need not say.
-    assert find_expected_departures(Broken(), is_checked=True) == 0
+    assert find_expected_departures(Broken(), 10, is_checked=True) == 0
 
 
 def list_expected(*, is_checked: bool) -> dict[str, float]:
     """Return how far each question expects pairs to depart, where it does."""
     expected = {
-        name: find_expected_departures(registry.get(name), is_checked=is_checked)
+        name: find_expected_departures(registry.get(name), 10, is_checked=is_checked)
         for name in sorted(registry.names())
     }
     return {name: part for name, part in expected.items() if part}

@@ -13,9 +13,9 @@ from arena.ratings.departures import estimate_departures
 from arena.ratings.pair_leads import infer_pair_leads
 from arena.ratings.pair_variance import (
     EXPECTED,
-    EXPECTED_IN_ORDER,
     PairVariance,
     believe_pair_variance,
+    expect_in_order,
     find_spread,
 )
 
@@ -97,7 +97,7 @@ def choose_order_checks(
     """
     gaps = standing.mu[:, None] - standing.mu
     by_ratings = ndtr(-gaps / np.sqrt(variances))
-    added = _doubt_leads(standing, estimate, variances, EXPECTED_IN_ORDER) - by_ratings
+    added = _doubt_leads(standing, estimate, variances, expect_in_order(len(gaps))) - by_ratings
     worth = added * _IN_FLIGHT ** (count_in_flight(standing) / COUPLE)
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
     is_open = (worth > _ADDED) & (by_ratings < _QUITE_OPEN)

@@ -21,10 +21,12 @@ _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
 # What is thought beforehand, as a part of the spread of the skills, where the first few are asked
-# for, and where the order of all is, which takes so many matches that they tell it. With less,
-# campaigns in fields whose pairs depart by half of it err more often than they say; with more, all
-# take longer.
-EXPECTED, EXPECTED_IN_ORDER = 0.45, 0.1
+# for. With less, campaigns in fields whose pairs depart by half of it err more often than they say;
+# with more, all take longer.
+EXPECTED = 0.45
+# Where the order of all is asked for: of ten agents, and at most. More agents take so many more
+# matches that these tell it by themselves.
+_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.1, 0.2
 
 
 class PairVariance(NamedTuple):
@@ -44,6 +46,11 @@ class PairVariance(NamedTuple):
 
 
 NO_PAIR_VARIANCE = PairVariance(0.0, 0.0)
+
+
+def expect_in_order(n_agents: int) -> float:
+    """Return what is thought of leads beforehand, as a part of the spread, for an order of all."""
+    return min(_MOST_IN_ORDER, 10 * _IN_ORDER_OF_TEN / n_agents)
 
 
 def find_spread(mu: Floats, sd: Floats, spread: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from arena.parameters import Parameter
 from arena.ratings.counts import Ints
-from arena.ratings.pair_variance import EXPECTED, EXPECTED_IN_ORDER
+from arena.ratings.pair_variance import EXPECTED, expect_in_order
 from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.circles import (
@@ -43,7 +43,7 @@ class OrderQuestion:
     most_agents: int = maxsize
     parameters: Sequence[Parameter] = ()
 
-    def expect_departures(self, *, is_checked: bool) -> float:
+    def expect_departures(self, n_agents: int, *, is_checked: bool) -> float:
         """Return how far pairs are thought to depart from the ratings before any shows it.
 
         As a part of their spread. is_checked: whether pairs far apart are sent to meet, without
@@ -51,7 +51,7 @@ class OrderQuestion:
         """
         if not self.is_ranking:
             return EXPECTED
-        return EXPECTED_IN_ORDER if is_checked else 0.0
+        return expect_in_order(n_agents) if is_checked else 0.0
 
     def check(self, terms: Terms, n_agents: int) -> None:
         """Raise VerdictError unless the terms fit a field of so many agents."""

@@ -86,7 +86,7 @@ def forecast_start(
         asked = Asked(question, terms, seed, _results_of_match(leaderboard))
         # What evalsite pairs itself is checked.
         is_checked = not plan.pairing or bool(plan.pairing_parameters.get(CHECKS))
-        expected = find_expected_departures(question, is_checked=is_checked)
+        expected = find_expected_departures(question, len(agents), is_checked=is_checked)
         belief = infer_belief(evidence, expected_departures=expected)
         rest = _forecast_answer(asked, belief, cost)
     warning = pairing_warnings.warn_before_start(

@@ -199,7 +199,7 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
         return Judgement(evidence, *judge_scores(campaign, evidence.agents))
     question, terms = questions.get(campaign.question), read_terms(campaign)
     is_checked = bool(campaign.tournament.pairing_parameters.get(CHECKS))
-    expected = find_expected_departures(question, is_checked=is_checked)
+    expected = find_expected_departures(question, len(evidence.agents), is_checked=is_checked)
     belief, checks = infer_and_check(evidence, expected_departures=expected)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]

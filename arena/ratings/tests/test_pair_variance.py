@@ -11,6 +11,7 @@ from arena.ratings.pair_variance import (
     PairVariance,
     believe_pair_variance,
     estimate_pair_variance,
+    expect_in_order,
     find_spread,
 )
 from arena.ratings.settled import settle_ratings
@@ -19,6 +20,11 @@ from arena.ratings.tests.simulated import simulated
 
 def believe(estimate: PairVariance, spread: float) -> float:
     return believe_pair_variance(estimate, spread, EXPECTED)
+
+
+def test_of_an_order_the_less_is_thought_beforehand_the_more_agents_there_are() -> None:
+    expected = [expect_in_order(n_agents) for n_agents in (3, 5, 10, 20)]
+    assert expected == pytest.approx([0.2, 0.2, 0.1, 0.05])
 
 
 def test_what_is_thought_of_pairs_gives_way_to_what_is_found() -> None:

@@ -39,7 +39,7 @@ def judge_as_campaigns(
 ) -> Verdict | None:
     """Judge as campaigns do: by what is believed for all that the model leaves out."""
     asked = questions.get(question)
-    expected = find_expected_departures(asked, is_checked=True)
+    expected = find_expected_departures(asked, n_agents, is_checked=True)
     return asked.judge(infer_from_blocks(blocks, n_agents, expected_departures=expected), terms)
 
 
