@@ -10,7 +10,7 @@ from arena.pairing.base import COUPLE, Lineup, Standing
 from arena.pairing.matching import count_in_flight, count_met
 from arena.ratings.counts import Bools, Floats
 from arena.ratings.departures import estimate_departures
-from arena.ratings.pair_leads import infer_pair_leads
+from arena.ratings.pair_leads import PairLeads, infer_pair_leads
 from arena.ratings.pair_variance import (
     EXPECTED,
     PairVariance,
@@ -27,9 +27,8 @@ _JITTER = 1e-9
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
 # What a pair that never met, and may depart altogether, is worth; what is less open is left.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
-# Of an order: what is as open by the ratings is told by all that is played, and what departures
-# add to a doubt that is less is left.
-_QUITE_OPEN, _ADDED = 0.2, 1e-3
+# Of an order: less than what a block between two far apart leaves open, if one game is a surprise.
+_LEFT = 5e-4
 # What the lead of a pair is worth still for each block of it in flight.
 _IN_FLIGHT, _TIE_BREAK = 0.3, 1e-9
 
@@ -68,9 +67,10 @@ def choose_checks(
     variances: of the gaps. Of four blocks or more a quarter is left to the edge itself.
     """
     share, in_flight = is_in.mean(axis=0), count_in_flight(standing)
+    leads = _infer_leads(standing, estimate, EXPECTED)
     worth = np.maximum(
-        _doubt_leads(standing, estimate, variances, EXPECTED) * _IN_FLIGHT ** (in_flight / COUPLE),
-        np.where(in_flight > 0, 0.0, _doubt_upsets(standing, variances, share)),
+        _doubt_leads(standing, leads, variances) * _IN_FLIGHT ** (in_flight / COUPLE),
+        np.where(in_flight > 0, 0.0, _doubt_upsets(standing, variances, share, least=_OPEN)),
     )
     # Ties go to anybody, and not to who was registered first.
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
@@ -91,16 +91,21 @@ def choose_order_checks(
 ) -> list[Lineup]:
     """Return pairs of one agent and another behind it that may beat it, the likeliest first.
 
-    An order is wrong by one pair that departs, however far apart the two are. A pair is worth what
-    its own lead adds to the doubt of the ratings; who is quite open by these is left to the
-    information about all, as is half of the blocks.
+    An order is wrong by one pair that departs, however far apart the two are. A pair is worth the
+    doubt about its lead, as far as that is of its own and not of the ratings, or that one may have
+    learnt to beat just the other. Half of the blocks are left to the information about all.
     """
-    gaps = standing.mu[:, None] - standing.mu
-    by_ratings = ndtr(-gaps / np.sqrt(variances))
-    added = _doubt_leads(standing, estimate, variances, expect_in_order(len(gaps))) - by_ratings
-    worth = added * _IN_FLIGHT ** (count_in_flight(standing) / COUPLE)
+    leads = _infer_leads(standing, estimate, expect_in_order(len(variances)))
+    of_its_own = leads.variance / (leads.share**2 * variances + leads.variance)
+    in_flight = count_in_flight(standing)
+    doubts = _doubt_leads(standing, leads, variances)
+    upsets = _doubt_upsets(standing, variances, np.ones(len(variances)), least=_LEFT)
+    worth = np.maximum(
+        np.minimum(doubts, doubts.T) * of_its_own * _IN_FLIGHT ** (in_flight / COUPLE),
+        np.where(in_flight > 0, 0.0, np.maximum(upsets, upsets.T)),
+    )
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
-    is_open = (worth > _ADDED) & (by_ratings < _QUITE_OPEN)
+    is_open = np.triu(worth > _LEFT, 1)
     return _list_pairs(worth, is_open, (n_blocks + int(rng.integers(2))) // 2)
 
 
@@ -111,32 +116,29 @@ def _list_pairs(worth: Floats, is_open: Bools, n_pairs: int) -> list[Lineup]:
     return [(int(rows[i]), int(columns[i])) for i in likeliest_first[:n_pairs]]
 
 
-def _doubt_leads(
-    standing: Standing, estimate: PairVariance, variances: Floats, expected: float
-) -> Floats:
-    """Return P(the row's agent is not better than the column's): [n, n].
-
-    expected: how far leads are thought to depart beforehand.
-    """
+def _infer_leads(standing: Standing, estimate: PairVariance, expected: float) -> PairLeads:
+    """Return what is known of leads that were expected to depart so far beforehand."""
     apart = find_spread(standing.mu, standing.sd, standing.spread)
-    pair_variance = believe_pair_variance(estimate, apart, expected)
-    gaps = standing.mu[:, None] - standing.mu
-    leads = infer_pair_leads(
+    return infer_pair_leads(
         standing.counts,
-        gaps,
-        pair_variance=pair_variance,
+        standing.mu[:, None] - standing.mu,
+        pair_variance=believe_pair_variance(estimate, apart, expected),
         draw_probability=standing.draw_probability,
         seat=standing.seat_advantage,
     )
-    mean = leads.share * gaps + leads.own
+
+
+def _doubt_leads(standing: Standing, leads: PairLeads, variances: Floats) -> Floats:
+    """Return P(the row's agent is not better than the column's): [n, n]."""
+    mean = leads.share * (standing.mu[:, None] - standing.mu) + leads.own
     doubts: Floats = ndtr(-mean / np.sqrt(leads.share**2 * variances + leads.variance))
     return doubts
 
 
-def _doubt_upsets(standing: Standing, variances: Floats, share: Floats) -> Floats:
+def _doubt_upsets(standing: Standing, variances: Floats, share: Floats, *, least: float) -> Floats:
     """Return how open it is whether the column's agent beats just the row's: [n, n].
 
-    share: P(among the first k), [n].
+    share: P(among the first k), [n]. least: what is less open counts for nothing.
     """
     gaps = standing.mu[:, None] - standing.mu
     apart = estimate_departures(
@@ -149,6 +151,6 @@ def _doubt_upsets(standing: Standing, variances: Floats, share: Floats) -> Float
     is_better = ndtr(apart.mean / np.sqrt(apart.variance))
     doubts = apart.chance * is_better * (1 - is_better)
     is_new = (count_met(standing) == 0) & (share[:, None] > _STAYING)
-    doubts = np.where(is_new, np.maximum(doubts, _UNMET), np.where(doubts < _OPEN, 0.0, doubts))
+    doubts = np.where(is_new, np.maximum(doubts, _UNMET), np.where(doubts < least, 0.0, doubts))
     is_behind = gaps > _BEHIND * np.sqrt(variances)
     return np.where(is_behind, doubts, 0.0)

@@ -75,9 +75,10 @@ class Terms:
 class Verdict:
     """The end of a campaign.
 
-    statement: with a {} for each subject, in their order. subjects: indices of agents.
-    probability: that the statement is true. steps: of a ranking, P(a subject is better than the
-    next one) for the first pairs of neighbours; empty for other questions.
+    statement: with a {} for each subject, in their order, or a {n} for each mention of the n-th.
+    subjects: indices of agents. probability: that the statement is true. steps: of a ranking,
+    P(a subject is better than the next one) for the first pairs of neighbours; empty for other
+    questions. upsets: of a ranking that is no order, who beats whom that stands before it.
     """
 
     statement: str
@@ -85,6 +86,7 @@ class Verdict:
     probability: float
     why: StopReason
     steps: tuple[float, ...] = ()
+    upsets: tuple[tuple[int, int], ...] = ()
 
     def format_statement(self, names: Sequence[str]) -> str:
         """Return the statement with the names of the agents."""

@@ -37,6 +37,7 @@ class Belief:
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
     draw, where they are needed. spread: sd of the skills of such a field. leads: of pairs, where
     they are more than the differences of skills. departures: pairs of which neither may tell.
+    is_checked: whether those met of whom the ratings alone tell who is better.
     """
 
     mu: Floats
@@ -47,6 +48,7 @@ class Belief:
     spread: float = LEAST_SPREAD
     leads: PairLeads | None = None
     departures: Departures | None = None
+    is_checked: bool = False
 
     @property
     def n_agents(self) -> int:
@@ -78,7 +80,7 @@ class Belief:
         # Rounding may leave the gap of two nearly equal agents a variance below 0.
         return np.maximum(gaps, _JITTER)
 
-    def superiority(self, above: Ints, below: Ints, lead: float = 0.0) -> Floats:
+    def superiority(self, above: Ints, below: Ints, lead: float | Floats = 0.0) -> Floats:
         """Return P(above is better than below by more than lead), pair by pair."""
         gaps = self.expected_leads(above, below) - lead
         chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))

@@ -10,7 +10,7 @@ from itertools import permutations
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from arena.ratings.counts import Floats, Ints
 from arena.verdicts.beliefs import Belief
@@ -18,13 +18,14 @@ from arena.verdicts.beliefs import Belief
 # Of larger fields the circles are not looked for, and of larger groups not tested.
 MOST_AGENTS = 64
 MOST_IN_CIRCLE = 7
-_NONE = 1.0
+_NONE, _LEAST = 1.0, 1e-12
 
 
 def group_by_circles(belief: Belief) -> list[Ints]:
     """Return the agents in groups, the best first: each beats all behind, by what is expected.
 
-    Within a group of several each is reached by the others' victories: they make a circle.
+    Within a group of several each is reached by the others' victories: they make a circle, and each
+    beats the next one.
     """
     n = belief.n_agents
     every = np.arange(n)
@@ -34,7 +35,7 @@ def group_by_circles(belief: Belief) -> list[Ints]:
     n_beaten = is_above.sum(axis=1)
     # Groups follow each other in a line: whoever is in an earlier one beats more agents.
     places = sorted(np.unique(group), key=lambda one: -int(n_beaten[group == one].max()))
-    return [_sort_by_rating(np.flatnonzero(group == one), belief.mu) for one in places]
+    return [_sort_by_leads(np.flatnonzero(group == one), belief.mu, leads) for one in places]
 
 
 def rank_agents(belief: Belief) -> Ints:
@@ -44,17 +45,32 @@ def rank_agents(belief: Belief) -> Ints:
     return np.concatenate(group_by_circles(belief))
 
 
-def find_blocking(groups: Sequence[Ints], n_named: int, *, is_ranking: bool) -> list[Ints]:
-    """Return the circles in the way of an order: of a ranking all, else that at which it ends."""
-    if is_ranking:
-        return [group for group in groups if len(group) > 1]
+def find_blocking(groups: Sequence[Ints], n_named: int) -> Ints | None:
+    """Return the circle in the way of naming so many: that at which they would end, if any."""
     n_before = 0
     for group in groups:
         if n_before + len(group) > n_named:
             # One agent, or none that is named: the order ends between two groups.
-            return [group] if len(group) > 1 and n_before < n_named else []
+            return group if len(group) > 1 and n_before < n_named else None
         n_before += len(group)
-    return []
+    return None
+
+
+def doubt_some_circle(belief: Belief, margin: float) -> float:
+    """Return at most how probably there is no circle at all: the doubt of the surest one.
+
+    As doubtful as its edges together, it is a shortest way there and back.
+    """
+    ways = shortest_path(_doubt_victories(belief, np.arange(belief.n_agents), margin))
+    np.fill_diagonal(ways, np.inf)
+    return min(_NONE, float((ways + ways.T).min()))
+
+
+def doubt_beaten(belief: Belief, group: Ints, margin: float) -> float:
+    """Return at most how probably somebody of a group is beaten by nobody of it."""
+    doubts = _doubt_victories(belief, group, margin)
+    np.fill_diagonal(doubts, _NONE)
+    return min(_NONE, float(doubts.min(axis=0).sum()))
 
 
 def doubt_circle(belief: Belief, group: Ints, margin: float) -> float:
@@ -64,19 +80,32 @@ def doubt_circle(belief: Belief, group: Ints, margin: float) -> float:
     """
     if len(group) > MOST_IN_CIRCLE:
         return _NONE
-    size = len(group)
-    doubts = 1 - belief.superiority(np.repeat(group, size), np.tile(group, size), margin)
-    table: Floats = doubts.reshape(size, size)
+    table = _doubt_victories(belief, group, margin)
     return min(
         float(sum(table[one, other] for one, other in _walk((0, *rest))))
-        for rest in permutations(range(1, size))
+        for rest in permutations(range(1, len(group)))
     )
+
+
+def _doubt_victories(belief: Belief, group: Ints, margin: float) -> Floats:
+    """Return P(the row's agent does not beat the column's by more than the margin)."""
+    size = len(group)
+    is_ahead = belief.superiority(np.repeat(group, size), np.tile(group, size), margin)
+    # Not 0, which is no edge of a graph.
+    doubts: Floats = np.maximum(1 - is_ahead, _LEAST).reshape(size, size)
+    return doubts
 
 
 def _walk(circle: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(circle, (*circle[1:], circle[0]), strict=True))
 
 
-def _sort_by_rating(agents: Ints, mu: Floats) -> Ints:
-    ranked: Ints = agents[np.argsort(-mu[agents], kind="stable")]
-    return ranked
+def _sort_by_leads(agents: Ints, mu: Floats, leads: Floats) -> Ints:
+    """Return the agents by their ratings, but behind whoever beats them just after them."""
+    ranked: list[int] = []
+    for agent in agents[np.argsort(-mu[agents], kind="stable")].tolist():
+        place = len(ranked)
+        while place and leads[agent, ranked[place - 1]] > 0:
+            place -= 1
+        ranked.insert(place, agent)
+    return np.array(ranked, np.int64)

@@ -52,13 +52,18 @@ def claim_probability(belief: Belief, claim: Claim) -> float:
     """Return the probability of the claim."""
     if belief.leads is None:
         return float(np.mean(claim.holds(belief.samples)))
-    above, below = claim.pairs
-    doubts = 1 - belief.superiority(above, below, -claim.margin)
+    least = np.full(len(claim.pairs[0]), -claim.margin)
+    return 1 - doubt_leads(belief, *claim.pairs, least)
+
+
+def doubt_leads(belief: Belief, above: Ints, below: Ints, least: Floats) -> float:
+    """Return how probably some lead of a pair, of above over below, is not more than its least."""
+    doubts = 1 - belief.superiority(above, below, least)
     # Most pairs of a large field are hardly in doubt: they are added, and not drawn.
     is_drawn = doubts > _HARDLY / max(1, len(doubts))
     drawn = belief.sample_leads(above[is_drawn], below[is_drawn])
-    holds = float(np.mean((drawn > -claim.margin).all(axis=1)))
-    return max(0.0, holds - float(doubts[~is_drawn].sum()))
+    fails = float(np.mean((drawn <= least[is_drawn]).any(axis=1)))
+    return min(1.0, fails + float(doubts[~is_drawn].sum()))
 
 
 def is_sure(belief: Belief, claim: Claim, error: float) -> bool:

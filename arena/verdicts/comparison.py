@@ -13,15 +13,19 @@ from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.circles import (
     MOST_AGENTS,
+    doubt_beaten,
     doubt_circle,
+    doubt_some_circle,
     find_blocking,
     group_by_circles,
     rank_agents,
 )
-from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
+from arena.verdicts.claims import Claim, claim_probability, doubt_leads, is_ready, is_sure
 
 _NO_ORDER = StopReason.NO_ORDER
 _USUAL_ERROR = 0.05
+# Of pairs that go the other way round, in a sentence.
+_MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
@@ -92,10 +96,10 @@ class OrderQuestion:
     def _doubt_upsets(self, belief: Belief, claim: Claim, terms: Terms) -> float:
         """Return at most how probably somebody learnt to beat just one of those that are named.
 
-        None of a ranking, of which agents far apart need not meet. Who allows less error than usual
-        is thought to ask of fields where that is as much rarer: else no match could end it.
+        None of a ranking whose agents far apart were not sent to meet. Who allows less error than
+        usual is thought to ask of fields where that is as much rarer: else no match could end it.
         """
-        if self.is_ranking:
+        if self.is_ranking and not belief.is_checked:
             return 0.0
         rarer = min(1.0, terms.error / _USUAL_ERROR)
         return rarer * float(belief.doubt_upsets(*claim.pairs, -claim.margin).sum())
@@ -103,39 +107,46 @@ class OrderQuestion:
     def _refuse(
         self, belief: Belief, considered: Belief, terms: Terms, error: float
     ) -> Verdict | None:
-        """Return who stands in a circle, where it is sure that no order can be found."""
+        """Return why there is no such order, and what is true instead, where that is sure."""
         if considered.leads is None or considered.n_agents > MOST_AGENTS:
             return None
         groups = group_by_circles(considered)
-        n_named = self._n_named(terms, considered.n_agents)
-        circles = find_blocking(groups, n_named, is_ranking=self.is_ranking)
-        doubt = sum(doubt_circle(considered, circle, terms.margin) for circle in circles)
-        if not circles or doubt > error or not is_ready(considered, np.concatenate(circles)):
-            return None
-        claim = self._claim_groups(groups, circles, terms.margin)
-        doubt += 1 - claim_probability(considered, claim)
-        if doubt > error:
-            return None
-        named = np.concatenate(groups if self.is_ranking else circles)
-        subjects = tuple(belief.top[named].tolist())
-        return Verdict(self._name_circles(groups, circles), subjects, 1 - doubt, _NO_ORDER)
-
-    def _claim_groups(
-        self, groups: Sequence[Ints], circles: Sequence[Ints], margin: float
-    ) -> Claim:
-        """Return that all groups follow each other, or all down to the circle and all behind it."""
-        sizes = [len(group) for group in groups]
-        if not self.is_ranking:
-            place = next(n for n, group in enumerate(groups) if group is circles[0])
-            parts = (sum(sizes[:place]), sizes[place], sum(sizes[place + 1 :]))
-            sizes = [size for size in parts if size]
-        return Claim(np.concatenate(groups), sizes, margin)
-
-    def _name_circles(self, groups: Sequence[Ints], circles: Sequence[Ints]) -> str:
         if self.is_ranking:
-            places = " > ".join(f"({list_places(len(g))})" if len(g) > 1 else "{}" for g in groups)
-            return f"{places}: those in brackets beat each other in a circle"
-        return f"there is no such order: {list_places(len(circles[0]))} beat each other in a circle"
+            return self._except_upsets(considered, np.concatenate(groups), terms, error)
+        n_named = self._n_named(terms, considered.n_agents)
+        circle = find_blocking(groups, n_named)
+        if circle is None or not is_ready(considered, circle):
+            return None
+        doubts = doubt_beaten if n_named == 1 else doubt_circle
+        doubt = doubts(considered, circle, terms.margin)
+        claim = _claim_groups(groups, circle, terms.margin)
+        if doubt > error or (doubt := doubt + 1 - claim_probability(considered, claim)) > error:
+            return None
+        places, subjects = list_places(len(circle)), tuple(belief.top[circle].tolist())
+        said = f"there is no such order: {places} beat each other in a circle"
+        return Verdict(said, subjects, 1 - doubt, _NO_ORDER)
+
+    def _except_upsets(
+        self, belief: Belief, order: Ints, terms: Terms, error: float
+    ) -> Verdict | None:
+        """Return the likeliest order with the pairs that go the other way round, if all are sure.
+
+        And if so is a circle: else there may be another order, of which none does.
+        """
+        ranked = Claim(order, [1] * len(order), terms.margin)
+        above, below = ranked.pairs
+        is_upset = belief.expected_leads(above, below) < -terms.margin
+        if not is_upset.any() or not is_ready(belief, order):
+            return None
+        winners, losers = np.where(is_upset, (below, above), (above, below))
+        doubt = doubt_some_circle(belief, terms.margin)
+        doubt += float(belief.doubt_upsets(winners, losers, 0.0).sum()) * belief.is_checked
+        least = np.where(is_upset, terms.margin, -terms.margin)
+        if doubt > error or (doubt := doubt + doubt_leads(belief, winners, losers, least)) > error:
+            return None
+        upsets = tuple(zip(winners[is_upset].tolist(), losers[is_upset].tolist(), strict=True))
+        subjects = tuple(order.tolist())
+        return Verdict(name_upsets(subjects, upsets), subjects, 1 - doubt, _NO_ORDER, upsets=upsets)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the order that the ratings suggest, and the probability of exactly that."""
@@ -164,6 +175,24 @@ class OrderQuestion:
         statement = sentence.format(named=names, n=len(subjects))
         steps = compare_neighbours(belief, subjects) if self.is_ranking else ()
         return Verdict(statement, subjects, probability, why, steps)
+
+
+def _claim_groups(groups: Sequence[Ints], circle: Ints, margin: float) -> Claim:
+    """Return that all down to the circle, the circle, and all behind it follow each other."""
+    sizes = [len(group) for group in groups]
+    place = next(n for n, group in enumerate(groups) if group is circle)
+    parts = (sum(sizes[:place]), sizes[place], sum(sizes[place + 1 :]))
+    return Claim(np.concatenate(groups), [size for size in parts if size], margin)
+
+
+def name_upsets(order: Sequence[int], upsets: Sequence[tuple[int, int]]) -> str:
+    """Return a statement of the agents of an order: who beats somebody who stands before it."""
+    place = {agent: n for n, agent in enumerate(order)}
+    ranked = " > ".join(f"{{{n}}}" for n in range(len(order)))
+    named = [f"{{{place[one]}}} beats {{{place[other]}}}" for one, other in upsets[:_MOST_NAMED]]
+    if len(upsets) > _MOST_NAMED:
+        named.append(f"{len(upsets) - _MOST_NAMED} more go the other way round")
+    return f"there is no order of all: {ranked}, but {', '.join(named)}"
 
 
 def compare_neighbours(belief: Belief, ranked: Sequence[int]) -> tuple[float, ...]:

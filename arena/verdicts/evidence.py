@@ -87,7 +87,8 @@ def infer_belief(
     belief = form_belief(settled, counts, leads=leads)
     departures = _find_departures(belief, recent, settled, spread_out)
     checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
-    return replace(belief, departures=departures), checks
+    is_checked = expected_departures > 0
+    return replace(belief, departures=departures, is_checked=is_checked), checks
 
 
 def _find_departures(

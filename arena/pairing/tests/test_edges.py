@@ -119,36 +119,49 @@ def test_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
     assert {row for row, _ in chosen} == {column for _, column in chosen} == set(range(N))
 
 
-def test_an_order_of_all_checks_who_may_yet_beat_somebody_far_ahead() -> None:
-    here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
-    surely = PairVariance(16.0, 9.0, 16.0, 1e6, 0.0)
-    chosen = check_order(here, surely)
-    # Who always won is asked again no more, nor whom somebody so far ahead never met.
+def check_order(here: Standing, variance: float, n_blocks: int = 8) -> list[Lineup]:
+    estimate, rng = PairVariance(variance, 9.0, variance, 1e6, 0.0), np.random.default_rng(1)
+    return choose_order_checks(here, estimate, VARIANCES, n_blocks, rng)
+
+
+def test_an_order_of_all_checks_whose_own_lead_is_the_least_sure() -> None:
+    # Not BEST against 1 and 2, over whom it always won.
+    chosen = check_order(stand(), 2 * VARIANCE)
     assert set(chosen[:2]) == {(1, 2), (2, UNMET)}
-    assert chosen[2:] == [(1, UNMET)]
+    assert set(chosen[2:]) == {(1, UNMET), (BEST, UNMET)}
+    busy = replace(stand(), n_in_flight={(1, 2): 8, (2, UNMET): 8})
+    assert set(check_order(busy, 2 * VARIANCE)[:2]) == set(chosen[2:])
+
+
+def test_half_of_the_blocks_are_checks_of_an_order() -> None:
+    assert len(check_order(stand(), VARIANCE, 4)) == 2
+    empty = stand(), PairVariance(0.0, 0.0), VARIANCES
     rngs = [np.random.default_rng(seed) for seed in range(8)]
-    assert {len(choose_order_checks(here, surely, VARIANCES, 1, rng)) for rng in rngs} == {0, 1}
-    busy = replace(here, n_in_flight={(1, 2): 8, (2, UNMET): 8})
-    assert check_order(busy, surely)[0] == (1, UNMET)
+    assert {len(choose_order_checks(*empty, 1, rng)) for rng in rngs} == {0, 1}
 
 
-def check_order(here: Standing, estimate: PairVariance) -> list[Lineup]:
-    return choose_order_checks(here, estimate, VARIANCES, 8, np.random.default_rng(1))
+def test_where_pairs_surely_do_not_depart_those_who_never_met_meet_for_an_order() -> None:
+    unmet = {(BEST, UNMET), (1, 2), (1, UNMET), (2, UNMET)}
+    assert set(check_order(stand(), 0.0)) == unmet
+    in_flight = dict.fromkeys(unmet, 2)
+    assert check_order(replace(stand(), n_in_flight=in_flight), 0.0) == []
 
 
-def test_an_order_of_all_checks_nobody_where_pairs_surely_do_not_depart() -> None:
-    surely_not = PairVariance(0.0, 0.0, 0.0, 1e6, 0.0)
-    assert check_order(replace(stand(), covariance=np.eye(N)), surely_not) == []
+def test_one_surprise_between_two_far_apart_lets_them_meet_again_for_an_order() -> None:
+    met = [(one, other, 1) for one in range(N) for other in range(one + 1, N)] * 5
+    here = standing(Field(N, 2), np.array(met))
+    assert check_order(replace(here, mu=stand().mu), 0.0) == []
+    met[met.index((BEST, UNMET, 1))] = (BEST, UNMET, -1)
+    here = standing(Field(N, 2), np.array(met))
+    assert check_order(replace(here, mu=stand().mu), 0.0) == [(BEST, UNMET)]
 
 
-def test_whose_results_contradict_the_ratings_is_checked_first() -> None:
-    here = stand(*[(BEST, UNMET, -1)] * 16)
-    assert check_order(here, PairVariance(16.0, 9.0, 16.0, 1e6, 0.0))[0] == (BEST, UNMET)
-
-
-def test_whose_order_is_quite_open_is_left_to_the_information() -> None:
-    close = replace(stand(*[(BEST, UNMET, -1)] * 4), mu=np.array([40.0, 39.5, 39.0, 38.5]))
-    assert check_order(close, PairVariance(16.0, 9.0, 16.0, 1e6, 0.0)) == []
+def test_what_is_open_by_the_ratings_alone_is_left_to_the_information() -> None:
+    drawn = [(one, other, 1) for one in range(N) for other in range(N) if one != other]
+    here = standing(Field(N, 2), np.array(drawn * 4))
+    here = replace(here, mu=np.array([26.0, 25.5, 25.0, 24.5]))
+    assert check_order(here, 0.0) == []
+    assert len(check_order(here, VARIANCE)) == 4
 
 
 def test_the_pairing_of_an_order_of_all_begins_with_such_pairs(

@@ -12,9 +12,17 @@ from arena.ratings.pair_variance import NO_PAIR_VARIANCE
 from arena.ratings.settled import settle_ratings
 from arena.verdicts import evidence
 from arena.verdicts import registry as questions
-from arena.verdicts.base import Terms
+from arena.verdicts.base import StopReason, Terms
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.circles import MOST_IN_CIRCLE, doubt_circle, find_blocking
+from arena.verdicts.circles import (
+    MOST_IN_CIRCLE,
+    doubt_beaten,
+    doubt_circle,
+    doubt_some_circle,
+    find_blocking,
+    group_by_circles,
+)
+from arena.verdicts.comparison import name_upsets
 from arena.verdicts.tests.made import belief_of
 
 GROUPS = [np.array([3]), np.array([0, 1, 2]), np.array([4])]
@@ -26,9 +34,7 @@ GROUPS = [np.array([3]), np.array([0, 1, 2]), np.array([4])]
 def test_an_answer_is_blocked_by_the_circle_at_which_it_ends(
     n_named: int, is_blocked: bool
 ) -> None:
-    blocking = find_blocking(GROUPS, n_named, is_ranking=False)
-    assert [group.tolist() for group in blocking] == [[0, 1, 2]] * is_blocked
-    assert [group.tolist() for group in find_blocking(GROUPS, 5, is_ranking=True)] == [[0, 1, 2]]
+    assert find_blocking(GROUPS, n_named) is (GROUPS[1] if is_blocked else None)
 
 
 def make_circle(lead: float, sd: float, n: int = 5) -> Belief:
@@ -46,11 +52,72 @@ def test_a_circle_is_as_doubtful_as_its_edges_together() -> None:
     assert doubt_circle(make_circle(3.0, 1.0), np.arange(MOST_IN_CIRCLE + 1), 0.0) == 1.0
 
 
+def test_that_there_is_some_circle_is_as_doubtful_as_the_surest() -> None:
+    circle = make_circle(3.0, 1.0, n=12)
+    assert doubt_some_circle(circle, 0.0) == pytest.approx(3 * 0.00135, rel=0.02)
+    assert doubt_some_circle(circle, 3.0) == 1.0
+    assert doubt_some_circle(belief_of([30.0, 20.0, 10.0], 0.1), 0.0) == 1.0
+
+
+def test_nobody_is_the_best_where_each_is_beaten_by_one_of_them_however_many_they_are() -> None:
+    everybody = np.arange(12)
+    # Those behind are beaten by the first three, and these by one another.
+    doubt = doubt_beaten(make_circle(3.0, 1.0, n=12), everybody, 0.0)
+    assert doubt == pytest.approx(3 * 0.00135, rel=0.02)
+    assert doubt_beaten(belief_of([30.0, 20.0, 10.0], 0.1), np.arange(3), 0.0) == 1.0
+
+
+def test_who_learnt_to_beat_the_best_alone_leaves_nobody_the_best() -> None:
+    belief = belief_of(np.linspace(40, 0, 10), 0.01)
+    own = np.zeros((10, 10))
+    own[9, 0], own[0, 9] = 48.0, -48.0
+    leads = PairLeads(np.ones((10, 10)), own, np.full((10, 10), 0.1))
+    verdict = questions.get("best").judge(replace(belief, leads=leads), Terms(0.05, 1.0))
+    assert verdict is not None
+    assert verdict.why is StopReason.NO_ORDER
+    assert verdict.subjects == tuple(range(10))
+
+
+def test_who_beats_the_next_before_it_stands_before_it() -> None:
+    circle = make_circle(3.0, 1.0)
+    assert circle.leads is not None
+    # By the ratings 0, 1 and 2 are equal, and so they stand as each beats the next.
+    assert group_by_circles(circle)[0].tolist() == [0, 1, 2]
+    turned = replace(circle, leads=replace(circle.leads, own=-circle.leads.own))
+    assert group_by_circles(turned)[0].tolist() == [1, 0, 2]
+
+
+def test_of_no_order_it_is_said_who_beats_whom_before_it() -> None:
+    verdict = questions.get("rank_all").judge(make_circle(5.0, 1.0), Terms(0.05, 1.0))
+    assert verdict is not None
+    assert verdict.why is StopReason.NO_ORDER
+    assert verdict.subjects == (0, 1, 2, 4, 3)
+    assert verdict.upsets == ((2, 0),)
+    said = verdict.format_statement(list("abced"))
+    assert said == "there is no order of all: a > b > c > d > e, but c beats a"
+
+
+def test_of_many_such_pairs_some_are_named() -> None:
+    upsets = [(n, 0) for n in range(1, 16)]
+    said = name_upsets(range(16), upsets)
+    assert said.count("beats") == 12
+    assert said.endswith("{12} beats {0}, 3 more go the other way round")
+
+
+def test_where_another_order_may_fit_it_is_not_said_that_there_is_none() -> None:
+    # The last of three beats the first; both are as good as the one between, within the margin.
+    circle = make_circle(5.0, 0.1)
+    assert circle.leads is not None
+    own = circle.leads.own.copy()
+    own[0, 1] = own[1, 2] = 0.5
+    own[1, 0] = own[2, 1] = -0.5
+    near = replace(circle, leads=replace(circle.leads, own=own))
+    verdict = questions.get("rank_all").judge(near, Terms(0.05, 1.0))
+    assert verdict is None or verdict.why is not StopReason.NO_ORDER
+
+
 def test_who_is_not_sure_of_the_rest_does_not_name_a_circle() -> None:
     circle = make_circle(5.0, 1.0)
-    sure = questions.get("rank_all").judge(circle, Terms(0.05, 1.0))
-    assert sure is not None
-    assert set(sure.subjects[:3]) == {0, 1, 2}
     # The circle is as sure as before, but two others are as good as equal now.
     mu = np.array([30.0, 30.0, 30.0, 0.0, 0.1])
     unsure = replace(circle, mu=mu, covariance=np.diag([1e-4, 1e-4, 1e-4, 9.0, 9.0]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import median
 from time import process_time
 from typing import NamedTuple
@@ -118,15 +119,27 @@ def watch_blocks(
 def is_wrong_at(task: Task, moment: Moment, verdict: Verdict) -> bool:
     """Say whether a verdict claims to be sure and is wrong at this moment.
 
-    So is one that there is no order, where there is one.
+    So is one that there is no order, where there is one, or that tells a pair the wrong way round.
     """
     if verdict.why is StopReason.NO_ORDER:
-        return has_order(task.question, moment, task.margin)
+        return has_order(task.question, moment, task.margin) or has_wrong_pair(
+            verdict, moment, task.margin
+        )
     if not is_bold(verdict):
         return False
     # Who has stopped by the margin has said no more than that.
     allowed = task.margin if verdict.why is StopReason.WITHIN_MARGIN else 0.0
     return is_wrong(task.question, moment, verdict, allowed)
+
+
+def has_wrong_pair(verdict: Verdict, moment: Moment, margin: float) -> bool:
+    """Return whether an order with upsets tells who beats whom, by the margin, wrongly."""
+    beats = set(verdict.upsets)
+    for one, other in combinations(verdict.subjects if beats else (), 2):
+        lead = moment.find_lead(other, one)
+        if (lead <= margin) if (other, one) in beats else (lead > margin):
+            return True
+    return False
 
 
 def has_order(question: str, moment: Moment, margin: float) -> bool:
