@@ -6,7 +6,7 @@ from typing import cast
 from arena import catalogs
 from arena.errors import UnknownNameError
 from arena.pairing.base import COUPLE, AdaptivePairing, Pairing
-from arena.parameters import Value
+from arena.parameters import Value, read_parameters
 from arena.ratings.departures import MOST_AGENTS
 
 FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
@@ -57,6 +57,17 @@ def choose_pairing(
     if question == "best":
         return name, {"top": 2}
     return name, {"edge": edge} if edge else {}
+
+
+def is_checking(name: str, parameters: Mapping[str, Value], n_agents: int) -> bool:
+    """Return whether a pairing lets those of so many agents meet whose ratings are far apart.
+
+    Raises UnknownNameError, and ParameterError for parameters that it does not have.
+    """
+    if name != ORDER:
+        return False
+    asked = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
+    return bool(asked[CHECKS]) and not 0 < int(asked["edge"]) < n_agents
 
 
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:

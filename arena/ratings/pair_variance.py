@@ -26,7 +26,7 @@ _BY_CHANCE = 1.0
 EXPECTED = 0.45
 # Where the order of all is asked for: of ten agents, and at most. More agents take so many more
 # matches that these tell it by themselves.
-_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.1, 0.2
+_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.15, 0.25
 
 
 class PairVariance(NamedTuple):

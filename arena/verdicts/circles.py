@@ -18,7 +18,8 @@ from arena.verdicts.beliefs import Belief
 # Of larger fields the circles are not looked for, and of larger groups not tested.
 MOST_AGENTS = 64
 MOST_IN_CIRCLE = 7
-_NONE, _LEAST = 1.0, 1e-12
+# Doubts of a circle that is none, and of the surest victory: a graph has no edge of about 0.
+_NONE, _LEAST = 1.0, 1e-6
 
 
 def group_by_circles(belief: Belief) -> list[Ints]:
@@ -91,7 +92,6 @@ def _doubt_victories(belief: Belief, group: Ints, margin: float) -> Floats:
     """Return P(the row's agent does not beat the column's by more than the margin)."""
     size = len(group)
     is_ahead = belief.superiority(np.repeat(group, size), np.tile(group, size), margin)
-    # Not 0, which is no edge of a graph.
     doubts: Floats = np.maximum(1 - is_ahead, _LEAST).reshape(size, size)
     return doubts
 

@@ -135,18 +135,21 @@ class OrderQuestion:
         """
         ranked = Claim(order, [1] * len(order), terms.margin)
         above, below = ranked.pairs
-        is_upset = belief.expected_leads(above, below) < -terms.margin
+        is_upset = belief.expected_leads(above, below) < 0
         if not is_upset.any() or not is_ready(belief, order):
             return None
         winners, losers = np.where(is_upset, (below, above), (above, below))
         doubt = doubt_some_circle(belief, terms.margin)
-        doubt += float(belief.doubt_upsets(winners, losers, 0.0).sum()) * belief.is_checked
-        least = np.where(is_upset, terms.margin, -terms.margin)
+        least = np.full(len(winners), -terms.margin)
+        doubt += (
+            float(belief.doubt_upsets(winners, losers, -terms.margin).sum()) * belief.is_checked
+        )
         if doubt > error or (doubt := doubt + doubt_leads(belief, winners, losers, least)) > error:
             return None
         upsets = tuple(zip(winners[is_upset].tolist(), losers[is_upset].tolist(), strict=True))
         subjects = tuple(order.tolist())
-        return Verdict(name_upsets(subjects, upsets), subjects, 1 - doubt, _NO_ORDER, upsets=upsets)
+        said = name_upsets(subjects, upsets) + (", up to the margin" if terms.margin else "")
+        return Verdict(said, subjects, 1 - doubt, _NO_ORDER, upsets=upsets)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the order that the ratings suggest, and the probability of exactly that."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from arena.games import registry as games
-from arena.pairing.registry import CHECKS
+from arena.pairing.registry import is_checking
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms, find_expected_departures
 from arena.verdicts.beliefs import Belief
@@ -17,7 +17,7 @@ from matches.campaigns.belief import infer_belief
 from matches.campaigns.inputs import convert_margin
 from matches.campaigns.paired_blocks import load_blocks
 from matches.campaigns.sprt import estimate_gap, read_test
-from matches.campaigns.starting import IS_SPRT, check_plan
+from matches.campaigns.starting import IS_SPRT, check_plan, choose_pairing_of
 from matches.errors import BadInputError
 from matches.ledger import costs, pairing_warnings
 from matches.ledger.costs import Cost
@@ -84,8 +84,8 @@ def forecast_start(
         terms = Terms(plan.error, margin, parameters)
         question = questions.get(plan.question)
         asked = Asked(question, terms, seed, _results_of_match(leaderboard))
-        # What evalsite pairs itself is checked.
-        is_checked = not plan.pairing or bool(plan.pairing_parameters.get(CHECKS))
+        pairing = choose_pairing_of(plan, parameters, leaderboard, len(agents))
+        is_checked = is_checking(*pairing, len(agents))
         expected = find_expected_departures(question, len(agents), is_checked=is_checked)
         belief = infer_belief(evidence, expected_departures=expected)
         rest = _forecast_answer(asked, belief, cost)

@@ -17,7 +17,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Max, Q
 
-from arena.pairing.registry import CHECKS
+from arena.pairing.registry import is_checking
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms, Verdict, find_expected_departures
 from arena.verdicts.beliefs import Belief
@@ -198,8 +198,9 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
     if campaign.is_by_scores:
         return Judgement(evidence, *judge_scores(campaign, evidence.agents))
     question, terms = questions.get(campaign.question), read_terms(campaign)
-    is_checked = bool(campaign.tournament.pairing_parameters.get(CHECKS))
-    expected = find_expected_departures(question, len(evidence.agents), is_checked=is_checked)
+    tournament, n_agents = campaign.tournament, len(evidence.agents)
+    is_checked = is_checking(tournament.pairing, tournament.pairing_parameters, n_agents)
+    expected = find_expected_departures(question, n_agents, is_checked=is_checked)
     belief, checks = infer_and_check(evidence, expected_departures=expected)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]

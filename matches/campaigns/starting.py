@@ -135,16 +135,21 @@ def choose_seed(leaderboard: Leaderboard) -> int:
     return 0 if highest is None else int(highest) + 1
 
 
+def choose_pairing_of(
+    plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
+) -> tuple[str, Mapping[str, Value]]:
+    """Return the pairing of a plan with its parameters, or that of its question."""
+    if plan.pairing:
+        return plan.pairing, plan.pairing_parameters
+    n_seats = games.get(leaderboard.game).spec.n_seats
+    pairing, its_own = choose_pairing(plan.question, parameters, n_agents=n_agents, n_seats=n_seats)
+    return pairing, {**its_own, **plan.pairing_parameters}
+
+
 def _plan_tournament(
     plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
 ) -> TournamentPlan:
-    pairing, pairing_parameters = plan.pairing, plan.pairing_parameters
-    if not pairing:
-        n_seats = games.get(leaderboard.game).spec.n_seats
-        pairing, its_own = choose_pairing(
-            plan.question, parameters, n_agents=n_agents, n_seats=n_seats
-        )
-        pairing_parameters = {**its_own, **pairing_parameters}
+    pairing, pairing_parameters = choose_pairing_of(plan, parameters, leaderboard, n_agents)
     return TournamentPlan(
         name=plan.name or make_title(plan.question, leaderboard, n_agents),
         n_matches=plan.max_matches,

@@ -56,6 +56,7 @@ def test_that_there_is_some_circle_is_as_doubtful_as_the_surest() -> None:
     circle = make_circle(3.0, 1.0, n=12)
     assert doubt_some_circle(circle, 0.0) == pytest.approx(3 * 0.00135, rel=0.02)
     assert doubt_some_circle(circle, 3.0) == 1.0
+    assert doubt_some_circle(make_circle(30.0, 0.1), 0.0) == pytest.approx(0, abs=1e-5)
     assert doubt_some_circle(belief_of([30.0, 20.0, 10.0], 0.1), 0.0) == 1.0
 
 
@@ -94,7 +95,7 @@ def test_of_no_order_it_is_said_who_beats_whom_before_it() -> None:
     assert verdict.subjects == (0, 1, 2, 4, 3)
     assert verdict.upsets == ((2, 0),)
     said = verdict.format_statement(list("abced"))
-    assert said == "there is no order of all: a > b > c > d > e, but c beats a"
+    assert said == "there is no order of all: a > b > c > d > e, but c beats a, up to the margin"
 
 
 def test_of_many_such_pairs_some_are_named() -> None:

@@ -134,12 +134,10 @@ def is_wrong_at(task: Task, moment: Moment, verdict: Verdict) -> bool:
 
 def has_wrong_pair(verdict: Verdict, moment: Moment, margin: float) -> bool:
     """Return whether an order with upsets tells who beats whom, by the margin, wrongly."""
-    beats = set(verdict.upsets)
-    for one, other in combinations(verdict.subjects if beats else (), 2):
-        lead = moment.find_lead(other, one)
-        if (lead <= margin) if (other, one) in beats else (lead > margin):
-            return True
-    return False
+    upsets = set(verdict.upsets)
+    pairs = combinations(verdict.subjects if upsets else (), 2)
+    told = [pair[::-1] if pair[::-1] in upsets else pair for pair in pairs]
+    return any(moment.find_lead(loser, winner) > margin for winner, loser in told)
 
 
 def has_order(question: str, moment: Moment, margin: float) -> bool:

@@ -1,0 +1,72 @@
+"""Who ranks all counts on pairs far apart to meet, where its pairing lets them, and only there."""
+
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from arena.verdicts.base import Question, find_expected_departures
+from matches.campaigns import forecasting, judging
+from matches.campaigns.forecasting import forecast_start
+from matches.plans import CampaignPlan
+from matches.tests import boards
+from matches.tests.factories import NOW
+from matches.tests.test_campaigns import campaign_of, ended, go_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BY_INFORMATION = "order_information"
+
+
+@pytest.fixture(autouse=True)
+def _broker(valkey_url: str) -> None:
+    Redis.from_url(valkey_url).flushall()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return whether those who judged and forecast counted on checks, in turn."""
+    seen: list[bool] = []
+
+    def record(question: Question, n_agents: int, *, is_checked: bool) -> float:
+        seen.append(is_checked)
+        return find_expected_departures(question, n_agents, is_checked=is_checked)
+
+    for module in (judging, forecasting):
+        monkeypatch.setattr(module, "find_expected_departures", record)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("pairing", "parameters", "is_checked"),
+    [
+        ("", {}, True),
+        ("", {"checks": 0}, False),
+        ("", {"checks": "0"}, False),
+        ("", {"edge": 2}, False),
+        ("", {"edge": 4}, True),
+        # As campaigns were started before there were checks, and as watches are.
+        (BY_INFORMATION, {}, False),
+        (BY_INFORMATION, {"checks": 1}, True),
+        ("random", {}, False),
+    ],
+)
+def test_a_ranking_counts_on_checks_where_its_pairing_sends_them(
+    pairing: str, parameters: dict[str, Any], is_checked: bool, asked: list[bool]
+) -> None:
+    plan: dict[str, Any] = {"pairing": pairing, "pairing_parameters": parameters}
+    campaign = campaign_of("rank_all", **plan)
+    go_on(campaign, 0.0, boards.by_strength())
+    agents = list(campaign.tournament.agents.order_by("entrant__position"))
+    ahead = CampaignPlan(name="", question="rank_all", max_matches=400, **plan)
+    forecast_start(ahead, leaderboard=campaign.tournament.leaderboard, agents=agents, now=NOW)
+    assert len(asked) > 1
+    assert set(asked) == {is_checked}
+
+
+def test_a_ranking_with_checks_ends() -> None:
+    campaign = ended(campaign_of("rank_all", max_matches=2_000, margin=1.0))
+    assert campaign.tournament.pairing_parameters == {"checks": 1}
+    assert campaign.why in {"decided", "within_margin"}
+    names = [f"level:{level}" for level in (95, 60, 40, 5)]
+    assert campaign.statement.startswith(" > ".join(names))
