@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from arena.conformance.standings import standing
+from arena.pairing import edges
 from arena.pairing.base import Field, Lineup, Standing
 from arena.pairing.catalog import order_information
 from arena.pairing.edges import (
@@ -16,7 +17,9 @@ from arena.pairing.edges import (
 )
 from arena.pairing.registry import get_adaptive
 from arena.ratings.counts import Bools, PairCounts
-from arena.ratings.pair_variance import PairVariance
+from arena.ratings.pair_variance import PairVariance, expect_in_order
+from arena.verdicts import registry as questions
+from arena.verdicts.base import find_expected_departures
 
 N, BEST, UNMET = 4, 0, 3
 VARIANCES, VARIANCE = np.full((N, N), 4.0), 4.0
@@ -131,6 +134,26 @@ def test_an_order_of_all_checks_whose_own_lead_is_the_least_sure() -> None:
     assert set(chosen[2:]) == {(1, UNMET), (BEST, UNMET)}
     busy = replace(stand(), n_in_flight={(1, 2): 8, (2, UNMET): 8})
     assert set(check_order(busy, 2 * VARIANCE)[:2]) == set(chosen[2:])
+
+
+def test_of_an_order_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
+    empty = replace(stand(), counts=PairCounts.from_rows([]), mu=np.full(N, 25.0))
+    rngs = [np.random.default_rng(seed) for seed in range(60)]
+    chosen = [choose_order_checks(empty, PairVariance(0.0, 0.0), VARIANCES, 2, r) for r in rngs]
+    assert len({pairs[0] for pairs in chosen}) == N * (N - 1) / 2
+
+
+def test_checks_expect_of_an_order_what_its_verdict_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected: list[float] = []
+
+    def believe(_estimate: PairVariance, _spread: float, part: float) -> float:
+        expected.append(part)
+        return VARIANCE
+
+    monkeypatch.setattr(edges, "believe_pair_variance", believe)
+    check_order(stand(), VARIANCE)
+    assert expected == [expect_in_order(N)]
+    assert expected == [find_expected_departures(questions.get("rank_all"), N, is_checked=True)]
 
 
 def test_half_of_the_blocks_are_checks_of_an_order() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from arena.ratings import pair_leads
 from arena.ratings.counts import Floats, count_results
@@ -96,6 +97,15 @@ def test_of_no_order_it_is_said_who_beats_whom_before_it() -> None:
     assert verdict.upsets == ((2, 0),)
     said = verdict.format_statement(list("abced"))
     assert said == "there is no order of all: a > b > c > d > e, but c beats a, up to the margin"
+
+
+def test_a_ranking_is_judged_as_strictly_as_if_pairs_did_not_depart() -> None:
+    gap = -norm.ppf(0.042) * np.sqrt(2)  # between the shares of 0.05 for five agents
+    belief = belief_of([gap, 0.0, -100.0, -200.0, -300.0], 1.0)
+    leads = PairLeads(np.ones((5, 5)), np.zeros((5, 5)), np.zeros((5, 5)))
+    with_leads = replace(belief, leads=leads)
+    assert questions.get("rank_all").judge(with_leads, Terms(0.05)) is None
+    assert questions.get("best").judge(with_leads, Terms(0.05)) is not None
 
 
 def test_of_many_such_pairs_some_are_named() -> None:
