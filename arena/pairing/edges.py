@@ -27,9 +27,9 @@ _JITTER = 1e-9
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
 # What a pair that never met, and may depart altogether, is worth; what is less open is left.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
-# Of an order: what may be left open of leads altogether, and of upsets as much as the blocks of all
-# pairs leave open, unless one game is a surprise.
-_LEFT, _UPSETS_LEFT = 2e-3, 0.02
+# What may be left open of the pairs of an order altogether: as much as one block of each leaves open
+# whether somebody learnt to beat just one other, unless a game is a surprise.
+_LEFT = 0.02
 # What the lead of a pair is worth still for each block of it in flight.
 _IN_FLIGHT, _TIE_BREAK = 0.3, 1e-9
 
@@ -102,14 +102,14 @@ def choose_order_checks(
     doubts = _doubt_leads(standing, leads, variances)
     doubts = np.minimum(doubts, doubts.T) * of_its_own
     n = len(variances)
-    n_pairs = n * (n - 1) / 2
-    upsets = _doubt_upsets(standing, variances, np.ones(n), least=_UPSETS_LEFT / n_pairs)
+    least = _LEFT / (n * (n - 1) / 2)
+    upsets = _doubt_upsets(standing, variances, np.ones(n), least=least)
     worth = np.maximum(
-        np.where(doubts > _LEFT / n_pairs, doubts, 0.0) * _IN_FLIGHT ** (in_flight / COUPLE),
+        doubts * _IN_FLIGHT ** (in_flight / COUPLE),
         np.where(in_flight > 0, 0.0, np.maximum(upsets, upsets.T)),
     )
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
-    is_open = np.triu(worth > _LEFT / n_pairs, 1)
+    is_open = np.triu(worth > least, 1)
     return _list_pairs(worth, is_open, (n_blocks + int(rng.integers(2))) // 2)
 
 

@@ -24,9 +24,9 @@ _BY_CHANCE = 1.0
 # for. With less, campaigns in fields whose pairs depart by half of it err more often than they say;
 # with more, all take longer.
 EXPECTED = 0.45
-# Where the order of all is asked for: of ten agents, and at most. More agents take so many more
-# matches that these tell it by themselves.
-_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.15, 0.25
+# Where the order of all is asked for: of ten agents, and at most. The more pairs there are, the
+# sooner these tell it by themselves.
+_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.1, 0.25
 
 
 class PairVariance(NamedTuple):
@@ -50,7 +50,7 @@ NO_PAIR_VARIANCE = PairVariance(0.0, 0.0)
 
 def expect_in_order(n_agents: int) -> float:
     """Return what is thought of leads beforehand, as a part of the spread, for an order of all."""
-    return min(_MOST_IN_ORDER, 10 * _IN_ORDER_OF_TEN / n_agents)
+    return min(_MOST_IN_ORDER, _IN_ORDER_OF_TEN * (10 / n_agents) ** 2)
 
 
 def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
