@@ -27,8 +27,8 @@ _JITTER = 1e-9
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
 # What a pair that never met, and may depart altogether, is worth; what is less open is left.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
-# What may be left open of the pairs of an order altogether: as much as one block of each leaves open
-# whether somebody learnt to beat just one other, unless a game is a surprise.
+# What may be left open of the pairs of an order altogether: as much as one block of each leaves
+# open whether somebody learnt to beat just one other, unless a game is a surprise.
 _LEFT = 0.02
 # What the lead of a pair is worth still for each block of it in flight.
 _IN_FLIGHT, _TIE_BREAK = 0.3, 1e-9

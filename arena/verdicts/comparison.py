@@ -7,25 +7,15 @@ from sys import maxsize
 import numpy as np
 
 from arena.parameters import Parameter
-from arena.ratings.counts import Ints
 from arena.ratings.pair_variance import EXPECTED, expect_in_order
 from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
-from arena.verdicts.circles import (
-    MOST_AGENTS,
-    doubt_beaten,
-    doubt_circle,
-    doubt_some_circle,
-    find_blocking,
-    group_by_circles,
-    rank_agents,
-)
-from arena.verdicts.claims import Claim, claim_probability, doubt_leads, is_ready, is_sure
+from arena.verdicts.circles import rank_agents
+from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
+from arena.verdicts.refusals import except_upsets, refuse_first
+from arena.verdicts.words import list_places
 
-_NO_ORDER = StopReason.NO_ORDER
 _USUAL_ERROR = 0.05
-# Of pairs that go the other way round, in a sentence.
-_MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
@@ -80,7 +70,7 @@ class OrderQuestion:
         if not is_ready(considered, named):
             return None
         if not is_sure(considered, near, left):
-            return self._refuse(belief, considered, terms, error)
+            return self._refuse(considered, terms, error)
         # Second, as it is the stronger claim: what is not sure with the margin is not sure without.
         exact = self._make_claim(considered, terms, 0.0)
         left = error - self._doubt_upsets(considered, exact, terms)
@@ -94,62 +84,28 @@ class OrderQuestion:
         return max(0.0, claim_probability(belief, claim) - doubt)
 
     def _doubt_upsets(self, belief: Belief, claim: Claim, terms: Terms) -> float:
-        """Return at most how probably somebody learnt to beat just one of those that are named.
+        """Return at most how probably somebody learnt to beat just one of those that are named."""
+        doubts = belief.doubt_upsets(*claim.pairs, -claim.margin)
+        return self._weigh_upsets(belief, terms) * float(doubts.sum())
 
-        None of a ranking whose agents far apart were not sent to meet. Who allows less error than
-        usual is thought to ask of fields where that is as much rarer: else no match could end it.
+    def _weigh_upsets(self, belief: Belief, terms: Terms) -> float:
+        """Return what it counts that somebody may have learnt to beat just one other.
+
+        Nothing in a ranking whose agents far apart were not sent to meet. Who allows less error
+        than usual is thought to ask of fields where that is as much rarer: else no match could end
+        it.
         """
         if self.is_ranking and not belief.is_checked:
             return 0.0
-        rarer = min(1.0, terms.error / _USUAL_ERROR)
-        return rarer * float(belief.doubt_upsets(*claim.pairs, -claim.margin).sum())
+        return min(1.0, terms.error / _USUAL_ERROR)
 
-    def _refuse(
-        self, belief: Belief, considered: Belief, terms: Terms, error: float
-    ) -> Verdict | None:
+    def _refuse(self, belief: Belief, terms: Terms, error: float) -> Verdict | None:
         """Return why there is no such order, and what is true instead, where that is sure."""
-        if considered.leads is None or considered.n_agents > MOST_AGENTS:
-            return None
-        groups = group_by_circles(considered)
         if self.is_ranking:
-            return self._except_upsets(considered, np.concatenate(groups), terms, error)
-        n_named = self._n_named(terms, considered.n_agents)
-        circle = find_blocking(groups, n_named)
-        if circle is None or not is_ready(considered, circle):
-            return None
-        doubts = doubt_beaten if n_named == 1 else doubt_circle
-        doubt = doubts(considered, circle, terms.margin)
-        claim = _claim_groups(groups, circle, terms.margin)
-        if doubt > error or (doubt := doubt + 1 - claim_probability(considered, claim)) > error:
-            return None
-        places, subjects = list_places(len(circle)), tuple(belief.top[circle].tolist())
-        said = f"there is no such order: {places} beat each other in a circle"
-        return Verdict(said, subjects, 1 - doubt, _NO_ORDER)
-
-    def _except_upsets(
-        self, belief: Belief, order: Ints, terms: Terms, error: float
-    ) -> Verdict | None:
-        """Return the likeliest order with the pairs that go the other way round, if all are sure.
-
-        And if so is a circle: else there may be another order, of which none does.
-        """
-        ranked = Claim(order, [1] * len(order), terms.margin)
-        above, below = ranked.pairs
-        is_upset = belief.expected_leads(above, below) < 0
-        if not is_upset.any() or not is_ready(belief, order):
-            return None
-        winners, losers = np.where(is_upset, (below, above), (above, below))
-        doubt = doubt_some_circle(belief, terms.margin)
-        least = np.full(len(winners), -terms.margin)
-        doubt += (
-            float(belief.doubt_upsets(winners, losers, -terms.margin).sum()) * belief.is_checked
-        )
-        if doubt > error or (doubt := doubt + doubt_leads(belief, winners, losers, least)) > error:
-            return None
-        upsets = tuple(zip(winners[is_upset].tolist(), losers[is_upset].tolist(), strict=True))
-        subjects = tuple(order.tolist())
-        said = name_upsets(subjects, upsets) + (", up to the margin" if terms.margin else "")
-        return Verdict(said, subjects, 1 - doubt, _NO_ORDER, upsets=upsets)
+            weight = self._weigh_upsets(belief, terms)
+            return except_upsets(belief, terms.margin, error, weight)
+        n_named = self._n_named(terms, belief.n_agents)
+        return refuse_first(belief, n_named, terms.margin, error)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the order that the ratings suggest, and the probability of exactly that."""
@@ -180,31 +136,7 @@ class OrderQuestion:
         return Verdict(statement, subjects, probability, why, steps)
 
 
-def _claim_groups(groups: Sequence[Ints], circle: Ints, margin: float) -> Claim:
-    """Return that all down to the circle, the circle, and all behind it follow each other."""
-    sizes = [len(group) for group in groups]
-    place = next(n for n, group in enumerate(groups) if group is circle)
-    parts = (sum(sizes[:place]), sizes[place], sum(sizes[place + 1 :]))
-    return Claim(np.concatenate(groups), [size for size in parts if size], margin)
-
-
-def name_upsets(order: Sequence[int], upsets: Sequence[tuple[int, int]]) -> str:
-    """Return a statement of the agents of an order: who beats somebody who stands before it."""
-    place = {agent: n for n, agent in enumerate(order)}
-    ranked = " > ".join(f"{{{n}}}" for n in range(len(order)))
-    named = [f"{{{place[one]}}} beats {{{place[other]}}}" for one, other in upsets[:_MOST_NAMED]]
-    if len(upsets) > _MOST_NAMED:
-        named.append(f"{len(upsets) - _MOST_NAMED} more go the other way round")
-    return f"there is no order of all: {ranked}, but {', '.join(named)}"
-
-
 def compare_neighbours(belief: Belief, ranked: Sequence[int]) -> tuple[float, ...]:
     """Return P(an agent is better than the one ranked next) for the first N_TOP ranks."""
     order = np.array(ranked[:N_TOP], dtype=np.int64)
     return tuple(belief.superiority(order[:-1], order[1:]).tolist())
-
-
-def list_places(n: int) -> str:
-    """Return places for n names: "{}, {} and {}"."""
-    places = ["{}"] * n
-    return " and ".join([", ".join(places[:-1]), places[-1]] if n > 1 else places)

@@ -23,8 +23,8 @@ from arena.verdicts.circles import (
     find_blocking,
     group_by_circles,
 )
-from arena.verdicts.comparison import name_upsets
 from arena.verdicts.tests.made import belief_of
+from arena.verdicts.words import name_upsets
 
 GROUPS = [np.array([3]), np.array([0, 1, 2]), np.array([4])]
 

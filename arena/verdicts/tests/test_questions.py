@@ -13,8 +13,8 @@ from arena.verdicts import registry
 from arena.verdicts.base import StopReason, Terms, VerdictError
 from arena.verdicts.beliefs import LEAST_SPREAD, N_TOP, form_belief
 from arena.verdicts.claims import Claim, claim_probability, is_sure
-from arena.verdicts.comparison import list_places
 from arena.verdicts.tests.made import belief_of
+from arena.verdicts.words import list_places
 
 NAMES = ("Ann", "Bob", "Cid", "Dee")
 CLEAR = belief_of([30.0, 20.0, 25.0, 15.0], 0.5)
