@@ -131,6 +131,23 @@ def test_the_exploiter_beats_one_agent() -> None:
     assert len(beaten) == 1
 
 
+def test_no_order_is_wrong_where_there_is_one_or_a_pair_is_told_the_wrong_way_round() -> None:
+    world = cast(Probit, campaign.make_world("exploiter", 10, 4))
+    order = tuple(np.argsort(-world.truth).tolist())
+    weakest = order[-1]
+    victim = next(other for other in order if world.find_lead(weakest, other, 0.0) > 0)
+    task = make_task("exploiter", "rank_all")
+
+    def is_wrong(ranked: tuple[int, ...], *upsets: tuple[int, int]) -> bool:
+        verdict = Verdict("", ranked, 0.99, StopReason.NO_ORDER, upsets=upsets)
+        return campaign.is_wrong_at(task, campaign.Moment(world, 0.0), verdict)
+
+    assert not is_wrong(order, (weakest, victim))
+    assert is_wrong(order, (weakest, order[1 if victim == order[0] else 0]), (weakest, victim))
+    assert is_wrong(order[::-1], (weakest, victim))
+    assert campaign.has_order("rank_all", campaign.Moment(world, 0.0), 100.0)
+
+
 def test_clusters_are_far_apart() -> None:
     truth = np.sort(cast(Probit, campaign.make_world("clusters", 10, 1)).truth)
     assert truth[5:].mean() - truth[:5].mean() == pytest.approx(CLUSTER_GAP, rel=0.2)
