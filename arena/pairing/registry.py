@@ -64,7 +64,7 @@ def is_checking(name: str, parameters: Mapping[str, Value], n_agents: int) -> bo
 
     Raises UnknownNameError, and ParameterError for parameters that it does not have.
     """
-    if name != ORDER:
+    if name != ORDER or n_agents > MOST_AGENTS:
         return False
     asked = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
     return bool(asked[CHECKS]) and not 0 < int(asked["edge"]) < n_agents

@@ -68,9 +68,11 @@ def doubt_some_circle(belief: Belief, margin: float) -> float:
 
 
 def doubt_beaten(belief: Belief, group: Ints, margin: float) -> float:
-    """Return at most how probably somebody of a group is beaten by nobody of it."""
-    doubts = _doubt_victories(belief, group, margin)
+    """Return at most how probably anybody is beaten by nobody, or one of a group by none of it."""
+    every = np.arange(belief.n_agents)
+    doubts = _doubt_victories(belief, every, margin)
     np.fill_diagonal(doubts, _NONE)
+    doubts[np.ix_(np.setdiff1d(every, group), group)] = _NONE
     return min(_NONE, float(doubts.min(axis=0).sum()))
 
 

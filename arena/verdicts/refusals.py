@@ -15,7 +15,7 @@ from arena.verdicts.circles import (
     find_blocking,
     group_by_circles,
 )
-from arena.verdicts.claims import Claim, claim_probability, doubt_leads, is_ready
+from arena.verdicts.claims import Claim, doubt_leads, is_ready
 from arena.verdicts.words import list_places, name_upsets
 
 _NO_ORDER = StopReason.NO_ORDER
@@ -32,14 +32,19 @@ def refuse_first(belief: Belief, n_named: int, margin: float, error: float) -> V
     circle = find_blocking(groups, n_named)
     if circle is None or not is_ready(belief, circle):
         return None
-    doubt = (doubt_beaten if n_named == 1 else doubt_circle)(belief, circle, margin)
-    if doubt > error:
-        return None
-    doubt += 1 - claim_probability(belief, _claim_groups(groups, circle, margin))
-    if doubt > error:
-        return None
     places = list_places(len(circle))
-    said = f"each of {places} is beaten by another of them" if n_named == 1 else _in_circle(places)
+    if n_named == 1:
+        doubt, said = (
+            doubt_beaten(belief, circle, margin),
+            "each of {} is beaten by another of them",
+        )
+    else:
+        doubt, said = doubt_circle(belief, circle, margin), "{} beat each other in a circle"
+        # Who is within the margin of the circle might take the place of one of it.
+        above, below = _claim_groups(groups, circle, margin).pairs
+        doubt += doubt_leads(belief, above, below, np.full(len(above), margin))
+    if doubt > error:
+        return None
     return Verdict(f"there is no such order: {said}", tuple(circle.tolist()), 1 - doubt, _NO_ORDER)
 
 
@@ -68,7 +73,7 @@ def except_upsets(
         return None
     upsets = tuple(zip(winners[is_upset].tolist(), losers[is_upset].tolist(), strict=True))
     subjects = tuple(order.tolist())
-    said = name_upsets(subjects, upsets) + (", up to the margin" if margin else "")
+    said = name_upsets(subjects, upsets) + (" (up to the margin)" if margin else "")
     return Verdict(said, subjects, 1 - doubt, _NO_ORDER, upsets=upsets)
 
 
@@ -82,7 +87,3 @@ def _claim_groups(groups: Sequence[Ints], circle: Ints, margin: float) -> Claim:
     place = next(n for n, group in enumerate(groups) if group is circle)
     parts = (sum(sizes[:place]), sizes[place], sum(sizes[place + 1 :]))
     return Claim(np.concatenate(groups), [size for size in parts if size], margin)
-
-
-def _in_circle(places: str) -> str:
-    return f"{places} beat each other in a circle"

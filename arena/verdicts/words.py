@@ -13,10 +13,13 @@ def list_places(n: int) -> str:
 
 
 def name_upsets(order: Sequence[int], upsets: Sequence[tuple[int, int]]) -> str:
-    """Return a statement of the agents of an order: who beats somebody who stands before it."""
+    """Return a statement of the agents of an order: who beats somebody who stands before it.
+
+    These come first, as a long statement is cut.
+    """
     place = {agent: n for n, agent in enumerate(order)}
     ranked = " > ".join(f"{{{n}}}" for n in range(len(order)))
     named = [f"{{{place[one]}}} beats {{{place[other]}}}" for one, other in upsets[:_MOST_NAMED]]
     if len(upsets) > _MOST_NAMED:
         named.append(f"{len(upsets) - _MOST_NAMED} more go the other way round")
-    return f"there is no order of all: {ranked}, but {', '.join(named)}"
+    return f"there is no order of all: {', '.join(named)}; all other pairs are as in {ranked}"

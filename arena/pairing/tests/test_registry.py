@@ -3,7 +3,7 @@
 import pytest
 
 from arena.pairing import registry as pairings
-from arena.pairing.registry import choose_pairing
+from arena.pairing.registry import choose_pairing, is_checking
 from arena.parameters import read_parameters
 from arena.verdicts import registry as questions
 
@@ -30,6 +30,10 @@ def test_those_of_a_large_field_are_paired_by_samples() -> None:
 
 def test_the_order_of_many_goes_by_the_information() -> None:
     assert choose_pairing("rank_pairs", {}, n_agents=10) == ("order_information", {})
+
+
+def test_large_fields_are_not_checked() -> None:
+    assert [is_checking("order_information", {"checks": 1}, n) for n in (64, 65)] == [True, False]
 
 
 def test_a_ranking_checks_all_pairs() -> None:

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from arena.ratings import pair_leads
 from arena.ratings.counts import Floats, count_results
+from arena.ratings.departures import Departures
 from arena.ratings.pair_leads import PairLeads, infer_pair_leads
 from arena.ratings.pair_variance import NO_PAIR_VARIANCE
 from arena.ratings.settled import settle_ratings
@@ -67,6 +68,25 @@ def test_nobody_is_the_best_where_each_is_beaten_by_one_of_them_however_many_the
     doubt = doubt_beaten(make_circle(3.0, 1.0, n=12), everybody, 0.0)
     assert doubt == pytest.approx(3 * 0.00135, rel=0.02)
     assert doubt_beaten(belief_of([30.0, 20.0, 10.0], 0.1), np.arange(3), 0.0) == 1.0
+    # Of a group, those outside of it tell nothing.
+    assert doubt_beaten(make_circle(3.0, 1.0), np.array([0, 1]), 0.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("mu", "question", "is_refused"),
+    [
+        ([30.0, 30.0, 30.0, 29.5, 0.0], "best", False),
+        ([30.0, 30.0, 30.0, 28.0, 0.0], "best", True),
+        ([30.0, 30.0, 30.0, 29.5, 29.5], "top_k", False),
+        ([30.0, 30.0, 30.0, 28.0, 28.0], "top_k", True),
+    ],
+)
+def test_who_is_within_the_margin_of_a_circle_may_be_named_instead(
+    mu: list[float], question: str, is_refused: bool
+) -> None:
+    near = replace(make_circle(5.0, 0.05), mu=np.array(mu))
+    verdict = questions.get(question).judge(near, Terms(0.05, 1.0, {"k": 2}))
+    assert (verdict is not None and verdict.why is StopReason.NO_ORDER) is is_refused
 
 
 def test_who_learnt_to_beat_the_best_alone_leaves_nobody_the_best() -> None:
@@ -96,7 +116,31 @@ def test_of_no_order_it_is_said_who_beats_whom_before_it() -> None:
     assert verdict.subjects == (0, 1, 2, 4, 3)
     assert verdict.upsets == ((2, 0),)
     said = verdict.format_statement(list("abced"))
-    assert said == "there is no order of all: a > b > c > d > e, but c beats a, up to the margin"
+    expected = "there is no order of all: c beats a; all other pairs are as in a > b > c > d > e"
+    assert said == f"{expected} (up to the margin)"
+    exact = questions.get("rank_all").judge(make_circle(5.0, 1.0), Terms(0.05))
+    assert exact is not None
+    assert exact.format_statement(list("abced")) == expected
+
+
+def test_of_no_order_all_must_have_played_and_nobody_have_learnt_to_beat_just_one() -> None:
+    circle, terms = make_circle(5.0, 1.0), Terms(0.05, 1.0)
+    rank_all = questions.get("rank_all")
+    fresh = replace(circle, n_matches=np.array([100, 100, 100, 100, 0]))
+    assert rank_all.judge(fresh, terms) is None
+    chance = np.full((5, 5), 0.02)
+    departures = Departures(chance, np.zeros((5, 5)), np.full((5, 5), 25.0))
+    doubted = replace(circle, departures=departures)
+    assert rank_all.judge(doubted, terms) is not None
+    assert rank_all.judge(replace(doubted, is_checked=True), terms) is None
+
+
+def test_a_pair_within_the_margin_does_not_hold_up_that_there_is_no_order() -> None:
+    mu = np.array([30.0, 30.0, 30.0, 5.0, 4.9])
+    near = replace(make_circle(5.0, 0.1), mu=mu)
+    verdict = questions.get("rank_all").judge(near, Terms(0.05, 1.0))
+    assert verdict is not None
+    assert questions.get("rank_all").judge(near, Terms(0.05)) is None
 
 
 def test_a_ranking_is_judged_as_strictly_as_if_pairs_did_not_depart() -> None:
@@ -112,7 +156,7 @@ def test_of_many_such_pairs_some_are_named() -> None:
     upsets = [(n, 0) for n in range(1, 16)]
     said = name_upsets(range(16), upsets)
     assert said.count("beats") == 12
-    assert said.endswith("{12} beats {0}, 3 more go the other way round")
+    assert "{12} beats {0}, 3 more go the other way round; all other pairs are as in {0}" in said
 
 
 def test_where_another_order_may_fit_it_is_not_said_that_there_is_none() -> None:
