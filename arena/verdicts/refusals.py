@@ -34,12 +34,11 @@ def refuse_first(belief: Belief, n_named: int, margin: float, error: float) -> V
         return None
     places = list_places(len(circle))
     if n_named == 1:
-        doubt, said = (
-            doubt_beaten(belief, circle, margin),
-            "each of {} is beaten by another of them",
-        )
+        doubt = doubt_beaten(belief, circle, margin)
+        said = f"each of {places} is beaten by another of them"
     else:
-        doubt, said = doubt_circle(belief, circle, margin), "{} beat each other in a circle"
+        doubt = doubt_circle(belief, circle, margin)
+        said = f"{places} beat each other in a circle"
         # Who is within the margin of the circle might take the place of one of it.
         above, below = _claim_groups(groups, circle, margin).pairs
         doubt += doubt_leads(belief, above, below, np.full(len(above), margin))

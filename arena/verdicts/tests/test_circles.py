@@ -89,6 +89,19 @@ def test_who_is_within_the_margin_of_a_circle_may_be_named_instead(
     assert (verdict is not None and verdict.why is StopReason.NO_ORDER) is is_refused
 
 
+def test_of_no_best_and_no_first_few_all_of_the_circle_are_named() -> None:
+    names, terms = list("abc"), Terms(0.05, 1.0, {"k": 2})
+    said = []
+    for question in ("best", "top_k"):
+        verdict = questions.get(question).judge(make_circle(5.0, 0.05), terms)
+        assert verdict is not None
+        said.append(verdict.format_statement(names))
+    assert said == [
+        "there is no such order: each of a, b and c is beaten by another of them",
+        "there is no such order: a, b and c beat each other in a circle",
+    ]
+
+
 def test_who_learnt_to_beat_the_best_alone_leaves_nobody_the_best() -> None:
     belief = belief_of(np.linspace(40, 0, 10), 0.01)
     own = np.zeros((10, 10))
