@@ -85,17 +85,18 @@ def test_who_is_within_the_margin_of_a_circle_may_be_named_instead(
     mu: list[float], question: str, is_refused: bool
 ) -> None:
     near = replace(make_circle(5.0, 0.05), mu=np.array(mu))
-    verdict = questions.get(question).judge(near, Terms(0.05, 1.0, {"k": 2}))
+    parameters = {"k": 2} if question == "top_k" else {}
+    verdict = questions.get(question).judge(near, Terms(0.05, 1.0, parameters))
     assert (verdict is not None and verdict.why is StopReason.NO_ORDER) is is_refused
 
 
 def test_of_no_best_and_no_first_few_all_of_the_circle_are_named() -> None:
-    names, terms = list("abc"), Terms(0.05, 1.0, {"k": 2})
     said = []
-    for question in ("best", "top_k"):
+    for question, parameters in (("best", {}), ("top_k", {"k": 2})):
+        terms = Terms(0.05, 1.0, parameters)
         verdict = questions.get(question).judge(make_circle(5.0, 0.05), terms)
         assert verdict is not None
-        said.append(verdict.format_statement(names))
+        said.append(verdict.format_statement(list("abc")))
     assert said == [
         "there is no such order: each of a, b and c is beaten by another of them",
         "there is no such order: a, b and c beat each other in a circle",
