@@ -52,15 +52,16 @@ def except_upsets(
 ) -> Verdict | None:
     """Return the likeliest order with the pairs that go the other way round, if all are sure.
 
-    And if so is a circle: else there may be another order, of which none does. weight_of_upsets: of
-    what is likely of pairs of which the ratings tell nothing.
+    And if so is a circle: else there may be another order, of which none does. belief: of agents
+    that have all played enough to be named. weight_of_upsets: of what is likely of pairs of which
+    the ratings tell nothing.
     """
     if not _is_looked_at(belief):
         return None
     order = np.concatenate(group_by_circles(belief))
     above, below = Claim(order, [1] * len(order), margin).pairs
     is_upset = belief.expected_leads(above, below) < 0
-    if not is_upset.any() or not is_ready(belief, order):
+    if not is_upset.any():
         return None
     winners, losers = np.where(is_upset, (below, above), (above, below))
     doubt = doubt_some_circle(belief, margin)

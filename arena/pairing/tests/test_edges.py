@@ -156,6 +156,26 @@ def test_checks_expect_of_an_order_what_its_verdict_does(monkeypatch: pytest.Mon
     assert expected == [find_expected_departures(questions.get("rank_all"), N, is_checked=True)]
 
 
+@pytest.mark.parametrize("variance", [0.0, VARIANCE])
+def test_an_order_is_checked_the_same_whoever_was_registered_first(variance: float) -> None:
+    here = stand()
+    rows = [(N - 1 - one, N - 1 - other, 1) for one, other in ((BEST, 1), (BEST, 2))] * 8
+    mirrored = replace(standing(Field(N, 2), np.array(rows)), mu=here.mu[::-1].copy())
+    pairs = {(N - 1 - other, N - 1 - one) for one, other in check_order(mirrored, variance)}
+    assert pairs == set(check_order(here, variance))
+
+
+def test_the_more_pairs_an_order_has_the_less_is_left_open_of_each() -> None:
+    def check_neighbours(n: int) -> list[Lineup]:
+        met = [(one, other, 1) for one in range(n) for other in range(one + 1, n)] * 5
+        here = replace(standing(Field(n, 2), np.array(met)), mu=50 - 3.0 * np.arange(n))
+        few = PairVariance(0.1, 9.0, 0.1, 1e6, 0.0)
+        return choose_order_checks(here, few, np.full((n, n), 4.0), 99, np.random.default_rng(1))
+
+    assert check_neighbours(N) == []
+    assert len(check_neighbours(12)) == 11
+
+
 def test_half_of_the_blocks_are_checks_of_an_order() -> None:
     assert len(check_order(stand(), VARIANCE, 4)) == 2
     empty = stand(), PairVariance(0.0, 0.0), VARIANCES

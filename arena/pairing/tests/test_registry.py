@@ -36,6 +36,12 @@ def test_large_fields_are_not_checked() -> None:
     assert [is_checking("order_information", {"checks": 1}, n) for n in (64, 65)] == [True, False]
 
 
+def test_an_edge_within_the_field_switches_checks_off() -> None:
+    asked = [{"checks": 1, "edge": edge} for edge in (0, 1, 9, 10)]
+    are_checked = [is_checking("order_information", both, 10) for both in asked]
+    assert are_checked == [True, False, False, True]
+
+
 def test_a_ranking_checks_all_pairs() -> None:
     for n_agents, of_its_own in ((2, {"checks": 1}), (64, {"checks": 1}), (65, {})):
         chosen = choose_pairing("rank_all", {}, n_agents=n_agents)

@@ -17,6 +17,7 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.circles import (
+    MOST_AGENTS,
     MOST_IN_CIRCLE,
     doubt_beaten,
     doubt_circle,
@@ -24,6 +25,7 @@ from arena.verdicts.circles import (
     find_blocking,
     group_by_circles,
 )
+from arena.verdicts.refusals import except_upsets
 from arena.verdicts.tests.made import belief_of
 from arena.verdicts.words import name_upsets
 
@@ -164,6 +166,13 @@ def test_a_ranking_is_judged_as_strictly_as_if_pairs_did_not_depart() -> None:
     with_leads = replace(belief, leads=leads)
     assert questions.get("rank_all").judge(with_leads, Terms(0.05)) is None
     assert questions.get("best").judge(with_leads, Terms(0.05)) is not None
+
+
+def test_circles_of_large_fields_are_not_looked_for() -> None:
+    circle = make_circle(5.0, 1.0, n=MOST_AGENTS + 1)
+    large = replace(circle, mu=np.array([30.0, 30.0, 30.0, *-30.0 * np.arange(MOST_AGENTS - 2)]))
+    assert except_upsets(large.restrict_to(np.arange(MOST_AGENTS)), 1.0, 0.1, 0.0) is not None
+    assert except_upsets(large, 1.0, 0.1, 0.0) is None
 
 
 def test_of_many_such_pairs_some_are_named() -> None:

@@ -196,6 +196,13 @@ def test_a_single_pair_or_none_departs_from_nothing() -> None:
     assert estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).variance == 0
 
 
+def test_pairs_count_as_checked_where_something_is_expected_of_them() -> None:
+    blocks = play_blocks(60, 2, rock_paper_scissors(skills_of(2, 4.0)))
+    for expected in (0.0, 0.1):
+        belief, _ = infer_belief(count_games(blocks), blocks, settle, expected_departures=expected)
+        assert belief.is_checked is (expected > 0)
+
+
 def infer_from_far_apart(n_won: int) -> Belief:
     """Return what is believed where each beats all below, and the best the last so many times."""
     rows = [
