@@ -168,7 +168,9 @@ def test_an_order_is_checked_the_same_whoever_was_registered_first(variance: flo
 def test_the_more_pairs_an_order_has_the_less_is_left_open_of_each() -> None:
     def check_neighbours(n: int) -> list[Lineup]:
         met = [(one, other, 1) for one in range(n) for other in range(one + 1, n)] * 5
-        here = replace(standing(Field(n, 2), np.array(met)), mu=50 - 3.0 * np.arange(n))
+        here = replace(
+            standing(Field(n, 2), np.array(met)), mu=np.linspace(50.0, 53.0 - 3.0 * n, n)
+        )
         few = PairVariance(0.1, 9.0, 0.1, 1e6, 0.0)
         return choose_order_checks(here, few, np.full((n, n), 4.0), 99, np.random.default_rng(1))
 
