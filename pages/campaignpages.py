@@ -142,6 +142,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "asked_for": format_percent(1 - campaign.error),
         "chances": _rank_chances(campaign),
         "ranks": _list_ranks(campaign),
+        "upsets": results.list_upsets(campaign),
         "curve": campaign_curve.draw_campaign(campaign),
         "forecast": texts.describe_forecast(foreseen),
         "budget": texts.describe_budget(campaign),

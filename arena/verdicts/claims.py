@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from arena.ratings.counts import Bools, Floats, Ints
-from arena.verdicts.beliefs import Belief
+from arena.verdicts.beliefs import N_TOP, Belief
 
 # Two blocks: before that, an agent's rating is the prior's rather than its own.
 MIN_MATCHES = 4
@@ -81,3 +81,9 @@ def is_ready(belief: Belief, agents: Ints) -> bool:
     The others need not have: the doubt about them is that of the prior, and counts as such.
     """
     return bool(belief.n_matches[agents].min() >= MIN_MATCHES)
+
+
+def compare_neighbours(belief: Belief, ranked: Sequence[int]) -> tuple[float, ...]:
+    """Return P(an agent is better than the one ranked next) for the first N_TOP ranks."""
+    order = np.array(ranked[:N_TOP], dtype=np.int64)
+    return tuple(belief.superiority(order[:-1], order[1:]).tolist())

@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from sys import maxsize
 
-import numpy as np
-
 from arena.parameters import Parameter
 from arena.ratings.pair_variance import EXPECTED, expect_in_order
 from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_field
-from arena.verdicts.beliefs import N_TOP, Belief
+from arena.verdicts.beliefs import Belief
 from arena.verdicts.circles import rank_agents
-from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
+from arena.verdicts.claims import (
+    Claim,
+    claim_probability,
+    compare_neighbours,
+    is_ready,
+    is_sure,
+)
 from arena.verdicts.refusals import except_upsets, refuse_first
 from arena.verdicts.words import list_places
 
@@ -134,9 +138,3 @@ class OrderQuestion:
         statement = sentence.format(named=names, n=len(subjects))
         steps = compare_neighbours(belief, subjects) if self.is_ranking else ()
         return Verdict(statement, subjects, probability, why, steps)
-
-
-def compare_neighbours(belief: Belief, ranked: Sequence[int]) -> tuple[float, ...]:
-    """Return P(an agent is better than the one ranked next) for the first N_TOP ranks."""
-    order = np.array(ranked[:N_TOP], dtype=np.int64)
-    return tuple(belief.superiority(order[:-1], order[1:]).tolist())

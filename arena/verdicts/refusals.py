@@ -15,7 +15,7 @@ from arena.verdicts.circles import (
     find_blocking,
     group_by_circles,
 )
-from arena.verdicts.claims import Claim, doubt_leads, is_ready
+from arena.verdicts.claims import Claim, compare_neighbours, doubt_leads, is_ready
 from arena.verdicts.words import list_places, name_upsets
 
 _NO_ORDER = StopReason.NO_ORDER
@@ -74,7 +74,8 @@ def except_upsets(
     upsets = tuple(zip(winners[is_upset].tolist(), losers[is_upset].tolist(), strict=True))
     subjects = tuple(order.tolist())
     said = name_upsets(subjects, upsets) + (" (up to the margin)" if margin else "")
-    return Verdict(said, subjects, 1 - doubt, _NO_ORDER, upsets=upsets)
+    steps = compare_neighbours(belief, subjects)
+    return Verdict(said, subjects, 1 - doubt, _NO_ORDER, steps, upsets)
 
 
 def _is_looked_at(belief: Belief) -> bool:

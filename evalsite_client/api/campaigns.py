@@ -81,6 +81,14 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class Upset:
+    """An agent, and one that it beats though that stands before it."""
+
+    agent: AgentName
+    beats: AgentName
+
+
+@dataclass(frozen=True)
 class Spent:
     """What the matches of a campaign have cost so far."""
 
@@ -116,6 +124,7 @@ class CampaignDetail(Campaign):
     chances: The likeliest first; at most 200.
     ranking: Of a question about the order: the likeliest one as judged last, the best first; at
         most 200.
+    upsets: Of a ranking that ended as no order: all who beat one that stands before them.
     warning: What is said of a pairing that suits the field badly, while it runs; else null.
     budget_warning: Said while it runs and its forecast is over what is left of its budget; else
         null.
@@ -132,6 +141,7 @@ class CampaignDetail(Campaign):
     subjects: tuple[AgentName, ...]
     chances: tuple[Chance, ...]
     ranking: tuple[Ranked, ...]
+    upsets: tuple[Upset, ...]
     spent: Spent
     warning: str | None
     budget_warning: str | None

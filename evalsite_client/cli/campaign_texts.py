@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked
+from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked, Upset
 from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
 from evalsite_client.cli.show import Answer, format_pairs
 from evalsite_client.progress import format_duration
@@ -47,6 +47,7 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
         "not reached": campaign.shortfall,
         "warning": campaign.budget_warning,
         "likeliest order": describe_ranking(campaign.ranking),
+        "other way round": _describe_upsets(campaign.upsets),
         "P(best)": chances,
         "matches": f"{campaign.n_done:,} of at most {campaign.max_matches:,}",
         "saved": campaign.saved,
@@ -80,6 +81,11 @@ def describe_ranking(ranking: Sequence[Ranked]) -> str:
         one.agent.name if one.p_above_next is None else f"{one.agent.name} {one.p_above_next:.1%}"
         for one in ranking
     )
+
+
+def _describe_upsets(upsets: Sequence[Upset]) -> str:
+    """Return who beats whom that stands before it in that order."""
+    return ", ".join(f"{one.agent.name} beats {one.beats.name}" for one in upsets)
 
 
 def _describe_blocks(pairs: Pairs) -> Mapping[str, object]:

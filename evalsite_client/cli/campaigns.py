@@ -151,6 +151,7 @@ def save_campaign(path: Path | bool | None, campaign: CampaignDetail, status: in
         "spent": campaign.spent,
         "chances": {one.agent.name: one.p_best for one in campaign.chances},
         "ranking": [[one.agent.name, one.p_above_next] for one in campaign.ranking],
+        "upsets": [[one.agent.name, one.beats.name] for one in campaign.upsets],
     }
     save_json(path, value)
 

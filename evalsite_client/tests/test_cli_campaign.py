@@ -104,8 +104,11 @@ def test_another_question_says_how_likely_its_answer_is(
     assert (status, "the likeliest answer is true with" in err) == (3, True)
     assert re.search(r"^why +out of budget: the likeliest answer so far", out, re.MULTILINE)
     assert "saved" not in out
-    Campaign.objects.update(n_known=12)
-    status, out, _ = evalsite("verdict", Campaign.objects.get().pk)
+    ended = Campaign.objects.get()
+    first, *_, last = ended.tournament.agents.order_by("entrant__position")
+    Campaign.objects.update(n_known=12, upsets=[[last.pk, first.pk]])
+    status, out, _ = evalsite("verdict", ended.pk)
+    assert re.search(f"^other way round +{last.name} beats {first.name}$", out, re.MULTILINE)
     assert re.search(r"^saved +12 matches were known before and not played$", out, re.MULTILINE)
 
 

@@ -88,6 +88,13 @@ class RankedSerializer(serializers.Serializer[Any]):
     )
 
 
+class UpsetSerializer(serializers.Serializer[Any]):
+    """An agent, and one that it beats though that stands before it."""
+
+    agent = AgentNameSerializer()
+    beats = AgentNameSerializer()
+
+
 class SpentSerializer(serializers.Serializer[Any]):
     """What the matches of a campaign have cost so far."""
 
@@ -116,6 +123,9 @@ class CampaignDetailSerializer(CampaignSerializer):
     ranking = serializers.SerializerMethodField(
         help_text="Of a question about the order: the likeliest one as judged last, the best "
         "first; at most 200."
+    )
+    upsets = serializers.SerializerMethodField(
+        help_text="Of a ranking that ended as no order: all who beat one that stands before them."
     )
     spent = serializers.SerializerMethodField()
     warning = serializers.SerializerMethodField(
@@ -150,7 +160,7 @@ class CampaignDetailSerializer(CampaignSerializer):
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
             "doubts",
-            *("parameters", "subjects", "chances", "ranking", "spent", "warning"),
+            *("parameters", "subjects", "chances", "ranking", "upsets", "spent", "warning"),
             *("budget_warning", "pairs", "forecast", "forecast_at", "latest_point", "saved"),
             *("why_in_words", "shortfall"),
         )
@@ -173,6 +183,11 @@ class CampaignDetailSerializer(CampaignSerializer):
     def get_ranking(self, campaign: Campaign) -> list[Any]:
         """Return the likeliest order."""
         return list(RankedSerializer(results.list_ranking(campaign), many=True).data)
+
+    @extend_schema_field(UpsetSerializer(many=True))
+    def get_upsets(self, campaign: Campaign) -> list[Any]:
+        """Return the pairs that go the other way round."""
+        return list(UpsetSerializer(results.list_upsets(campaign), many=True).data)
 
     @extend_schema_field(SpentSerializer)
     def get_spent(self, campaign: Campaign) -> dict[str, Any]:

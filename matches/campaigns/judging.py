@@ -321,6 +321,7 @@ def _close(campaign: Campaign, judgement: Judgement | None, stop: str, *, now: d
     fields: dict[str, object] = {
         "statement": verdict.format_statement([names[agent] for agent in agents])[:4_000],
         "subjects": [agents[position] for position in verdict.subjects],
+        "upsets": [[agents[one], agents[other]] for one, other in verdict.upsets],
         "probability": verdict.probability,
         "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,
         "n_round_robin": n_round_robin,

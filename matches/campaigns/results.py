@@ -36,6 +36,13 @@ class Pairs(PairedResult):
     blocks: Sequence[int]
 
 
+class Upset(NamedTuple):
+    """An agent, and one that it beats though that stands before it."""
+
+    agent: Agent
+    beats: Agent
+
+
 class Spent(NamedTuple):
     """What the matches of a campaign have cost so far; core_s: seconds of play, all together."""
 
@@ -72,6 +79,12 @@ def list_subjects(campaign: Campaign) -> list[Agent]:
     """Return the agents that the verdict names, in its order; none without a verdict."""
     named = _agents_by_id(campaign.subjects)
     return [named[agent] for agent in campaign.subjects]
+
+
+def list_upsets(campaign: Campaign) -> list[Upset]:
+    """Return who beats whom that stands before it; none unless a ranking ended as no order."""
+    named = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
+    return [Upset(named[one], named[other]) for one, other in campaign.upsets]
 
 
 def sum_spent(campaign: Campaign) -> Spent:

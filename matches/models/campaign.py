@@ -84,6 +84,12 @@ class Campaign(models.Model):
     # The verdict, with the words of its day: a later version may say it otherwise.
     statement = models.CharField(max_length=4_000, blank=True, editable=False)
     subjects = models.JSONField(default=list, editable=False, help_text="Agents of the verdict.")
+    upsets = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        editable=False,
+        help_text="Of a ranking that is no order: agents, who beats whom that stands before it.",
+    )
     probability = models.FloatField(null=True, editable=False)
     why = models.CharField(max_length=40, blank=True, editable=False)
     decided_at = models.DateTimeField(null=True, editable=False)

@@ -12,8 +12,7 @@ import numpy as np
 from arena.parameters import Parameter
 from arena.verdicts.base import StopReason, Terms, Verdict, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
-from arena.verdicts.claims import is_ready
-from arena.verdicts.comparison import compare_neighbours
+from arena.verdicts.claims import compare_neighbours, is_ready
 
 
 class _RankPairs:

@@ -131,6 +131,7 @@ def test_of_no_order_it_is_said_who_beats_whom_before_it() -> None:
     assert verdict.why is StopReason.NO_ORDER
     assert verdict.subjects == (0, 1, 2, 4, 3)
     assert verdict.upsets == ((2, 0),)
+    assert verdict.steps == pytest.approx([1, 1, 1, 0.999], abs=0.001)
     said = verdict.format_statement(list("abced"))
     expected = "there is no order of all: c beats a; all other pairs are as in a > b > c > d > e"
     assert said == f"{expected} (up to the margin)"
