@@ -26,8 +26,9 @@ from arena.ratings.pair_variance import (
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_dispersion
-from arena.verdicts.drift import PARTS, Drift, SeedBlocks, estimate_drift
+from arena.verdicts.drift import Drift, estimate_drift
 from arena.verdicts.forecast import match_information
+from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.sprt import BLOCKS
 
 # Fits counts, each pair of which has a weight: one number, or float64 [n, n].
@@ -63,8 +64,8 @@ def infer_belief(
     dispersion = _measure_dispersion(blocks, settled)
     drift = estimate_drift(blocks, settled, dispersion=dispersion)
     recent, times = counts, 1.0
-    if drift.variance > 0 and _can_discount(counts, settled):
-        recent, times = _discount_old(counts, blocks, drift.gain), _PARTS_OF_RESULT
+    if drift.is_discounting and _can_discount(counts, settled):
+        recent, times = _discount_old(counts, blocks, drift.weights), _PARTS_OF_RESULT
     # What is counted so often says as much less.
     spread_out = dispersion * times
     settled = settle(recent, 1 / spread_out)
@@ -154,21 +155,22 @@ def _measure_dispersion(blocks: SeedBlocks, settled: SettledRatings) -> float:
     )
 
 
-def _discount_old(counts: PairCounts, blocks: SeedBlocks, gain: float) -> PairCounts:
-    """Return the counts in thousandths, those of older parts of the blocks the less."""
-    age = PARTS - 1 - np.arange(len(blocks.first)) * PARTS // max(1, len(blocks.first))
-    weights = np.rint(_PARTS_OF_RESULT * (1 - gain) ** np.arange(PARTS + 1)).astype(np.int64)
+def _discount_old(counts: PairCounts, blocks: SeedBlocks, weights: Floats) -> PairCounts:
+    """Return the counts in thousandths, weighed by parts of the blocks, the newest part first."""
+    parts, n_blocks = len(weights), len(blocks.first)
+    age = parts - 1 - np.arange(n_blocks) * parts // max(1, n_blocks)
+    counted = np.rint(_PARTS_OF_RESULT * weights).astype(np.int64)
     size = 1 + int(max(column.max() for column in (counts.first, counts.second, *blocks[:2])))
     table = np.zeros((3, size, size), np.int64)
     columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
     for kind, column in enumerate(columns):
-        # What is older than the blocks weighs as the part before them would.
-        table[kind, counts.first, counts.second] = weights[PARTS] * column
+        # What is older than the blocks weighs as their oldest part.
+        table[kind, counts.first, counts.second] = counted[-1] * column
     for seat, (first, second) in enumerate(
         ((blocks.first, blocks.second), (blocks.second, blocks.first))
     ):
         kinds = 1 - blocks.scores[:, seat] * (1 - 2 * seat)
-        np.add.at(table, (kinds, first, second), weights[age] - weights[PARTS])
+        np.add.at(table, (kinds, first, second), counted[age] - counted[-1])
     first, second = np.nonzero(table.any(axis=0))
     return PairCounts(first, second, *table[:, first, second])
 

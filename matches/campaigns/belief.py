@@ -18,8 +18,8 @@ from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.verdicts import evidence as weighing
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_sum_dispersion
-from arena.verdicts.drift import SeedBlocks
 from arena.verdicts.evidence import ModelChecks
+from arena.verdicts.seed_blocks import SeedBlocks
 from matches.campaigns.paired_blocks import GAMES_OF_BLOCK
 from matches.models import ImportBatch, Match
 from matches.models.match import parse_numbers

@@ -14,20 +14,26 @@ DISPERSED: Final = 1.3
 """From this dispersion on blocks are said to depend on each other, of few blocks from more."""
 CLEAR: Final = 3.0
 """Standard deviations beyond chance from which a departure is named."""
+SURE: Final = 0.99
+"""The probability that strength walks from which that is named."""
 _GAMES_OF_BLOCK = 2
 _MOST_SCORE = 0.999
 
 
 def is_in_doubt(checks: ModelChecks) -> bool:
     """Return whether some assumption does not hold."""
-    departures = (checks.pairs.excess, checks.drift.excess)
-    return _is_dispersed(checks) or max(departures) >= CLEAR
+    return _is_dispersed(checks) or checks.pairs.excess >= CLEAR or _is_drifting(checks)
 
 
 def _is_dispersed(checks: ModelChecks) -> bool:
     # The variance of a variance: of few blocks it is mostly what was thought of them before.
     by_chance = CLEAR * (2 / checks.n_blocks) ** 0.5 if checks.n_blocks else inf
     return checks.dispersion >= max(DISPERSED, 1 + by_chance)
+
+
+def _is_drifting(checks: ModelChecks) -> bool:
+    drift = checks.drift
+    return drift.is_discounting and (drift.excess >= CLEAR or drift.chance >= SURE)
 
 
 def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
@@ -47,7 +53,7 @@ def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
             "Pairs depart from every ranking by one number, "
             f"by {apart:.0f} Elo or so: what two did against each other counts for their order."
         )
-    if checks.drift.excess >= CLEAR and checks.drift.variance > 0:
+    if _is_drifting(checks):
         doubts.append(
             f"Strength drifts, that of {_find_drifting(checks, names)} most: newer results count "
             "for more."

@@ -10,8 +10,8 @@ from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms, Verdict, find_expected_departures
 from arena.verdicts.beliefs import Belief, form_belief
-from arena.verdicts.drift import SeedBlocks
 from arena.verdicts.evidence import infer_belief
+from arena.verdicts.seed_blocks import SeedBlocks
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
 
 # Takes the blocks, how many agents there are, the id of the question and its terms.

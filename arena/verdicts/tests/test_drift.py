@@ -1,0 +1,141 @@
+"""Strength that walks: how fast, and what older results say of now."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.ratings.base import BETA, MU
+from arena.ratings.counts import Floats, PairCounts, count_results
+from arena.ratings.settled import SettledRatings, settle_ratings
+from arena.verdicts.drift import estimate_drift, weigh_parts
+from arena.verdicts.evidence import infer_belief
+from arena.verdicts.seed_blocks import SeedBlocks
+from arena.verdicts.walks import MOST_AGENTS, STEPS, weigh_steps
+
+N, NEAR = 8, 12.0
+
+
+def walk_strengths(n_blocks: int, step: float, *, seed: int, n: int = N) -> Floats:
+    """Return strengths float64 [blocks, n] that walk by steps of this variance."""
+    rng = np.random.default_rng([seed, 1])
+    walk = np.cumsum(rng.normal(0, np.sqrt(step), (n_blocks, n)), axis=0)
+    return rng.normal(MU, 6, n) + walk
+
+
+def play_along(strengths: Floats, seed: int) -> SeedBlocks:
+    """Return blocks of random pairs of agents that are so strong, block by block."""
+    n_blocks, n = len(strengths), len(strengths[0])
+    rng = np.random.default_rng([seed, 2])
+    first = rng.integers(0, n, n_blocks)
+    second = (first + rng.integers(1, n, n_blocks)) % n
+    row = np.arange(n_blocks)
+    lead = strengths[row, first] - strengths[row, second]
+    scores = np.sign(lead[:, None] + rng.normal(0, np.sqrt(2) * BETA, (n_blocks, 2)))
+    return SeedBlocks(first, second, scores.astype(np.int64))
+
+
+def count_games(blocks: SeedBlocks) -> PairCounts:
+    first, second, scores = blocks
+    games = ([first, second, scores[:, 0]], [second, first, -scores[:, 1]])
+    return count_results(np.concatenate([np.stack(game, axis=1) for game in games]))
+
+
+def settle(blocks: SeedBlocks, n: int = N) -> SettledRatings:
+    return settle_ratings(count_games(blocks), n)
+
+
+def weigh(blocks: SeedBlocks) -> Floats:
+    return weigh_steps(blocks, settle(blocks), dispersion=1.0, n_parts=16)
+
+
+def test_a_walk_is_told_from_strength_that_stays_and_so_is_its_speed() -> None:
+    stays = np.mean(
+        [weigh(play_along(walk_strengths(300, 0, seed=s), s)) for s in range(6)], axis=0
+    )
+    assert stays[0] > 0.8
+    assert stays[-2:].sum() < 0.01
+    walk = STEPS[3]
+    walks = [weigh(play_along(walk_strengths(300, walk, seed=s), s)) for s in range(6)]
+    assert np.mean(walks, axis=0)[0] < 0.01
+    assert np.mean(walks, axis=0)[3] > 0.5
+
+
+def test_without_results_it_is_thought_of_walks_as_beforehand() -> None:
+    none = SeedBlocks(*(np.zeros((0, *shape), np.int64) for shape in ((), (), (2,))))
+    chances = weigh_steps(none, settle(none), dispersion=1.0, n_parts=8)
+    assert chances.sum() == pytest.approx(1)
+    assert chances[0] > 0.5
+    assert np.ptp(chances[1:]) < 1e-9
+
+
+def test_games_that_repeat_each_other_say_less_about_a_walk() -> None:
+    blocks = play_along(walk_strengths(300, STEPS[3], seed=3), 3)
+    plain, doubled = (
+        weigh_steps(blocks, settle(blocks), dispersion=dispersion, n_parts=16)[0]
+        for dispersion in (1.0, 2.0)
+    )
+    assert 10 * plain < doubled < 0.5
+
+
+@given(ratio=st.floats(0, 100), n_parts=st.integers(1, 32))
+def test_older_parts_say_less_of_now(ratio: float, n_parts: int) -> None:
+    weights = weigh_parts(np.array([ratio]), np.ones(1), n_parts)
+    assert (weights >= 0).all()
+    assert (weights <= 1 + 1e-9).all()
+    if not ratio:
+        assert weights == pytest.approx(np.ones(n_parts))
+    mixed = weigh_parts(np.array([0.0, ratio]), np.array([0.5, 0.5]), n_parts)
+    assert 1e-9 + mixed.sum() >= weights.sum()
+
+
+@pytest.mark.parametrize("ratio", [0.02, 0.3])
+def test_a_mean_by_these_weights_is_from_now_by_what_they_say(ratio: float) -> None:
+    """Simulated: a walk of 50 small steps a part, each part told with a variance of 1."""
+    rng, n_parts, n_steps = np.random.default_rng(5), 8, 50
+    steps = rng.normal(0, np.sqrt(ratio / n_steps), (20_000, n_parts * n_steps))
+    walk = np.cumsum(steps, axis=1)
+    told = walk.reshape(-1, n_parts, n_steps).mean(axis=2) + rng.normal(0, 1, (20_000, n_parts))
+    weights = weigh_parts(np.array([ratio]), np.ones(1), n_parts)[::-1]
+
+    def miss(by: Floats) -> float:
+        return float(np.mean((told @ by / by.sum() - walk[:, -1]) ** 2))
+
+    assert miss(weights) == pytest.approx(1 / weights.sum(), rel=0.05)
+    assert miss(weights) < miss(np.ones(n_parts))
+
+
+def test_what_is_believed_of_now_is_as_far_off_as_it_says() -> None:
+    off = []
+    for seed in range(12):
+        strengths = walk_strengths(400, STEPS[3], seed=seed)
+        blocks = play_along(strengths, seed)
+        belief, checks = infer_belief(
+            count_games(blocks),
+            blocks,
+            lambda counts, weight: settle_ratings(counts, N, weight=weight),
+        )
+        assert checks.drift.is_discounting
+        first, second = np.triu_indices(N, 1)
+        leads = strengths[-1, first] - strengths[-1, second]
+        missed = belief.expected_leads(first, second) - leads
+        # How far two are apart of whom one wins always, results do not tell.
+        is_near = np.abs(leads) < NEAR
+        off.append(np.mean((missed**2 / belief.variances(first, second))[is_near]))
+    # By ratings that stay the same it is 30.
+    assert np.mean(off) < 2
+
+
+@pytest.mark.parametrize(("step", "is_discounting"), [(0.0, False), (1.0, True)])
+def test_in_large_fields_it_goes_by_the_departures(step: float, *, is_discounting: bool) -> None:
+    n = MOST_AGENTS + 1
+    blocks = play_along(walk_strengths(3_000, step, seed=7, n=n), 7)
+    drift = estimate_drift(blocks, settle(blocks, n), dispersion=1.0)
+    assert drift.is_discounting is is_discounting
+
+
+def test_a_walk_that_is_thought_possible_alone_discounts_nothing() -> None:
+    blocks = play_along(walk_strengths(60, 0, seed=1), 1)
+    drift = estimate_drift(blocks, settle(blocks), dispersion=1.0)
+    assert 0.01 < drift.chance < 0.5
+    assert not drift.is_discounting
