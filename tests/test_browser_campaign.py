@@ -128,10 +128,15 @@ def _pages() -> dict[str, str]:
     knockout = _played("knockout", "cup", FIELD)
     swiss = _played("swiss", "league", FIELD)
     circle = _played("double_round_robin", "circle", CYCLE, n_matches=240, play=_in_a_circle)
+    agents = list(Agent.objects.filter(name__in=CYCLE))
+    plan = CampaignPlan(name="in a circle", question="rank_all", max_matches=400)
+    no_order = start_campaign(plan, leaderboard=circle.leaderboard, agents=agents)
+    assert _to_the_verdict(no_order, play=_in_a_circle).why == "no_order"
     _raise_alarm(decided)
     return {
         "campaign-decided": f"/tournaments/{decided.tournament_id}/",
         "campaign-open": f"/tournaments/{again.tournament_id}/",
+        "campaign-without-order": f"/tournaments/{no_order.tournament_id}/",
         "campaign-sprt": f"/tournaments/{test.tournament_id}/",
         "bracket": f"/tournaments/{knockout.pk}/",
         "swiss": f"/tournaments/{swiss.pk}/",
@@ -158,21 +163,22 @@ def _campaign(
     return start_campaign(wanted, leaderboard=board, agents=agents)
 
 
-def _turn(campaign: Campaign) -> None:
+def _turn(campaign: Campaign, *, play: boards.Play | None = None) -> None:
     """Plan, play what is open, rate and judge, as the parts do that run all the time."""
+    play = play or boards.by_strength(forfeits=0)
     now = db_now()
     planning.plan_scheduled(now=now)
     campaign.tournament.refresh_from_db()
     if Match.objects.filter(Match.is_open(), tournament=campaign.tournament).exists():
-        boards.play_some(campaign.tournament, 10_000, boards.by_strength(forfeits=0), now=now)
+        boards.play_some(campaign.tournament, 10_000, play, now=now)
     rater.rate(campaign.tournament.leaderboard_id, now=db_now())
     judging.judge_campaign(Campaign.objects.get(pk=campaign.pk), now=db_now())
     campaign.refresh_from_db()
 
 
-def _to_the_verdict(campaign: Campaign) -> Campaign:
+def _to_the_verdict(campaign: Campaign, *, play: boards.Play | None = None) -> Campaign:
     for _ in range(TURNS):
-        _turn(campaign)
+        _turn(campaign, play=play)
         if campaign.decided_at is not None:
             return campaign
     raise AssertionError(f"never decided: {campaign.n_judged} judged")

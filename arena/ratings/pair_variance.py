@@ -20,6 +20,8 @@ from arena.ratings.pair_table import tabulate_pairs
 _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
+# From so many on pairs depart beyond doubt, however alike their agents' ratings, by up to this.
+_CLEARLY, _CIRCLING = 4.0, 2 * BETA
 # What is thought beforehand, as a part of the spread of the skills, where the first few are asked
 # for. With less, campaigns in fields whose pairs depart by half of it err more often than they say;
 # with more, all take longer.
@@ -90,8 +92,8 @@ def estimate_pair_variance(
     """Return the variance of the leads of pairs about the differences of these ratings.
 
     counts: of these agents, whoever sat first. covariance: float64 [n, n], of the fit. spread:
-    of the skills, beyond which no pair is thought to depart. seat: what sitting first is worth.
-    dispersion: how much more blocks vary than their games would.
+    of the skills, beyond which no pair is thought to depart unless it is plain. seat: what sitting
+    first is worth. dispersion: how much more blocks vary than their games would.
     """
     met = tabulate_pairs(counts, len(mu))
     if len(met.low) < len(counts.agents):
@@ -112,8 +114,10 @@ def estimate_pair_variance(
     if weight <= 0:
         return PairVariance(0.0, excess)
     surely = max(0.0, excess - _BY_CHANCE) * chance / weight
-    moment = min(max(0.0, excess * chance / weight), spread**2)
-    return PairVariance(min(surely, spread**2), excess, moment, expected, expected / weight)
+    # Of agents that beat each other in a circle the ratings are all alike: they bound nothing.
+    most = (max(spread, _CIRCLING) if excess >= _CLEARLY else spread) ** 2
+    moment = min(max(0.0, excess * chance / weight), most)
+    return PairVariance(min(surely, most), excess, moment, expected, expected / weight)
 
 
 def _expect_pairs(counts: PairCounts, mu: Floats, draw_probability: float, seat: float) -> Floats:

@@ -112,6 +112,19 @@ def test_a_circle_ends_with_no_order_and_names_who_is_in_it(question: str) -> No
     assert said.startswith("there is no ")
 
 
+def test_three_who_always_beat_each_other_in_a_circle_soon_have_no_order() -> None:
+    winners, losers = np.tile([[0, 1, 2], [1, 2, 0]], 10)
+    blocks = SeedBlocks(winners, losers, np.ones((len(winners), 2), np.int64))
+    belief, checks = infer_belief(
+        count_games(blocks), blocks, lambda counts, weight: settle_ratings(counts, 3, weight=weight)
+    )
+    # Their ratings are all alike, and yet each beats the next one.
+    assert checks.pairs.variance > BETA**2
+    verdict = questions.get("rank_all").judge(belief, Terms(0.05))
+    assert verdict is not None
+    assert (verdict.why, len(verdict.upsets)) == (StopReason.NO_ORDER, 1)
+
+
 def test_a_circle_below_the_best_leaves_it_the_best() -> None:
     skill = np.linspace(MU - 25, MU + 10, N)
     circle = rock_paper_scissors(skill)
