@@ -474,6 +474,9 @@ def test_of_no_order_all_who_beat_one_that_stands_before_them_are_shown(client: 
     said = _page(client, campaign)
     assert f"The other way round {order[-1]} beats {order[0]}" in said
     assert "The nearest to an order" in said
+    Campaign.objects.update(chances=[0.0] * len(CIRCLE))
+    cache.clear()
+    assert "Nobody is likely to beat all others." in _page(client, campaign)
 
 
 def test_a_question_about_the_best_shows_no_order(client: Client) -> None:
