@@ -20,7 +20,7 @@ from arena.ratings.pair_table import tabulate_pairs
 _LEAST_VARIANCE = 0.05
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
-# From so many on pairs depart beyond doubt, however alike their agents' ratings, by up to this.
+# From so many on pairs may depart by this, however alike their agents' ratings are.
 _CLEARLY, _CIRCLING = 4.0, 2 * BETA
 # What is thought beforehand, as a part of the spread of the skills, where the first few are asked
 # for. With less, campaigns in fields whose pairs depart by half of it err more often than they say;

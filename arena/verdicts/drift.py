@@ -39,7 +39,7 @@ class Drift(NamedTuple):
     excess: of the departures over those of ratings that stay, in standard deviations. departures:
     float64 [PARTS, n], of each agent, in standard deviations of chance. weights: float64 [parts],
     what a result says of now, 1 where nothing drifts; those of the newest part first. chance: that
-    it walks; nan of large fields, where nothing tells but the excess.
+    it walks; nan where nothing tells but the excess: of large fields, and of few blocks.
     """
 
     excess: float
@@ -96,13 +96,15 @@ def weigh_parts(ratios: Floats, chances: Floats, n_parts: int) -> Floats:
     systems = np.eye(n_parts) + ratios[:, None, None] * shared
     told = np.maximum(np.linalg.solve(systems, np.ones((len(ratios), n_parts, 1)))[:, :, 0], 0)
     variance = 1 / told.sum(axis=1)
-    weights: Floats = chances @ (told * variance[:, None]) / (chances @ variance)
-    return weights
+    weights = chances @ (told * variance[:, None]) / (chances @ variance)
+    # Of a fast walk each part bounds the next one from the other side.
+    never_more: Floats = np.minimum.accumulate(weights)
+    return never_more
 
 
 def _choose_parts(n_blocks: int, n_agents: int) -> int:
     """Return into how many parts: each has some blocks of each agent."""
-    return int(np.clip(2 * n_blocks / n_agents / _LEAST_BLOCKS, _FEWEST_PARTS, _MOST_PARTS))
+    return int(np.clip(2 * n_blocks / max(1, n_agents) / _LEAST_BLOCKS, _FEWEST_PARTS, _MOST_PARTS))
 
 
 def _tabulate(

@@ -26,8 +26,8 @@ _STEADY = 0.8
 # Of larger fields it would take seconds.
 MOST_AGENTS: Final = 64
 _UNIT = sqrt(2) * BETA
-_N_NEWTON, _LONGEST_STEP = 4, 2 * BETA
-_LEAST, _LEAST_SPREAD = 1e-12, 0.1
+_N_NEWTON, _LONGEST_STEP = 6, 2 * BETA
+_LEAST = 1e-12
 
 
 class _Thought(NamedTuple):
@@ -61,11 +61,9 @@ def _find_evidence(
     blocks: SeedBlocks, settled: SettledRatings, dispersion: float, n_parts: int
 ) -> Floats:
     """Return the log of the evidence of each of STEPS."""
-    n, n_blocks, n_parts = len(settled.mu), len(blocks.first), max(1, n_parts)
-    spread = max(settled.spread, _LEAST_SPREAD)
-    thought = _Thought(
-        np.zeros((len(STEPS), n)), np.tile(np.eye(n) * spread**2, (len(STEPS), 1, 1))
-    )
+    n, n_blocks = len(settled.mu), len(blocks.first)
+    alike = np.eye(n) * settled.spread**2
+    thought = _Thought(np.zeros((len(STEPS), n)), np.tile(alike, (len(STEPS), 1, 1)))
     evidence = np.zeros(len(STEPS))
     for start, stop in pairwise(np.arange(n_parts + 1) * n_blocks // n_parts):
         part = SeedBlocks(*(column[start:stop] for column in blocks))

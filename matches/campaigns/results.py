@@ -83,6 +83,8 @@ def list_subjects(campaign: Campaign) -> list[Agent]:
 
 def list_upsets(campaign: Campaign) -> list[Upset]:
     """Return who beats whom that stands before it; none unless a ranking ended as no order."""
+    if not campaign.upsets:
+        return []
     named = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
     return [Upset(named[one], named[other]) for one, other in campaign.upsets]
 
