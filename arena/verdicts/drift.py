@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.counts import Floats, Ints
+from arena.ratings.counts import Floats
 from arena.ratings.expected_points import expect_points
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.seed_blocks import SeedBlocks
@@ -20,15 +20,15 @@ from arena.verdicts.walks import MOST_AGENTS, STEPS, weigh_steps
 
 PARTS = 8
 # Old results count less by shorter parts, the more is played.
-_FEWEST_PARTS, _MOST_PARTS = 8, 32
-# The probability of a walk from which it counts: pairings, which know of none, would send to meet
-# whom verdicts do not wait for.
+_MOST_PARTS = 32
+# The probability of a walk from which it counts. Pairings know of no walk: where one counted
+# beforehand, verdicts would wait for agents that are not sent to meet.
 _SHOWN = 0.5
 # Of the weight of an old result: no less than this is as much as a new one.
 _AS_MUCH = 0.99
 # Fewer blocks of an agent in a part say nothing of it.
 _LEAST_BLOCKS = 2
-_LEAST_VARIANCE = 0.05
+_LEAST_VARIANCE, _TINY = 0.05, 1e-12
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
 
@@ -53,34 +53,55 @@ class Drift(NamedTuple):
         return bool(self.weights.min() < _AS_MUCH)
 
 
+class _Departures(NamedTuple):
+    """What the parts say of ratings that stay.
+
+    departures, excess: as of Drift. step: the variance of a step from block to block by the method
+    of moments. information: on an agent, of all blocks.
+    """
+
+    departures: Floats
+    excess: float = 0.0
+    step: float = 0.0
+    information: float = 0.0
+
+
 def estimate_drift(blocks: SeedBlocks, settled: SettledRatings, *, dispersion: float) -> Drift:
     """Return how the strength of agents of these ratings walks."""
-    part = np.arange(len(blocks.first)) * PARTS // max(1, len(blocks.first))
-    residual, variance, information, n_blocks = _tabulate(blocks, part, settled, dispersion)
+    n, n_blocks = len(settled.mu), len(blocks.first)
+    seen = _measure_departures(blocks, settled, dispersion)
+    n_parts = _choose_parts(n_blocks, n)
+    steps, likely, chance = np.array([seen.step]), np.ones(1), nan
+    if seen.information and n <= MOST_AGENTS:
+        steps = STEPS
+        likely = weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts)
+        chance = 1 - float(likely[0])
+    if chance < _SHOWN:
+        return Drift(seen.excess, seen.departures, np.ones(n_parts), chance)
+    ratios = steps * n_blocks / n_parts * seen.information / n_parts
+    return Drift(seen.excess, seen.departures, weigh_parts(ratios, likely, n_parts), chance)
+
+
+def _measure_departures(
+    blocks: SeedBlocks, settled: SettledRatings, dispersion: float
+) -> _Departures:
+    residual, variance, information, n_blocks = _tabulate(blocks, settled, dispersion)
     is_seen = n_blocks >= _LEAST_BLOCKS
     departures = np.where(is_seen, residual / np.sqrt(np.maximum(variance, _LEAST_VARIANCE)), 0.0)
-    n_parts = _choose_parts(len(blocks.first), len(settled.mu))
     # A rating takes one degree of freedom of each agent.
     df = float(is_seen.sum() - is_seen.any(axis=0).sum())
     n_seen = int(is_seen.any(axis=0).sum())
     if df <= 0 or n_seen < 2:  # noqa: PLR2004
-        return Drift(0.0, departures, np.ones(n_parts))
+        return _Departures(departures)
     # What one agent has too much others have too little: of two they are mirror images.
-    chance = sqrt(2 * df * n_seen / (n_seen - 1))
-    excess = (float((departures**2).sum()) - df) / chance
-    of_part, length = float(information.sum()) / n_seen / n_parts, len(blocks.first) / n_parts
-    if len(settled.mu) <= MOST_AGENTS:
-        likely = weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts)
-        walks = 1 - float(likely[0])
-        if walks < _SHOWN:
-            return Drift(excess, departures, np.ones(n_parts), walks)
-        return Drift(
-            excess, departures, weigh_parts(STEPS * length * of_part, likely, n_parts), walks
-        )
+    by_chance = sqrt(2 * df * n_seen / (n_seen - 1))
+    excess = (float((departures**2).sum()) - df) / by_chance
     # The mean square of a random walk about its own mean: see Wiener's process.
-    walked = max(0.0, excess - _BY_CHANCE) * chance / float(information[is_seen].sum())
-    step = np.array([walked * 6 / n_parts])
-    return Drift(excess, departures, weigh_parts(step * of_part, np.ones(1), n_parts))
+    square = (
+        max(0.0, excess - _BY_CHANCE) * by_chance / max(float(information[is_seen].sum()), _TINY)
+    )
+    step = square * 6 / len(blocks.first)
+    return _Departures(departures, excess, step, float(information.sum()) / n_seen)
 
 
 def weigh_parts(ratios: Floats, chances: Floats, n_parts: int) -> Floats:
@@ -94,23 +115,26 @@ def weigh_parts(ratios: Floats, chances: Floats, n_parts: int) -> Floats:
     age = np.arange(n_parts)
     shared = np.minimum(age[:, None], age) + np.where(age[:, None] == age, 1 / 3, 1 / 2)
     systems = np.eye(n_parts) + ratios[:, None, None] * shared
-    told = np.maximum(np.linalg.solve(systems, np.ones((len(ratios), n_parts, 1)))[:, :, 0], 0)
-    variance = 1 / told.sum(axis=1)
-    weights = chances @ (told * variance[:, None]) / (chances @ variance)
+    information = np.maximum(
+        np.linalg.solve(systems, np.ones((len(ratios), n_parts, 1)))[:, :, 0], 0
+    )
+    variance = 1 / information.sum(axis=1)
+    weights = chances @ (information * variance[:, None]) / (chances @ variance)
     # Of a fast walk each part bounds the next one from the other side.
-    never_more: Floats = np.minimum.accumulate(weights)
-    return never_more
+    decreasing: Floats = np.minimum.accumulate(weights)
+    return decreasing
 
 
 def _choose_parts(n_blocks: int, n_agents: int) -> int:
     """Return into how many parts: each has some blocks of each agent."""
-    return int(np.clip(2 * n_blocks / max(1, n_agents) / _LEAST_BLOCKS, _FEWEST_PARTS, _MOST_PARTS))
+    return int(np.clip(2 * n_blocks / max(1, n_agents) / _LEAST_BLOCKS, PARTS, _MOST_PARTS))
 
 
 def _tabulate(
-    blocks: SeedBlocks, part: Ints, settled: SettledRatings, dispersion: float
+    blocks: SeedBlocks, settled: SettledRatings, dispersion: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return residual points, their variance, information and blocks: [parts, n] each."""
+    """Return residual points, their variance, information and blocks: [PARTS, n] each."""
+    part = np.arange(len(blocks.first)) * PARTS // max(1, len(blocks.first))
     game = expect_points(
         settled.mu[blocks.first] - settled.mu[blocks.second],
         draw_probability=settled.draw_probability,

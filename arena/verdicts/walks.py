@@ -1,6 +1,6 @@
 """How fast strength walks, by how well each speed foretells the results.
 
-Of each speed the ratings are followed from part to part of the blocks: what is thought of them
+Of each speed the ratings are followed from part to part of the blocks: what is believed of them
 spreads by the walk, and then the results of the part tell (a Kalman filter, with Laplace's
 approximation for a likelihood that is not normal: Fahrmeir 1992). The product of what each part was
 thought beforehand to bring is the evidence of a speed. Bayes' rule weighs them, none included, so
@@ -30,14 +30,14 @@ _N_NEWTON, _LONGEST_STEP = 6, 2 * BETA
 _LEAST = 1e-12
 
 
-class _Thought(NamedTuple):
-    """What is thought of all agents, of each speed k: float64 [k, n] and [k, n, n]."""
+class _Posterior(NamedTuple):
+    """What is believed of all agents, of each speed k: float64 [k, n] and [k, n, n]."""
 
     mu: Floats
     covariance: Floats
 
 
-class _Told(NamedTuple):
+class _Likelihood(NamedTuple):
     """What results say at some leads, of each speed k: float64 [k], [k, b] and [k, b]."""
 
     log_likelihood: Floats
@@ -62,43 +62,43 @@ def _find_evidence(
 ) -> Floats:
     """Return the log of the evidence of each of STEPS."""
     n, n_blocks = len(settled.mu), len(blocks.first)
-    alike = np.eye(n) * settled.spread**2
-    thought = _Thought(np.zeros((len(STEPS), n)), np.tile(alike, (len(STEPS), 1, 1)))
+    covariance = np.eye(n) * settled.spread**2
+    posterior = _Posterior(np.zeros((len(STEPS), n)), np.tile(covariance, (len(STEPS), 1, 1)))
     evidence = np.zeros(len(STEPS))
     for start, stop in pairwise(np.arange(n_parts + 1) * n_blocks // n_parts):
         part = SeedBlocks(*(column[start:stop] for column in blocks))
-        told, thought = _learn(thought, part, settled, dispersion)
-        evidence += told
-        walked = (stop - start) * STEPS[:, None, None] * np.eye(n)
-        thought = thought._replace(covariance=thought.covariance + walked)
+        gained, posterior = _learn(posterior, part, settled, dispersion)
+        evidence += gained
+        walk = (stop - start) * STEPS[:, None, None] * np.eye(n)
+        posterior = posterior._replace(covariance=posterior.covariance + walk)
     return evidence
 
 
 def _learn(
-    before: _Thought, part: SeedBlocks, settled: SettledRatings, dispersion: float
-) -> tuple[Floats, _Thought]:
-    """Return the log evidence of a part, and what is thought after it."""
-    meets = np.zeros((len(part.first), before.mu.shape[1]))
+    prior: _Posterior, part: SeedBlocks, settled: SettledRatings, dispersion: float
+) -> tuple[Floats, _Posterior]:
+    """Return the log evidence of a part, and the posterior."""
+    meets = np.zeros((len(part.first), prior.mu.shape[1]))
     row = np.arange(len(meets))
     meets[row, part.first], meets[row, part.second] = 1, -1
-    precision = _invert(before.covariance)
-    mu = before.mu
+    precision = _invert(prior.covariance)
+    mu = prior.mu
     for _ in range(_N_NEWTON):
-        told = _read_results(mu @ meets.T, part.scores, settled, dispersion)
-        known = precision + _inform(meets, told)
-        pull = told.slope @ meets - _times(precision, mu - before.mu)
-        mu = mu + np.clip(_times(_invert(known), pull), -_LONGEST_STEP, _LONGEST_STEP)
-    told = _read_results(mu @ meets.T, part.scores, settled, dispersion)
-    after = _invert(precision + _inform(meets, told))
-    off = ((mu - before.mu) * _times(precision, mu - before.mu)).sum(axis=1)
-    narrowed = np.linalg.slogdet(before.covariance)[1] - np.linalg.slogdet(after)[1]
-    evidence: Floats = told.log_likelihood - (off + narrowed) / 2
-    return evidence, _Thought(mu, after)
+        results = _read_results(mu @ meets.T, part.scores, settled, dispersion)
+        sharper = precision + _inform(meets, results)
+        gradient = results.slope @ meets - _times(precision, mu - prior.mu)
+        mu = mu + np.clip(_times(_invert(sharper), gradient), -_LONGEST_STEP, _LONGEST_STEP)
+    results = _read_results(mu @ meets.T, part.scores, settled, dispersion)
+    covariance = _invert(precision + _inform(meets, results))
+    off = ((mu - prior.mu) * _times(precision, mu - prior.mu)).sum(axis=1)
+    narrowed = np.linalg.slogdet(prior.covariance)[1] - np.linalg.slogdet(covariance)[1]
+    evidence: Floats = results.log_likelihood - (off + narrowed) / 2
+    return evidence, _Posterior(mu, covariance)
 
 
-def _inform(meets: Floats, told: _Told) -> Floats:
+def _inform(meets: Floats, results: _Likelihood) -> Floats:
     """Return what results tell of the agents, float64 [k, n, n]."""
-    information: Floats = meets.T @ (told.information[:, :, None] * meets)
+    information: Floats = meets.T @ (results.information[:, :, None] * meets)
     return information
 
 
@@ -111,16 +111,20 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
     return product
 
 
-def _read_results(leads: Floats, scores: Ints, settled: SettledRatings, dispersion: float) -> _Told:
+def _read_results(
+    leads: Floats, scores: Ints, settled: SettledRatings, dispersion: float
+) -> _Likelihood:
     """Return what the results of blocks say of the leads float64 [k, b] of the first agent."""
     margin = unit_draw_margin(settled.draw_probability)
     seat = settled.seat.mu if settled.seat else 0.0
     there = _read_game((leads + seat) / _UNIT, scores[:, 0], margin)
     back = _read_game((leads - seat) / _UNIT, scores[:, 1], margin)
-    return _Told(*((one + other) / dispersion for one, other in zip(there, back, strict=True)))
+    return _Likelihood(
+        *((one + other) / dispersion for one, other in zip(there, back, strict=True))
+    )
 
 
-def _read_game(lead: Floats, score: Ints, margin: float) -> _Told:
+def _read_game(lead: Floats, score: Ints, margin: float) -> _Likelihood:
     at_win, at_loss = _density(lead - margin), _density(lead + margin)
     win, loss = ndtr(lead - margin), ndtr(-lead - margin)
     chances = [np.maximum(chance, _LEAST) for chance in (win, 1 - win - loss, loss)]
@@ -129,7 +133,7 @@ def _read_game(lead: Floats, score: Ints, margin: float) -> _Told:
     log_likelihood = np.select(is_one, [np.log(chance) for chance in chances]).sum(axis=1)
     slope = np.select(is_one, [up / chance for up, chance in zip(slopes, chances, strict=True)])
     information = sum(up**2 / chance for up, chance in zip(slopes, chances, strict=True))
-    return _Told(log_likelihood, slope / _UNIT, np.asarray(information) / _UNIT**2)
+    return _Likelihood(log_likelihood, slope / _UNIT, np.asarray(information) / _UNIT**2)
 
 
 def _density(x: Floats) -> Floats:
