@@ -53,8 +53,8 @@ def go_on(campaign: Campaign, seconds: float, play: boards.Play) -> None:
     tournament.refresh_from_db()
 
 
-def ended(campaign: Campaign, *, forfeits: float = 0) -> Campaign:
-    play = boards.by_strength(forfeits=forfeits)
+def ended(campaign: Campaign, *, forfeits: float = 0, play: boards.Play | None = None) -> Campaign:
+    play = play or boards.by_strength(forfeits=forfeits)
     for step in range(100):
         go_on(campaign, 2.0 * step, play)
         if campaign.decided_at is not None:

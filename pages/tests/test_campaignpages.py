@@ -24,7 +24,6 @@ from matches.store.formats import format_percent
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
-from matches.tests.test_transitivity import CIRCLE, in_a_circle
 from pages import campaign_verdicts, campaignpages
 from pages.plots import campaign_curve
 from pages.plots.charts import LEFT, RIGHT
@@ -457,26 +456,6 @@ def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> No
     assert [row["p_above_next"] for row in answer["ranking"]] == [
         one.p_above_next for one in ranked
     ]
-
-
-def test_of_no_order_all_who_beat_one_that_stands_before_them_are_shown(client: Client) -> None:
-    campaign = campaign_of("rank_all", agents=CIRCLE)
-    while campaign.decided_at is None:
-        go_on(campaign, float(campaign.n_judged), in_a_circle)
-    assert campaign.why == "no_order"
-    answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
-    order = [row["agent"]["name"] for row in answer["ranking"]]
-    assert order == [agent["name"] for agent in answer["subjects"]]
-    # Each beats the next one of the circle: only the last the first the other way round.
-    assert order[0] == CIRCLE[(CIRCLE.index(order[-1]) + 1) % len(CIRCLE)]
-    [upset] = answer["upsets"]
-    assert (upset["agent"]["name"], upset["beats"]["name"]) == (order[-1], order[0])
-    said = _page(client, campaign)
-    assert f"The other way round {order[-1]} beats {order[0]}" in said
-    assert "The nearest to an order" in said
-    Campaign.objects.update(chances=[0.0] * len(CIRCLE))
-    cache.clear()
-    assert "Nobody is likely to beat all others." in _page(client, campaign)
 
 
 def test_a_question_about_the_best_shows_no_order(client: Client) -> None:
