@@ -30,8 +30,11 @@ from launcher.folders import ROOT
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""
 
-FACES = ("evalsite/", "evalsite_client/", "experience/", "live/", "matches/", "pages/")
-"""Packages whose tests spend their time in Django, where tracing is dearest and shows least."""
+FACES = (
+    *("evalsite/", "evalsite_client/", "experience/", "live/", "matches/", "pages/"),
+    "tests/test_schemathesis.py",
+)
+"""Whose tests spend their time in Django, where tracing is dearest and shows least."""
 
 MANY = 100
 """Tests of a file that takes long for their number alone."""
