@@ -19,6 +19,8 @@ from benchmarks.campaigns.bounds import (
 )
 from benchmarks.campaigns.worlds import WORLDS, Ledger
 
+pytestmark = pytest.mark.no_cover
+
 SKILLS = np.array([25.0, 30.0, 20.0, 28.0])
 
 

@@ -11,6 +11,8 @@ from arena.local_play import play
 from benchmarks import verdicts
 from benchmarks.campaigns import recorded, recorded_ranks, stopping
 
+pytestmark = pytest.mark.no_cover
+
 
 def test_blocks_are_those_that_were_played() -> None:
     agents = ("random", "greedy", "alphabeta:2")

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import scores
 
+pytestmark = pytest.mark.no_cover
+
 
 @pytest.mark.parametrize("name", scores.WORLDS)
 def test_the_agents_of_a_world_are_in_their_order(name: str) -> None:

@@ -31,6 +31,8 @@ from benchmarks.campaigns.worlds import (
 from launcher.folders import ROOT
 from matches.ledger.adaptive_pairing import AHEAD_OF_KNOWN
 
+pytestmark = pytest.mark.no_cover
+
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_better_agent_of_a_field_wins_more(name: str) -> None:

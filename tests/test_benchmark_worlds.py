@@ -22,6 +22,8 @@ from benchmarks.campaigns.hard.probit import Probit
 from benchmarks.campaigns.hard.rules import RULES, is_refused
 from benchmarks.campaigns.hard.seats import Seats
 
+pytestmark = pytest.mark.no_cover
+
 REFUSED = Verdict("{} does not fit", (0,), 0.5, cast(StopReason, "misfit"))
 BOLD = Verdict("{} is the best", (0,), 0.99, StopReason.DECIDED)
 

@@ -61,6 +61,7 @@ def test_it_agrees_with_trueskill_match_by_match() -> None:
     assert np.abs(gaps - gaps.mean()).max() < 1
 
 
+@pytest.mark.no_cover
 def test_intervals_cover() -> None:
     """Of 40 fields of 10: the 95 % intervals, about the mean of the field, hold the truth."""
     n_held = 0

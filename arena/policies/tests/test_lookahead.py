@@ -179,6 +179,7 @@ def test_a_game_of_another_engine_is_refused() -> None:
         assert "OpenSpiel" in str(registry.get(name).refusal(spec))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("one", "other", "at_least"),
     [

@@ -82,6 +82,7 @@ def count_within(settled: SettledRatings, skill: np.ndarray) -> float:
     return float((np.abs(error) <= 1.96 * settled.sd).mean())
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("has_order", [True, False])
 def test_intervals_hold_where_the_order_of_the_losers_has_order_and_where_it_is_not(
     has_order: bool,

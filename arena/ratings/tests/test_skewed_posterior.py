@@ -37,6 +37,7 @@ def test_two_agents_one_of_which_always_wins() -> None:
     assert variance > 1.2 * (narrow[0, 0] + narrow[1, 1] - 2 * narrow[0, 1])
 
 
+@pytest.mark.no_cover
 def test_it_agrees_with_samples_of_the_posterior() -> None:
     counts = count_results(simulated(5, 25, seed=3).results)
     objective = objective_of(counts, 5)

@@ -36,6 +36,7 @@ def width(settled: SettledRatings) -> Floats:
     return wide
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("n_agents", "n_results"), [(10, 30), (60, 240)])
 def test_intervals_of_few_results_hold_what_they_say(n_agents: int, n_results: int) -> None:
     wide, narrow = list[float](), list[float]()
@@ -48,6 +49,7 @@ def test_intervals_of_few_results_hold_what_they_say(n_agents: int, n_results: i
     assert np.mean(wide) > np.mean(narrow) + 0.03
 
 
+@pytest.mark.no_cover
 def test_who_is_better_is_so_as_often_as_is_claimed() -> None:
     claimed, right, claimed_by_mode = list[Floats](), list[Floats](), list[Floats]()
     for seed in range(40):
@@ -115,6 +117,7 @@ def test_more_wins_never_make_it_less_sure_who_is_better() -> None:
     assert chances[-1] > 0.999
 
 
+@pytest.mark.no_cover
 def test_who_is_rated_higher_is_the_likelier_one_to_be_better() -> None:
     terms = FittedTerms(seat=True, draws=True, is_shown=True)
     for seed in range(15):
@@ -126,6 +129,7 @@ def test_who_is_rated_higher_is_the_likelier_one_to_be_better() -> None:
         assert above + above.T == pytest.approx(np.ones((6, 6)))
 
 
+@pytest.mark.no_cover
 def test_how_far_two_are_apart_lies_within_its_interval_as_often_as_it_says() -> None:
     held = list[Bools]()
     for seed in range(30):
@@ -182,6 +186,7 @@ def test_agents_that_always_play_alike_are_rated_too(
     assert (settled.mu <= settled.high).all()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("n_agents", "n_results"), [(4, 6), (6, 30), (8, 400)])
 def test_a_gap_may_be_none_where_it_is_not_sure_who_is_better(
     n_agents: int, n_results: int
@@ -300,6 +305,7 @@ def test_the_order_of_results_changes_no_bit() -> None:
     assert np.array_equal(found.superiorities(), wanted.superiorities())
 
 
+@pytest.mark.no_cover
 def test_where_most_games_are_drawn_the_margin_is_in_doubt_too() -> None:
     """It is a scale there: intervals without its doubt held 92 %."""
     terms = FittedTerms(draws=True, is_shown=True)

@@ -105,6 +105,11 @@ def test_of_no_best_and_no_first_few_all_of_the_circle_are_named() -> None:
     ]
 
 
+def test_of_no_best_all_of_the_circle_must_have_played() -> None:
+    fresh = replace(make_circle(5.0, 0.05), n_matches=np.array([100, 0, 100, 100, 100]))
+    assert questions.get("best").judge(fresh, Terms(0.05, 1.0)) is None
+
+
 def test_who_learnt_to_beat_the_best_alone_leaves_nobody_the_best() -> None:
     belief = belief_of(np.linspace(40, 0, 10), 0.01)
     own = np.zeros((10, 10))
@@ -229,6 +234,19 @@ def test_leads_that_are_still_on_their_way_are_near(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pair_leads, "_N_STEPS", 3)
     near = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.1)
     np.testing.assert_allclose(near.own, found.own, atol=0.2)
+
+
+def test_draws_of_a_pair_hold_its_lead_near_nothing() -> None:
+    gaps = np.array([[0.0, 6.0], [-6.0, 0.0]])
+    leads, variances = list[float](), list[float]()
+    for n_drawn in (0, 4, 400):
+        counts = count_results([(0, 1, 0), (1, 0, 0)] * n_drawn)
+        found = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.3)
+        leads.append(float(found.share[0, 1] * 6.0 + found.own[0, 1]))
+        variances.append(float(found.variance[0, 1]))
+    assert leads[0] == pytest.approx(6.0)
+    assert 0 < leads[2] < 1 < leads[1] < 5
+    assert variances == sorted(variances, reverse=True)
 
 
 def test_who_is_the_best_goes_by_leads_as_verdicts_do() -> None:

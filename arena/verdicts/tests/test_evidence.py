@@ -58,6 +58,7 @@ def as_ranked(skill: Floats) -> LeadOf:
     return lambda first, second, _: skill[first] - skill[second]
 
 
+@pytest.mark.no_cover
 def test_in_its_own_world_little_is_found_and_little_is_lost() -> None:
     excesses, wider = list[float](), list[float]()
     for seed in range(12):

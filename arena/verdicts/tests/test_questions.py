@@ -78,6 +78,7 @@ def test_a_small_field_is_judged_more_strictly() -> None:
     assert question.judge(large, Terms(0.05)) is not None
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("margin", "bound"), [(0.0, 0.0), (0.0, 1.5), (1.5, 1.5)])
 def test_two_agents_a_bound_apart_are_misjudged_no_more_often_than_stated(
     margin: float, bound: float

@@ -57,6 +57,7 @@ def shape_of(elo: float) -> Floats:
     return np.asarray(shape)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("test", "elo", "counts"),
     [
@@ -78,6 +79,7 @@ def test_it_takes_what_tests_take_that_are_played(
     assert walks.is_over.all()
 
 
+@pytest.mark.no_cover
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from([(0.0, 20.0), (-10.0, 10.0), (0.0, 40.0)]), st.sampled_from([0, 1]))
 def test_at_its_bounds_it_takes_what_wald_says_and_errs_as_stated(

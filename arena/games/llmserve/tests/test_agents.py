@@ -95,6 +95,7 @@ def test_a_copy_goes_on_by_itself() -> None:
     assert [server.run_window(CALM) for _ in range(5)] == ahead
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("task", [BURSTY, ADVERSARIAL], ids=lambda task: task.id)
 def test_who_knows_what_comes_serves_more_than_by_rules(task: Task) -> None:
     assert score(task, 5, SHORT.decide) > score(task, 5, decide_by_rules)
@@ -152,6 +153,7 @@ AGENTS: Mapping[str, tuple[Mapping[str, object], Decide]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("policy", AGENTS)
 def test_an_agent_of_the_platform_scores_as_the_loop_does(policy: str) -> None:
     parameters, decide = AGENTS[policy]

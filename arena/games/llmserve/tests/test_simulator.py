@@ -56,6 +56,7 @@ def random_settings(rng: Random) -> Settings:
     return choose([rng.randrange(len(choices)) for choices in CHOICES])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))
 def test_whatever_is_set_all_figures_stay_finite_and_within_their_bounds(task: Task) -> None:
     rng = Random(1)
