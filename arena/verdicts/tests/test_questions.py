@@ -65,7 +65,7 @@ def test_beats_is_open_near_its_lead() -> None:
 @pytest.mark.parametrize("gap", [1.0, -1.0])
 def test_beats_is_open_beyond_its_margin_until_it_is_sure(gap: float) -> None:
     question, terms = registry.get("beats"), Terms(margin=0.5)
-    assert question.judge(belief_of([25.0 + gap, 25.0], 1.0), terms) is None
+    assert question.judge(belief_of([25.0 + gap, 25.0], 0.3), terms) is None
     verdict = question.judge(belief_of([25.0 + gap, 25.0], 0.2), terms)
     assert verdict is not None
     assert verdict.why is StopReason.DECIDED
