@@ -102,7 +102,6 @@ def test_the_text_of_a_value_is_read_as_the_value(depth: int, speed: float, is_l
     assert read_parameters("toy", declared, values) == values
 
 
-@pytest.mark.no_cover
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_whatever_is_given_is_read_or_refused(raw: object) -> None:
     for parameter in DECLARED:

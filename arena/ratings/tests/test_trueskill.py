@@ -41,8 +41,8 @@ def by_the_package(
     return first.mu, first.sigma, second.mu, second.sigma
 
 
-# The package takes milliseconds for each.
 @pytest.mark.no_cover
+# The package takes milliseconds for each.
 @pytest.mark.parametrize("n_updates", [700, pytest.param(3_334, marks=pytest.mark.long)])
 @pytest.mark.parametrize("spread", [8, 15, 40])
 def test_it_agrees_with_the_package_to_1e_9(spread: float, n_updates: int) -> None:

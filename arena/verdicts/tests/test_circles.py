@@ -241,9 +241,9 @@ def test_draws_of_a_pair_hold_its_lead_near_nothing() -> None:
     leads, variances = list[float](), list[float]()
     for n_drawn in (0, 4, 400):
         counts = count_results([(0, 1, 0), (1, 0, 0)] * n_drawn)
-        found = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.3)
-        leads.append(float(found.share[0, 1] * 6.0 + found.own[0, 1]))
-        variances.append(float(found.variance[0, 1]))
+        pair = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.3)
+        leads.append(float(pair.share[0, 1] * 6.0 + pair.own[0, 1]))
+        variances.append(float(pair.variance[0, 1]))
     assert leads[0] == pytest.approx(6.0)
     assert 0 < leads[2] < 1 < leads[1] < 5
     assert variances == sorted(variances, reverse=True)
