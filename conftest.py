@@ -110,8 +110,8 @@ def pytest_xdist_setupnodes() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let coverage be measured in less time."""
-    explained = "trace only the first case of each test of the database, pages and API"
-    parser.addoption("--cov-first-cases", action="store_true", help=explained)
+    explained = "trace no test of the database, the API or pages, nor in a browser"
+    parser.addoption("--cov-but-django", action="store_true", help=explained)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -119,8 +119,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     The summary names what was tried twice.
     """
-    if config.getoption("cov_first_cases"):
-        mark_further_cases(items)
+    if config.getoption("cov_but_django"):
+        mark_untraced(items)
     real = [item for item in items if REAL & {mark.name for mark in item.iter_markers()}]
     for item in real:
         item.add_marker(pytest.mark.flaky(reruns=1))
@@ -130,14 +130,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path not in long_files)
 
 
-def mark_further_cases(items: Sequence[pytest.Item]) -> None:
-    """Let coverage trace neither further cases of FACES, by name, nor tests in a browser."""
-    seen: set[tuple[str, str]] = set()
-    for item in sorted(items, key=lambda item: item.name):
-        test = (item.location[0], getattr(item, "originalname", item.name))
-        is_further = test in seen and item.location[0].startswith(FACES)
-        item.stash[UNTRACED] = is_further or item.get_closest_marker("browser") is not None
-        seen.add(test)
+def mark_untraced(items: Sequence[pytest.Item]) -> None:
+    """Let coverage trace neither tests of FACES nor those in a browser."""
+    for item in items:
+        is_browser = item.get_closest_marker("browser") is not None
+        item.stash[UNTRACED] = is_browser or item.location[0].startswith(FACES)
 
 
 @pytest.hookimpl(wrapper=True)
