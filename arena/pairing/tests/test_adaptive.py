@@ -40,6 +40,7 @@ def test_one_without_lineups_says_so() -> None:
         Nothing().choose(standing(Field(3, 2)), 1, seed=0)
     assert Nothing().warning(standing(Field(3, 2))) is None
     assert not Nothing().is_over(standing(Field(3, 2)))
+    assert Nothing().least_blocks(Field(3, 2)) == 0
 
 
 @pytest.mark.parametrize(

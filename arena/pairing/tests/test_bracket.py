@@ -40,6 +40,13 @@ def test_the_best_wins_when_the_better_always_does(n: int, best_of: int, order: 
     assert final.points[0] + final.points[1] == 2 * final.n_closed
 
 
+def test_a_knockout_is_played_in_blocks_from_least_to_most() -> None:
+    # Seven lose: each in two blocks of three at least.
+    pairing = PAIRING.configured({"best_of": 3})
+    assert pairing.least_blocks(Field(8, 2)) == 14
+    assert pairing.most_blocks(Field(8, 2)) == 21
+
+
 def test_a_slot_is_decided_as_soon_as_it_cannot_turn() -> None:
     rules = KnockoutRules(best_of=3, n_tie_breaks=0)
     slot = build_bracket([0, 1], [won(0, 1)], rules).rounds[0][0]

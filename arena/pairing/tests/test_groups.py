@@ -69,6 +69,14 @@ def test_more_seats_than_a_group_make_larger_groups(n_seats: int) -> None:
     assert all(len(group) >= n_seats for group in groups(lineups))
 
 
+def test_a_stage_tells_who_plays_in_it_and_which_groups_are_over() -> None:
+    rules = GroupRules(group_size=2, rounds=1, stages=1, finalists=2)
+    open_meeting = Meeting((2, 3), 0, None)
+    first, *_ = split_stages(Field(4, 2), [won(0, 1), open_meeting], rules)
+    assert first.members == {0, 1, 2, 3}
+    assert [group.is_over for group in first.groups] == [True, False]
+
+
 def test_a_stage_that_went_on_in_other_groups_is_shown_as_one() -> None:
     rules = GroupRules(group_size=4, rounds=3, stages=2, finalists=3)
     meetings = [won(0, 1), won(0, 2)]  # blocks go to the groups in turn

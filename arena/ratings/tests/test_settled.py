@@ -64,6 +64,15 @@ def test_it_is_the_mode_of_the_posterior_and_its_curvature() -> None:
     )
 
 
+def test_ends_of_a_gap_are_those_of_its_normal_distribution() -> None:
+    settled = settle_ratings(count_results(simulated(6, 60, seed=3).results), 6)
+    (low,), (high,) = settled.gap_ends(np.array([0]), np.array([1]))
+    covariance = joint(settled)
+    sd = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    gap = settled.mu[0] - settled.mu[1]
+    assert (low, high) == pytest.approx((gap - 1.96 * sd, gap + 1.96 * sd), abs=1e-3)
+
+
 def curvature(settled: SettledRatings, results: Ints) -> Floats:
     n, h = len(settled.mu), 1e-3
     steps = np.eye(n) * h

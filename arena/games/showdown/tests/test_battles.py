@@ -216,6 +216,16 @@ def test_a_driver_that_says_nonsense_is_ended(
         Driver("x", [sys.executable, "-c", code])
 
 
+def test_a_driver_that_has_ended_between_two_questions_tells_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(driver, "is_playable", lambda: True)
+    ended = Driver("x", [sys.executable, "-c", 'print(\'[{"kind": "hello"}]\')'])
+    ended._process.wait()
+    with pytest.raises(UnsupportedGameError, match="x: the simulator has ended: status 0"):
+        ended.ask({"kind": "start", "episode": 1})
+
+
 def test_rules_are_those_of_their_game_and_have_no_parameters() -> None:
     rules = Rules(RANDOM.spec, RANDOM.command)
     assert (rules.spec, rules.parameters) == (RANDOM.spec, {})
