@@ -1,6 +1,7 @@
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -65,14 +66,31 @@ def test_each_test_is_in_one_half_of_the_run_and_only_the_second_is_traced(
     commands: "Commands",
 ) -> None:
     assert toolbox.run_tests([]) == 0
-    ran = [command for command, env in commands.seen if "-n" in command]
-    first, second, _ = ran  # the last one runs some again on PostgreSQL
-    folders = first[3 : first.index("-m", 3)]
-    assert [f"--ignore={folder}" for folder in folders] == [
-        word for word in second if word.startswith("--ignore=")
+    first, second, _ = commands.list_runs()  # the last one runs some again on PostgreSQL
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        all_folders = tomllib.load(file)["tool"]["pytest"]["ini_options"]["testpaths"]
+    named, others = list_paths(first), list_paths(second)
+    folders = [path for path in [*named, *others] if "/" not in path]
+    assert sorted(folders) == sorted(all_folders)
+    files = [path for path in named if "/" in path]
+    assert all((ROOT / path).is_file() for path in files)
+    assert [f"--ignore={path}" for path in files] == [
+        word for word in second if word.startswith("--ignore")
     ]
-    assert all((ROOT / folder).exists() for folder in folders)
     assert ("--cov" in first, "--cov" in second) == (False, True)
+    assert all(toolbox.QUICK[1] in command for command in (first, second))
+
+
+@pytest.mark.parametrize("n_run", [0, 1, 2])
+def test_a_failing_part_of_the_tests_fails_the_command(commands: "Commands", n_run: int) -> None:
+    toolbox.run_tests([])
+    commands.failing = commands.list_runs()[n_run]
+    assert toolbox.run_tests([]) == 1
+
+
+def test_floors_are_of_folders_that_exist() -> None:
+    patterns = [pattern for included in toolbox.FLOORS for pattern in included.split(",")]
+    assert all((ROOT / pattern.removesuffix("/*")).is_dir() for pattern in patterns)
 
 
 def test_every_check_names_a_program_that_exists() -> None:
@@ -81,16 +99,26 @@ def test_every_check_names_a_program_that_exists() -> None:
     ] == []
 
 
+def list_paths(command: Sequence[str]) -> list[str]:
+    """Return the folders and files that a command of pytest names."""
+    named = command[3 : command.index("-m", 3)]
+    return [word for word in named if not word.startswith("-")]
+
+
 class Commands:
     """Records the commands instead of running them."""
 
     def __init__(self, *, status: int = 0) -> None:
-        self.status = status
+        self.status, self.failing = status, list[str]()
         self.seen: list[tuple[Sequence[str], dict[str, str]]] = []
 
     def __call__(self, command: Sequence[str], **options: Any) -> int:
         self.seen.append((command, options["env"]))
-        return self.status
+        return int(list(command) == self.failing) or self.status
+
+    def list_runs(self) -> list[list[str]]:
+        """Return the commands that run tests here, several at once."""
+        return [list(command) for command, _ in self.seen if "-n" in command]
 
     def run(self, command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
         self.seen.append((command, {}))

@@ -75,6 +75,8 @@ def test_a_stage_tells_who_plays_in_it_and_which_groups_are_over() -> None:
     first, *_ = split_stages(Field(4, 2), [won(0, 1), open_meeting], rules)
     assert first.members == {0, 1, 2, 3}
     assert [group.is_over for group in first.groups] == [True, False]
+    (to_come,) = split_stages(Field(2, 2), [], rules)[0].groups
+    assert not to_come.is_over
 
 
 def test_a_stage_that_went_on_in_other_groups_is_shown_as_one() -> None:
