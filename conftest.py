@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -103,6 +103,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     The summary names what was tried twice.
     """
+    refuse_equal_ids(items)
     real = [item for item in items if REAL & {mark.name for mark in item.iter_markers()}]
     for item in real:
         item.add_marker(pytest.mark.flaky(reruns=1))
@@ -110,6 +111,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Those of many tests, too: else one may begin last, and all but its process wait for its end.
     long_files = {item.path for item in real} | {path for path, n in n_tests.items() if n >= MANY}
     items.sort(key=lambda item: item.path not in long_files)
+
+
+def refuse_equal_ids(items: Sequence[pytest.Item]) -> None:
+    """Raise UsageError where tests share an id: of these xdist runs one and says nothing."""
+    times = Counter(item.nodeid for item in items)
+    if shared := [name for name, n in times.items() if n > 1]:
+        raise pytest.UsageError(f"{len(shared)} ids are of several tests, such as {shared[0]}")
 
 
 def pytest_collection_finish() -> None:
