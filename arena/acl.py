@@ -338,7 +338,9 @@ def format_table() -> str:
     lines = ["| program | broker | fast store | stream |", "|---|---|---|---|"]
     for role, its in {**ROLES, f"play node `{ANY_NODE}`": node}.items():
         cells = (f"{role}: {its.about}", *(_format_rights(its.rights_at(name)) for name in SERVERS))
-        lines.append(f"| {' | '.join(cells)} |")
+        # A bar, as in xinfo|stream, would end the cell.
+        row = " | ".join(cell.replace("|", r"\|") for cell in cells)
+        lines.append(f"| {row} |")
     return "\n".join(lines)
 
 

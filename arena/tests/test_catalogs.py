@@ -99,6 +99,12 @@ def test_plugin_files_are_hashed_as_they_are_without_loading_them(
     assert catalogs.hash_plugin_files(["games"]) == {}
 
 
+def test_what_is_forgotten_is_counted() -> None:
+    before = catalogs.count_reloads()
+    catalogs.clear_loaded()
+    assert catalogs.count_reloads() == before + 1
+
+
 def test_the_ids_are_the_names_of_the_files() -> None:
     names = catalogs.list_ids(GAMES)
     assert {"connect_four", "skill_game", "kuhn_poker_3"} <= set(names)
