@@ -46,7 +46,7 @@ TESTS = [PYTHON, "-m", "pytest"]
 BROWSER_TESTS = sorted((ROOT / "tests").glob("test_browser_*.py"))
 # As many wait for what they started; the tests of a file share what it starts. Slow files first.
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
-# The whole may take a quarter of an hour: what takes longest is a suite of its own.
+# The whole may take half an hour: what takes longest is a suite of its own.
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
 # What goes by the database itself: locks, plans of queries, orders of rows, what is counted once.
 OF_THE_DATABASE = (
@@ -63,7 +63,7 @@ OF_DJANGO = (
 )
 OF_THE_REST = (
     *("arena", "examples", "gameservers", "inference", "launcher", "training", "workers", "tests"),
-    # Folders that are named nowhere else: pytest goes through its own however they are ignored.
+    # Files only: to ignore a folder of testpaths changes nothing, so those above are all named.
     *(f"--ignore={path}" for path in OF_DJANGO if path.endswith(".py")),
 )
 UNTRACED = [*OF_DJANGO, *QUICK]
