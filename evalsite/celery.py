@@ -1,4 +1,4 @@
-"""The Celery app of control, recorder, beat and Flower; play and gpu nodes have their own."""
+"""The Celery app of control, recorder and beat; Flower, play and gpu nodes have their own."""
 
 import os
 import sys

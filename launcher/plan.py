@@ -252,11 +252,7 @@ class Plan:
         if self.head:
             chosen.append(self._make_head(secrets))
         if self.flower:
-            login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
-            own = {**server, **self._role_urls("flower", secrets), "FLOWER_BASIC_AUTH": login}
-            chosen.append(
-                programs.flower(self.flower_host, self.ports.flower, var=self.var, environment=own)
-            )
+            chosen.append(self._make_flower(secrets))
         return chosen
 
     def _role_urls(self, role: str, secrets: Mapping[str, str]) -> dict[str, str]:
@@ -308,6 +304,11 @@ class Plan:
         # Never the secret key itself: the head checks passes and can make nothing else.
         own["EVALSITE_PASS_KEY"] = pass_key(self._key(secrets))
         return programs.head(self.host, self.ports.head, environment=own)
+
+    def _make_flower(self, secrets: Mapping[str, str]) -> Program:
+        login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
+        own = {**ONE_THREAD, **self._own_urls("flower", secrets), "FLOWER_BASIC_AUTH": login}
+        return programs.flower(self.flower_host, self.ports.flower, var=self.var, environment=own)
 
     @property
     def _tools(self) -> dict[str, str]:

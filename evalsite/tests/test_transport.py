@@ -38,11 +38,7 @@ def test_control_reads_no_reports() -> None:
     assert find_fault(item(RECORD_TASK, []), dispatch.CONTROL_QUEUE)
 
 
-@pytest.mark.parametrize("queue", [dispatch.CONTROL_QUEUE, REPORTS_QUEUE, "x.reply.celery.pidbox"])
+@pytest.mark.parametrize("queue", [dispatch.CONTROL_QUEUE, REPORTS_QUEUE, "of others"])
 @pytest.mark.parametrize("raw", [b"[" * 100_000, b'{"a":' + b"9" * 5_000 + b"}", b"x", b"\xff"])
 def test_no_queue_lets_garbage_through(queue: str, raw: bytes) -> None:
     assert find_fault(raw, queue)
-
-
-def test_replies_to_the_commands_of_celery_pass() -> None:
-    assert find_fault(b'{"body": "", "properties": {}}', "x.reply.celery.pidbox") is None

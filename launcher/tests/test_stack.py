@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,10 +12,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import psutil
 import pytest
+import requests
 from redis import Redis
 
 from arena.acl import ADMIN, ROLES, SERVERS, role_password
@@ -22,7 +25,7 @@ from arena.credentials import Purpose, node_secret
 from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import ROOT, SECRETS, read_variables
-from launcher.plan import Plan
+from launcher.plan import FLOWER_USER, Plan
 from launcher.stack import Stack, child_environment, launch, require_alone, start_stack, stop_stack
 from launcher.supervision import Supervisor, find_leftovers
 
@@ -81,17 +84,34 @@ def test_the_sink_outlives_the_stream_that_it_reads(stack: Stack) -> None:
     assert stack.pids()["sink"] == before["sink"]
 
 
-def test_a_play_node_holds_no_secret(stack: Stack) -> None:
-    environment = psutil.Process(stack.pids()["node-1"]).environ()
+@pytest.mark.parametrize(
+    ("program", "own"),
+    [("node-1", set[str]()), ("flower", {"EVALSITE_FLOWER_PASSWORD"})],
+)
+def test_what_others_reach_holds_no_secret_but_its_own(
+    stack: Stack, program: str, own: set[str]
+) -> None:
+    environment = psutil.Process(stack.pids()[program]).environ()
     secrets = read_variables(stack.plan.var / "secrets.env")
     assert not {"DATABASE_URL", "EVALSITE_VAR", *SECRETS} & set(environment)
-    of_others = [*secrets.values(), *_passwords_of_others(secrets["EVALSITE_SECRET_KEY"])]
+    of_others = [secret for name, secret in secrets.items() if name not in own]
+    of_others += _passwords_of_others(secrets["EVALSITE_SECRET_KEY"], program)
     held = "\n".join(environment.values())
     assert not [secret for secret in of_others if secret in held]
 
 
-def _passwords_of_others(key: str) -> list[str]:
-    roles = [role_password(key, server, role) for server in SERVERS for role in (ADMIN, *ROLES)]
+def test_flower_shows_how_long_queues_are(stack: Stack) -> None:
+    password = read_variables(stack.plan.var / "secrets.env")["EVALSITE_FLOWER_PASSWORD"]
+    page = stack.plan.addresses()["Flower"] + "broker"
+    shown = requests.get(page, auth=(FLOWER_USER, password), timeout=10)
+    assert shown.status_code == HTTPStatus.OK
+    assert set(re.findall(r'<tr id="(\w+)">', shown.text)) == {"control", "gpu", "reports"}
+    assert requests.get(page, timeout=10).status_code == HTTPStatus.UNAUTHORIZED
+
+
+def _passwords_of_others(key: str, program: str) -> list[str]:
+    others = [role for role in (ADMIN, *ROLES) if role != program]
+    roles = [role_password(key, server, role) for server in SERVERS for role in others]
     purposes: tuple[Purpose, ...] = ("broker", "fast", "reports")
     return [*roles, *(node_secret(key, purpose, "node-2", 1) for purpose in purposes)]
 
