@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from launcher.stack import Stack, start_stack
+from tests import installed
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +28,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -
         running = starter.submit(start_stack, var, nodes=2, slots=2, web=True).result()
     with running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an environment with nothing but the installed client."""
+    wheel = installed.build_wheel(tmp_path_factory.mktemp("wheel"))
+    return installed.install(wheel, tmp_path_factory.mktemp("elsewhere") / "venv")

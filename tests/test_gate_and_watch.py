@@ -1,4 +1,7 @@
-"""The gate with each of its exit codes, and the watcher on a growing folder, on a real stack."""
+"""The gate with each of its exit codes, and the watcher on a growing folder, on a real stack.
+
+By the client as it is installed, from a machine without the clone.
+"""
 
 import json
 import os
@@ -16,14 +19,13 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from launcher.folders import ROOT
+from launcher.folders import ROOT, read_variables
 from launcher.stack import Stack, start_stack
-from tests.commands import evalsite
+from tests.installed import run
 
 pytestmark = pytest.mark.slow
 
 CHECKPOINTS = ROOT / "examples" / "connect_four" / "checkpoints"
-LIMIT_S = 120
 Manage = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -36,13 +38,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -> 
 
 
 @pytest.fixture(scope="module")
-def manage(stack: Stack) -> Manage:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return evalsite(stack, *arguments, timeout=LIMIT_S)
+def manage(stack: Stack, python: Path) -> Manage:
+    access = read_variables(stack.plan.var / "client.env")
 
-    found = run("evaluate", "--agents", "level:40,level:60,level:50", "--num-matches", "6")
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(python, "-m", "evalsite_client", *arguments, **access)
+
+    found = call("evaluate", "--agents", "level:40,level:60,level:50", "--num-matches", "6")
     assert found.returncode == 0, found.stderr
-    return run
+    return call
 
 
 def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: Path) -> None:
