@@ -85,7 +85,7 @@ def describe_terms(campaign: Campaign) -> str:
     text = f"Wrong with a probability of at most {_format_error(campaign.error)}{_SPACE}%"
     if campaign.margin:
         unit = "mean score" if campaign.is_by_scores else "rating"
-        text += f"; a gap in {unit} of {campaign.margin:g} or less makes no difference"
+        text += f"; a gap in {unit} of {campaign.margin:.3g} or less makes no difference"
     if campaign.is_by_scores:
         text += "; by mean scores on equal seeds, however often one looks"
     return f"{text}."

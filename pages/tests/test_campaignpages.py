@@ -79,7 +79,7 @@ def test_one_that_runs_shows_its_forecast_and_budget(client: Client) -> None:
 
 
 def test_before_the_first_result_it_says_what_is_missing(client: Client) -> None:
-    page = _page(client, campaign_of(margin=0.5, max_money=2.0))
+    page = _page(client, campaign_of(margin=0.50001, max_money=2.0))
     assert "Not decided yet" in page
     assert "a gap in rating of 0.5 or less makes no difference" in page
     assert "No result was judged yet." in page
@@ -111,6 +111,10 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     second = start_campaign(plan, leaderboard=first.tournament.leaderboard, agents=agents)
     page = _page(client, second)
     assert f"Saved: {first.n_played} matches were known before and not played." in page
+    # What was known decides it at once.
+    again = _page(client, ended(second))
+    assert "Started never" in again
+    assert "No match was planned." in again
     elsewhere = start_campaign(
         plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents
     )
