@@ -122,13 +122,13 @@ def _list_pairs(worth: Floats, is_open: Bools, n_pairs: int) -> list[Lineup]:
 
 def _infer_leads(standing: Standing, estimate: PairVariance, expected: float) -> PairLeads:
     """Return what is known of leads that were expected to depart so far beforehand."""
-    apart = find_spread(standing.mu, standing.sd, standing.spread)
+    apart, seat = find_spread(standing.mu, standing.sd, standing.spread), standing.seat_advantage
     return infer_pair_leads(
         standing.counts,
         standing.mu[:, None] - standing.mu,
-        pair_variance=believe_pair_variance(estimate, apart, expected),
+        pair_variance=believe_pair_variance(estimate, apart, expected, seat=seat),
         draw_probability=standing.draw_probability,
-        seat=standing.seat_advantage,
+        seat=seat,
     )
 
 

@@ -64,14 +64,17 @@ def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
     return min(spread, sqrt(squares / max(1, len(mu) - 1)))
 
 
-def believe_pair_variance(estimate: PairVariance, spread: float, expected: float) -> float:
+def believe_pair_variance(
+    estimate: PairVariance, spread: float, expected: float, *, seat: float
+) -> float:
     """Return the variance of leads where pairs are thought to depart before they show it.
 
     A mean of what is thought and what was found, by how sure each is, and never less than what is
     found surely. expected: what is thought of a lead, as a part of the spread. Agents that are as
-    close as the checkpoints of one run are alike: of them little is thought.
+    close as the checkpoints of one run are alike, and so are those who win by where they sit: of
+    them little is thought. seat: what sitting first is worth.
     """
-    far_apart = spread**2 / (spread**2 + BETA**2)
+    far_apart = spread**2 / (spread**2 + BETA**2 + seat**2)
     thought = (expected * far_apart * spread) ** 2
     # It is about as unsure as it is large: as one that two freedoms tell, but for their noise.
     doubt = 2 * (1 + estimate.noise / thought) ** 2

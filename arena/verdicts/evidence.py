@@ -73,7 +73,9 @@ def infer_belief(
     leads, variance = None, pairs.variance
     if expected_departures and _FEWEST <= len(settled.mu) <= MOST_AGENTS:
         apart = find_spread(settled.mu, settled.sd, settled.spread)
-        variance = believe_pair_variance(pairs, apart, expected_departures)
+        variance = believe_pair_variance(
+            pairs, apart, expected_departures, seat=_find_seat(settled)
+        )
     if variance:
         discount = _discount_pairs(recent, settled, variance / spread_out)
         settled = settle(recent, discount / spread_out)

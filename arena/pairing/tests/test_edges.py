@@ -22,6 +22,7 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import find_expected_departures
 
 N, BEST, UNMET = 4, 0, 3
+SEAT = 2.0
 VARIANCES, VARIANCE = np.full((N, N), 4.0), 4.0
 
 
@@ -146,12 +147,13 @@ def test_of_an_order_nobody_is_checked_first_for_being_the_first_in_the_list() -
 def test_checks_expect_of_an_order_what_its_verdict_does(monkeypatch: pytest.MonkeyPatch) -> None:
     expected: list[float] = []
 
-    def believe(_estimate: PairVariance, _spread: float, part: float) -> float:
+    def believe(_estimate: PairVariance, _spread: float, part: float, *, seat: float) -> float:
+        assert seat == SEAT
         expected.append(part)
         return VARIANCE
 
     monkeypatch.setattr(edges, "believe_pair_variance", believe)
-    check_order(stand(), VARIANCE)
+    check_order(replace(stand(), seat_advantage=SEAT), VARIANCE)
     assert expected == [expect_in_order(N)]
     assert expected == [find_expected_departures(questions.get("rank_all"), N, is_checked=True)]
 

@@ -18,8 +18,8 @@ from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 
-def believe(estimate: PairVariance, spread: float) -> float:
-    return believe_pair_variance(estimate, spread, EXPECTED)
+def believe(estimate: PairVariance, spread: float, *, seat: float = 0.0) -> float:
+    return believe_pair_variance(estimate, spread, EXPECTED, seat=seat)
 
 
 def test_of_an_order_the_less_is_thought_beforehand_the_more_agents_there_are() -> None:
@@ -32,6 +32,10 @@ def test_what_is_thought_of_pairs_gives_way_to_what_is_found() -> None:
     assert thought == pytest.approx((0.45 * 0.8 * SIGMA) ** 2)
     # Checkpoints of one run are alike: of those a quarter as far apart, far less is thought.
     assert believe(NO_PAIR_VARIANCE, SIGMA / 4) < thought / 100
+    # Where the first seat nearly always wins, who sits there tells little of agents or pairs.
+    assert believe(NO_PAIR_VARIANCE, SIGMA, seat=20.0) < thought / 20
+    assert believe(NO_PAIR_VARIANCE, SIGMA, seat=-20.0) < thought / 20
+    assert believe(NO_PAIR_VARIANCE, SIGMA, seat=1.0) > 0.95 * thought
     few, many = (PairVariance(0.0, 0.0, 0.0, n, noise=1.0) for n in (1.0, 100.0))
     assert thought / 2 < believe(few, SIGMA) < thought
     assert believe(many, SIGMA) < thought / 20

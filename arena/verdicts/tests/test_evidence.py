@@ -9,7 +9,7 @@ import pytest
 from arena.ratings.base import BETA, MU
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.pair_leads import infer_pair_leads
-from arena.ratings.pair_variance import estimate_pair_variance
+from arena.ratings.pair_variance import EXPECTED, estimate_pair_variance
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms
@@ -24,7 +24,9 @@ NOISE = np.sqrt(2) * BETA
 LeadOf = Callable[[Ints, Ints, Ints], Floats]
 
 
-def play_blocks(n_blocks: int, seed: int, lead_of: LeadOf, *, repeats: bool = False) -> SeedBlocks:
+def play_blocks(
+    n_blocks: int, seed: int, lead_of: LeadOf, *, repeats: bool = False, seat: float = 0.0
+) -> SeedBlocks:
     """Return blocks of random pairs; lead_of: of pairs and block numbers."""
     rng = np.random.default_rng(seed)
     first = rng.integers(0, N, n_blocks)
@@ -32,7 +34,7 @@ def play_blocks(n_blocks: int, seed: int, lead_of: LeadOf, *, repeats: bool = Fa
     noise = rng.normal(0, NOISE, (n_blocks, 2))
     if repeats:
         noise[:, 1] = noise[:, 0]
-    lead = lead_of(first, second, np.arange(n_blocks))[:, None] + noise
+    lead = lead_of(first, second, np.arange(n_blocks))[:, None] + noise + [seat, -seat]
     return SeedBlocks(first, second, np.sign(lead).astype(np.int64))
 
 
@@ -216,6 +218,16 @@ def test_pairs_count_as_checked_where_something_is_expected_of_them() -> None:
     for expected in (0.0, 0.1):
         belief, _ = infer_belief(count_games(blocks), blocks, settle, expected_departures=expected)
         assert belief.is_checked is (expected > 0)
+
+
+def test_where_the_seat_decides_most_games_pairs_are_not_thought_to_depart_far() -> None:
+    blocks = play_blocks(200, 2, as_ranked(skills_of(2, 8.0)), seat=20.0)
+    terms = Terms(error=0.05, margin=1.0)
+    # What two did against each other would tell of their lead after thousands of games only.
+    belief, _ = infer_belief(count_games(blocks), blocks, settle, expected_departures=EXPECTED)
+    verdict = questions.get("best").judge(belief, terms)
+    assert verdict is not None
+    assert verdict.subjects == (int(np.argmax(skills_of(2, 8.0))),)
 
 
 def infer_from_far_apart(n_won: int) -> Belief:
