@@ -13,7 +13,7 @@ from arena.conformance.base import run_check
 from arena.conformance.games import CHECKS
 from arena.games import registry
 from arena.games.base import OVER, Game, GameSpec, State
-from arena.games.pictures import Circle, Picture
+from arena.games.pictures import Circle, Picture, Side
 from tests.catalogs import each_check, each_game
 
 Check = Callable[[Game], None]
@@ -215,6 +215,14 @@ class DrawsMarkup(BrokenGame):
         return Picture(10, 10, (Circle(5, 5, 5, '"/><script>'),))
 
 
+class NamesOneSide(BrokenGame):
+    sides = (Side("x", "blue"),)
+
+
+class NamesSidesPlainly(BrokenGame):
+    sides = ("x", "o")
+
+
 class HiddenTellsAll(BrokenGame):
     state = TellsAll
     declared = {"has_hidden_information": True}
@@ -269,6 +277,8 @@ BROKEN: tuple[tuple[Check, Game], ...] = (
     (game_looks.describes_every_position_in_words, with_state(EngineDump)),
     (game_looks.names_every_action, with_state(NumbersForNames)),
     (game_looks.draws_what_can_be_shown, cast(Game, DrawsMarkup())),
+    (game_looks.names_none_or_all_of_its_sides, cast(Game, NamesOneSide())),
+    (game_looks.names_none_or_all_of_its_sides, cast(Game, NamesSidesPlainly())),
     (game_looks.tells_a_seat_no_more_than_it_sees, cast(Game, HiddenTellsAll())),
 )
 

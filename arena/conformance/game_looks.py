@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from arena.conformance.base import require
 from arena.conformance.playthroughs import MANY_SEEDS, SEEDS, play_steps
 from arena.games.base import OVER, Game, State
-from arena.games.pictures import Grid, Picture, check_picture
+from arena.games.pictures import Grid, Picture, Side, check_picture, list_sides
 
 LEAST_WORDS, LONGEST_NAME, N_LOOKED_AT = 3, 40, 8
 
@@ -48,6 +48,18 @@ def draws_what_can_be_shown(game: Game) -> None:
                 require(is_sound, f"a picture must have no sides or one a seat, has {n_sides}")
 
 
+def names_none_or_all_of_its_sides(game: Game) -> None:
+    """Check that what the seats play, by `sides` or the first picture, can be told by their names.
+
+    Results from elsewhere are seated by it, such as those of White and Black.
+    """
+    sides = list_sides(game)
+    is_named = all(isinstance(side, Side) and isinstance(side.name, str) for side in sides)
+    require(is_named, f"sides must be Sides with names, are {sides!r:.80}")
+    is_whole = len(sides) in (0, game.spec.n_seats)
+    require(is_whole, f"there must be no sides or one a seat, are {len(sides)}")
+
+
 def draw_state(game: Game, state: State, seat: int | None) -> Grid | Picture | None:
     """Return what a game draws; it need not draw itself."""
     own: Callable[[State, int | None], Grid | Picture | None] | None
@@ -86,5 +98,6 @@ LOOKS: tuple[Callable[[Game], None], ...] = (
     describes_every_position_in_words,
     names_every_action,
     draws_what_can_be_shown,
+    names_none_or_all_of_its_sides,
     tells_a_seat_no_more_than_it_sees,
 )

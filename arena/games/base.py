@@ -183,6 +183,7 @@ class Game(Protocol):
 
     It may also have `picture(state, seat)`, which draws a position as a Grid or a Picture of
     arena.games.pictures: with all that is hidden for seat None, else as that seat sees it. And
+    `sides`: what each seat plays, as pictures have it, for a game that costs much to start. And
     `file_forms`: the names of files that a state writes of its episode, such as those of viewers.
     """
 

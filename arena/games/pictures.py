@@ -4,12 +4,13 @@ A game says what stands where in words of this file; the page alone makes SVG of
 of a game can put markup of its own into a page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from arena.errors import PictureError
+from arena.games.base import Game
 
 TINTS: Final = frozenset(
     (
@@ -296,6 +297,19 @@ def draw_piece(x: float, y: float, piece: str, tint: str) -> Sequence[Shape]:
             Line(x - 2.7, y + 2.7, x + 2.7, y - 2.7, tint, 1.8),
         )
     return (Text(x, y, piece, 8.6, tint),)
+
+
+def list_sides(game: Game) -> tuple[Side, ...]:
+    """Return what each seat plays, none where the seats have no names.
+
+    A game that does not say so in its `sides` is started and asked to draw its first position.
+    """
+    declared: tuple[Side, ...] | None = getattr(game, "sides", None)
+    draw: Callable[..., Grid | Picture | None] | None = getattr(game, "picture", None)
+    if declared is not None or draw is None:
+        return declared or ()
+    drawn = draw(game.start(0, opening_plies=0), None)
+    return drawn.sides if drawn else ()
 
 
 def check_picture(picture: object) -> Picture:

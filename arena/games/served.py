@@ -190,6 +190,8 @@ class ServedGame:
         self._parameters = read_parameters(spec.id, spec.parameters, {})
         if draw := getattr(rules, "picture", None):
             self.picture = draw
+        if (sides := getattr(rules, "sides", None)) is not None:
+            self.sides = sides
         self.file_forms: tuple[str, ...] = tuple(getattr(rules, "file_forms", ()))
 
     @property

@@ -4,6 +4,7 @@ CSV and Parquet have a row per match. PGN has the tags of each game and its resu
 that is what BayesElo and Ordo read, of whatever game of two.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from arena.games import registry as games
+from arena.games.pictures import list_sides
 from arena.pairing.base import COUPLE
 from matches.errors import BadInputError
 from matches.models import IMPORTED, Agent, Leaderboard, Match
@@ -18,6 +20,8 @@ from matches.models.match import read_numbers
 from matches.store.bulk import among
 from matches.store.catalog import game_problem
 from matches.store.table_files import CSV, FORMS, PARQUET, Column, write_csv, write_parquet
+
+log = logging.getLogger(__name__)
 
 PGN: Final = "pgn"
 ALL_FORMS: Final = (*FORMS, PGN)
@@ -83,10 +87,12 @@ def is_seated_second(board: Leaderboard, side: str) -> bool:
 
     In chess white moves first and sits second.
     """
-    game = games.get(board.game)
-    draw: Any = getattr(game, "picture", None)
-    picture = draw(game.start(0, opening_plies=0)) if draw else None
-    names = [name.name for name in picture.sides] if picture else []
+    try:
+        names = [one.name.lower() for one in list_sides(games.get(board.game))]
+    # Whatever the code of a plug-in raises, or a program that is missing: results need no drawing.
+    except Exception:
+        log.exception("%s does not say what its seats play: they count as unnamed", board.game)
+        return False
     return side.strip().lower() in names[1:COUPLE]
 
 

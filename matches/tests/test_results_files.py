@@ -8,6 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from django.test import Client
 
+from arena.games import registry as games
+from arena.games.showdown import rules
+from arena.pairing.base import COUPLE
 from matches.errors import BadInputError
 from matches.ledger import voiding
 from matches.ledger.imported import importing
@@ -17,6 +20,7 @@ from matches.models import Leaderboard, Match, PairCount
 from matches.ratings import rater, results_files
 from matches.tests import factories as make
 from matches.tests.imported import ANNA, imported_batch
+from matches.tests.plugin_folder import GAME, plugin_folder
 
 pytestmark = pytest.mark.django_db
 PAIRS = ("first__name", "second__name", "n_first_wins", "n_draws", "n_second_wins")
@@ -93,6 +97,37 @@ def test_white_sits_second_in_chess_and_is_imported_there(tmp_path: Path) -> Non
 def test_a_side_that_a_game_has_is_found_at_its_seat(game: str, side: str, is_second: bool) -> None:
     board = Leaderboard(game=game)
     assert results_files.is_seated_second(board, side) == is_second
+
+
+@pytest.mark.parametrize(
+    "game", [name for name in games.names() if games.get(name).spec.n_seats == COUPLE]
+)
+def test_every_game_of_two_can_be_exported_as_pgn_without_a_simulator(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture, game: str
+) -> None:
+    monkeypatch.setattr(rules, "Driver", None)
+    board = open_leaderboard("two", game=game)
+    results_files.write_results(board, "pgn", path := tmp_path / "results.pgn")
+    assert path.read_bytes() == b""
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("drawn", "is_second"),
+    [
+        ("return Picture(1, 1, (), (Side('Black', 'black'), Side('White', 'white')))", True),
+        ("return None", False),
+        ("raise OSError('no pen')", False),
+    ],
+)
+def test_white_of_a_plug_in_sits_where_its_picture_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drawn: str, is_second: bool
+) -> None:
+    with plugin_folder(tmp_path / "plugins", monkeypatch) as made:
+        made.edit(made.game, "import Circle, Picture", "import Circle, Picture, Side")
+        made.edit(made.game, "seat: int | None = None) -> Picture", "seat: int | None) -> Picture")
+        made.edit(made.game, "return Picture(10 * HEAP + 2, 12, tuple(counters))", drawn)
+        assert results_files.is_seated_second(Leaderboard(game=GAME), "white") == is_second
 
 
 def test_results_of_more_seats_are_exported_by_agent_and_rank(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import GameSpec, State
-from arena.games.pictures import Picture
+from arena.games.pictures import Picture, Side
 from arena.games.showdown.driver import Driver
 from arena.games.showdown.picture import draw_battle
 from arena.games.showdown.words import tell_battle, tell_turn
@@ -122,6 +122,8 @@ class Rules:
     """The rules of one format."""
 
     file_forms = FORMS
+    # Said here: a battle takes a simulator, which not every machine has.
+    sides: tuple[Side, ...] = ()
 
     def __init__(self, spec: GameSpec, command: Sequence[str]) -> None:
         """command: starts the driver; nothing is started before a battle begins."""
