@@ -208,6 +208,21 @@ def summarise(manifest: Mapping[str, Any], *, elapsed_s: float) -> Sequence[str]
     ]
     for agent in manifest["agents"]:
         for seat, counts in agent["seats"].items():
+            if "episodes" in counts:
+                lines.append(f"  {agent['name']}: {_describe_returns(counts)}")
+                continue
             results = ", ".join(f"{n} {name}" for name, n in counts.items())
             lines.append(f"  {agent['name']} at seat {seat}: {results}")
     return lines
+
+
+def _describe_returns(counts: Mapping[str, Any]) -> str:
+    """Return how the episodes of a game of one seat went, where there is nobody to win against."""
+    parts = [f"{counts['episodes']} episodes"]
+    if counts["forfeits"]:
+        parts.append(f"{counts['forfeits']} of them forfeited")
+    if counts["mean_return"] is not None:
+        spread = counts["return_sd"]
+        around = "" if spread is None else f" (standard deviation {spread:.4g})"
+        parts.append(f"mean return {counts['mean_return']:.4g}{around}")
+    return ", ".join(parts)

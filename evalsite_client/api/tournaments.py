@@ -89,7 +89,10 @@ class Entrant:
 
 @dataclass(frozen=True)
 class ShardAgent:
-    """An agent of a run, and its wins, draws and losses by seat."""
+    """An agent of a run, and its results by seat: wins, draws and losses.
+
+    Of a game of one seat: episodes, forfeits, and mean and standard deviation of the returns.
+    """
 
     name: str
     policy: str

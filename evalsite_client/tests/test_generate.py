@@ -172,6 +172,24 @@ def test_the_manifest_has_the_form_that_readers_know(
     assert manifest["agents"][0]["seats"]["0"] == {"wins": 0, "draws": 0, "losses": 4}
 
 
+@pytest.mark.parametrize(
+    ("forfeits", "mean", "spread", "told"),
+    [
+        (0, 22.25, 8.1234567, "4 episodes, mean return 22.25 (standard deviation 8.123)"),
+        (3, 0.5, None, "4 episodes, 3 of them forfeited, mean return 0.5"),
+        (4, None, None, "4 episodes, 4 of them forfeited"),
+    ],
+)
+def test_of_one_seat_returns_are_told_and_nobody_wins(
+    forfeits: int, mean: float | None, spread: float | None, told: str
+) -> None:
+    names = ("steps", "matches", "forfeits", "illegal_actions", "matches_without_outcome")
+    counts = {"episodes": 4, "forfeits": forfeits, "mean_return": mean, "return_sd": spread}
+    manifest = {**dict.fromkeys(names, 0), "agents": [{"name": "random", "seats": {"0": counts}}]}
+    _, line = generation.summarise(manifest, elapsed_s=1.0)
+    assert line == f"  random: {told}"
+
+
 def test_the_same_command_goes_on_with_what_is_there(
     evalsite: Evalsite, played: list[int], tmp_path: Path
 ) -> None:

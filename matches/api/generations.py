@@ -118,7 +118,10 @@ class ShardSizeSerializer(serializers.Serializer[Any]):
 
 
 class ShardAgentSerializer(serializers.Serializer[Any]):
-    """An agent of a run, and its wins, draws and losses by seat."""
+    """An agent of a run, and its results by seat: wins, draws and losses.
+
+    Of a game of one seat: episodes, forfeits, and mean and standard deviation of the returns.
+    """
 
     name = serializers.CharField()
     policy = serializers.CharField()

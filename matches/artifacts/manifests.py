@@ -1,19 +1,17 @@
 """The file beside the shards: how they were made and what is in them, the same for every run."""
 
-from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from arena import trajectories
 from arena.games.base import GameSpec
 from arena.trajectories import TrajectorySpec
-from matches.artifacts.shards import count_results
+from matches.artifacts.shards import Tally, count_results
 from matches.models import Agent, Tournament
 from matches.models.validation import check_game
 
 FORMAT = "evalsite generation/1"
 PACKAGES = ("evalsite", "numpy", "open_spiel", "pyarrow", "torch")
-_RESULTS = ("wins", "draws", "losses")
 
 
 def read_form(tournament: Tournament) -> TrajectorySpec:
@@ -37,7 +35,7 @@ def build_manifest(tournament: Tournament, *, matches_per_shard: int) -> dict[st
         "opening_plies": board.plies,
         "seed": tournament.seed,
         "is_self_play": len(agents) == 1,
-        "agents": [_describe_agent(agent, tally.seats.get(agent.name, {})) for agent in agents],
+        "agents": [_describe_agent(agent, tally) for agent in agents],
         "matches": tally.n_matches,
         "matches_without_outcome": tally.n_without_outcome,
         "forfeits": tally.n_forfeits,
@@ -81,7 +79,7 @@ def _read_game_spec(tournament: Tournament) -> GameSpec:
     return check_game(board.game, board.game_parameters).spec
 
 
-def _describe_agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[str, Any]:
+def _describe_agent(agent: Agent, tally: Tally) -> dict[str, Any]:
     weights = agent.checkpoint
     return {
         "name": agent.name,
@@ -91,10 +89,7 @@ def _describe_agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[st
         "architecture": weights.architecture if weights else "",
         "run": weights.run if weights else "",
         "step": weights.step if weights else None,
-        "seats": {
-            str(seat): dict(zip(_RESULTS, counts, strict=True))
-            for seat, counts in sorted(seats.items())
-        },
+        "seats": tally.describe_seats(agent.name),
     }
 
 

@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-from django.db.models import Count
+from django.db.models import Count, F, QuerySet, Value
 
 from arena import trajectories
 from arena.checkpoints import hash_file
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.trajectories import TrajectoryError, TrajectorySpec
+from matches.artifacts.episode_returns import EpisodeReturns
 from matches.artifacts.trajectories import STORAGE
 from matches.errors import ConflictError, GoneError
 from matches.models import Match, Tournament, TrajectoryPiece
 from matches.models.match import parse_numbers
 from matches.store import blobs
 
+_RESULTS = ("wins", "draws", "losses")
 # Pieces in memory: matches of one order lie in as many as it had players, and some more.
 MAX_PIECES = 32
 
@@ -72,10 +74,15 @@ PLAYED_COLUMNS = (
 
 @dataclass
 class Tally:
-    """The results of the matches: wins, draws and losses per agent and seat."""
+    """The results of the matches: wins, draws and losses per agent and seat.
+
+    Of a game of one seat, where nobody meets anybody: the returns of each agent's episodes.
+    """
 
     team_size: int = 1
     """Seats that share a rank without a draw."""
+    is_scored: bool = False
+    returns: dict[str, EpisodeReturns] = field(default_factory=dict)
     seats: dict[str, dict[int, list[int]]] = field(default_factory=dict)
     n_matches: int = 0
     n_forfeits: int = 0
@@ -83,21 +90,44 @@ class Tally:
     n_without_outcome: int = 0
 
     def count_result(
-        self, names: Sequence[str], ranks: str | None, *, is_forfeit: bool, reason: str, n: int = 1
+        self,
+        names: Sequence[str],
+        ranks: str | None,
+        *,
+        is_forfeit: bool,
+        reason: str,
+        returns: str = "",
+        n: int = 1,
     ) -> None:
-        """Add `n` matches that ended alike; names: of the agents by seat; no ranks: no outcome."""
+        """Add `n` matches that ended alike; names: of the agents by seat; no ranks: no outcome.
+
+        returns: of a game of one seat; empty where it was forfeited.
+        """
         if ranks is None:
             self.n_without_outcome += n
             return
         self.n_matches += n
         self.n_forfeits += n * is_forfeit
         self.n_illegal += n * (reason == "illegal")
+        if self.is_scored:
+            own = self.returns.setdefault(names[0], EpisodeReturns())
+            own.add(float(returns) if returns else None, n)
+            return
         places = parse_numbers(ranks)
         for seat, rank in enumerate(places):
             counts = self.seats.setdefault(names[seat], {}).setdefault(seat, [0, 0, 0])
             # Team mates share a rank anyhow: a draw is shared by more seats than a team has.
             is_shared = rank == 0 and places.count(0) > self.team_size
             counts[1 if is_shared else 2 * (rank > 0)] += n
+
+    def describe_seats(self, name: str) -> dict[str, dict[str, int | float | None]]:
+        """Return the results of an agent by seat, as a manifest has them."""
+        if self.is_scored:
+            return {"0": self.returns[name].describe()} if name in self.returns else {}
+        return {
+            str(seat): dict(zip(_RESULTS, counts, strict=True))
+            for seat, counts in sorted(self.seats.get(name, {}).items())
+        }
 
 
 def write_shard(
@@ -138,16 +168,28 @@ def count_results(tournament: Tournament, size: int) -> tuple[Tally, bool]:
         # Whole shards only: what is closed behind their last match is in no file yet.
         end = before.values_list("sequence", flat=True)[n_closed - n_closed % size]
         before = before.filter(sequence__lt=end)
-    # Grouped by the database: a run has millions of matches, but few ways to end.
-    kinds = before.order_by().values_list(
-        "lineup", "outcome__ranks", "outcome__is_forfeit", "outcome__reason"
+    return _tally_results(tournament, before), is_complete
+
+
+def _tally_results(tournament: Tournament, matches: QuerySet[Match]) -> Tally:
+    spec = games.get(tournament.leaderboard.game).spec
+    tally, names = Tally(spec.team_size, spec.is_scored), _read_names(tournament)
+    # Grouped by the database: a run has millions of matches, but few ways to end. Scores may be
+    # many, and only of a game of one seat are they asked for.
+    returns = F("outcome__returns") if spec.is_scored else Value("")
+    kinds = matches.order_by().values_list(
+        "lineup", "outcome__ranks", "outcome__is_forfeit", "outcome__reason", returns
     )
-    names = _read_names(tournament)
-    tally = Tally(games.get(tournament.leaderboard.game).spec.team_size)
-    for lineup, ranks, is_forfeit, reason, n in kinds.annotate(n=Count("pk")):
-        by_seat = _list_seat_names(lineup, names)
-        tally.count_result(by_seat, ranks, is_forfeit=bool(is_forfeit), reason=reason or "", n=n)
-    return tally, is_complete
+    for lineup, ranks, is_forfeit, reason, scored, n in kinds.annotate(n=Count("pk")).iterator():
+        tally.count_result(
+            _list_seat_names(lineup, names),
+            ranks,
+            is_forfeit=bool(is_forfeit),
+            reason=reason or "",
+            returns=scored or "",
+            n=n,
+        )
+    return tally
 
 
 def _read_names(tournament: Tournament) -> dict[int, str]:

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from redis import Redis
 
 from arena import trajectories
+from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from arena.trajectories import Episode, TrajectoryError
 from matches.artifacts import manifests, shards
+from matches.artifacts.episode_returns import EpisodeReturns
 from matches.artifacts.shards import ExportError, NotClosedError, Shard
 from matches.models import Match, Tournament, TrajectoryPiece
 from matches.store import blobs
@@ -153,6 +156,43 @@ def test_a_side_that_wins_alone_did_not_draw() -> None:
     tally.count_result(names, "0,0,0,0", is_forfeit=False, reason="")
     assert tally.seats["a"] == {0: [1, 1, 0]}
     assert tally.seats["d"] == {3: [0, 1, 1]}
+
+
+def test_of_one_seat_the_manifest_tells_returns_and_nobody_wins(broker: Redis) -> None:
+    # Results alone are counted: what trajectories hold is another matter.
+    tournament = _tournament(4, agents=("random",), game="dice_walk", keeps_trajectories=False)
+    returns = iter((1.0, 4.0, 4.0))
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        if (score := next(returns, None)) is None:
+            return make.result(row, ending=Ending.FORFEIT, reason=Reason.CRASH, seat=0)
+        return msgspec.structs.replace(make.result(row, ranks=[0]), returns=[score])
+
+    make.play_all(broker, play)
+    (agent,) = manifests.build_manifest(tournament, matches_per_shard=4)["agents"]
+    mean, spread = 3.0, 3**0.5
+    assert agent["seats"]["0"] == {
+        **{"episodes": 4, "forfeits": 1, "mean_return": mean},
+        "return_sd": pytest.approx(spread),
+    }
+
+
+def test_returns_add_up_alike_in_whatever_order_they_come() -> None:
+    rows = [(0.1, 3), (1e9, 1), (-0.7, 2), (None, 1), (1e-9, 5)]
+    told = []
+    for order in (rows, rows[::-1]):
+        returns = EpisodeReturns()
+        for value, n in order:
+            returns.add(value, n)
+        told.append(returns.describe())
+    assert told[0] == told[1]
+
+
+def test_one_episode_has_no_spread_and_none_no_mean() -> None:
+    returns = EpisodeReturns()
+    assert returns.describe()["mean_return"] is None
+    returns.add(2.0)
+    assert (returns.describe()["mean_return"], returns.describe()["return_sd"]) == (2.0, None)
 
 
 def test_self_play_fills_both_seats_with_one_agent(broker: Redis) -> None:
