@@ -40,6 +40,8 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         examples="  evalsite evaluate --game connect_four --agents random,alphabeta:4,mcts:100\n"
         "  evalsite evaluate --game connect_four --agents ppo/step_9.safetensors,mcts:100 "
         "--leaderboard mine\n"
+        "  games of one seat: all agents play each seed; a rest of --num-matches that is no whole\n"
+        "  turn goes to some of them, so take a multiple of their number\n"
         "  exit status: 0 done, 1 nothing counted, 2 refused, 130 Ctrl-C: the rest is cancelled",
     )
     add_argument = new.add_argument

@@ -51,6 +51,14 @@ def test_all_agents_play_the_same_seeds_in_the_same_order(broker: Redis, pairing
     assert Leaderboard.objects.get().n_settled == 40
 
 
+@pytest.mark.parametrize("pairing", ["double_round_robin", "random"])
+def test_every_agent_plays_each_seed_that_one_plays(pairing: str) -> None:
+    tournament = make.planned(6, game="dice_walk", pairing=pairing)
+    first, *others = _seeds(tournament).values()
+    assert len(first) == 2
+    assert others == [first, first]
+
+
 @pytest.mark.parametrize("game", ["dice_walk", "skill_game"])
 def test_what_is_trained_on_is_never_played_to_be_rated(game: str) -> None:
     plan = {"game": game, "seed": 3}
