@@ -1,6 +1,7 @@
 """Orders of slices: control sends each once, and again where nothing comes of it in time."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import uuid4
@@ -26,6 +27,9 @@ log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=10)
 """So long a slice may be silent: trainers give a sign of life every two seconds."""
+LONGEST_LEASE: Final = timedelta(minutes=1)
+"""One that ends later is of a clock that was set back. It may end a little later than LEASE: while
+a tick goes on, the other thread takes signs of life, by a clock that was read later."""
 PAUSE: Final = timedelta(seconds=10)
 """Before a slice is ordered a third time; then three and seven times as long, and fifteen times
 before the run is given up."""
@@ -36,31 +40,45 @@ MOST_LOST: Final = 5
 def order_due_slices(*, now: datetime) -> int:
     """Order the slices of runs that wait for one or have lost it; return how many."""
     running = TrainingRun.objects.filter(state=TrainingRun.State.RUNNING)
-    # No lease is longer: a clock was set back.
-    is_silent = Q(leased_until__lt=now) | Q(leased_until__gt=now + LEASE)
-    waiting_runs = running.filter(Q(order=None) | is_silent).order_by("pk")
+    # Half a lease ahead: so long at least may a trainer be silent once it has taken an order.
+    is_ending = Q(leased_until__lt=now + LEASE / 2) | Q(leased_until__gt=now + LONGEST_LEASE)
+    runs = list(running.filter(Q(order=None) | is_ending).order_by("pk"))
+    untaken = _extend_untaken(runs, now=now)
     due = [
         run
-        for run in waiting_runs
-        if rounds.is_slice_due(run, now=now) and not _is_paused(run, now=now)
+        for run in runs
+        if run not in untaken and _is_due(run, now=now) and rounds.is_slice_due(run, now=now)
     ]
     if not due:
         return 0
     if dispatch.read_queue_length(TRAINED_QUEUE):
         # What a trainer has said waits for control itself, which was away or is slow.
         due = [run for run in due if run.order is None]
+    return sum(_order_slice(run, now=now) for run in due)
+
+
+def _extend_untaken(runs: Sequence[TrainingRun], *, now: datetime) -> list[TrainingRun]:
+    """Return the runs whose order no trainer has taken: nothing of them is lost.
+
+    Their leases are extended, so that they end only some time after the order was taken.
+    """
+    if all(run.order is None for run in runs):
+        return []
     waiting = dispatch.list_waiting_orders(TRAIN_QUEUE)
-    return sum(_order_slice(run, waiting, now=now) for run in due)
+    untaken = [run for run in runs if run.order is not None and run.order.hex in waiting]
+    for run in untaken:
+        _take(run, leased_until=now + LEASE)
+    return untaken
 
 
-def _is_paused(run: TrainingRun, *, now: datetime) -> bool:
-    """Say whether a slice that was lost is not ordered anew yet.
+def _is_due(run: TrainingRun, *, now: datetime) -> bool:
+    """Say whether a slice is to be ordered now, or anew.
 
-    The more are lost in a row, the longer: while machines or a disk fail, it is not the run.
+    The more are lost in a row, the later: while machines or a disk fail, it is not the run.
     """
     if run.order is None or run.leased_until is None:
-        return False
-    return bool(run.leased_until < now < find_next_order(run))
+        return True
+    return bool(find_next_order(run) < now or run.leased_until > now + LONGEST_LEASE)
 
 
 def find_next_order(run: TrainingRun) -> datetime:
@@ -70,11 +88,7 @@ def find_next_order(run: TrainingRun) -> datetime:
     return next_order
 
 
-def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:
-    if run.order is not None and run.order.hex in waiting:
-        # No trainer has taken it: nothing is lost, and a second one would be trained for nothing.
-        _take(run, leased_until=now + LEASE)
-        return False
+def _order_slice(run: TrainingRun, *, now: datetime) -> bool:
     n_lost = 0 if run.order is None else run.n_lost + 1
     if n_lost >= MOST_LOST:
         fail_run(
@@ -91,6 +105,9 @@ def _order_slice(run: TrainingRun, waiting: set[str], *, now: datetime) -> bool:
     taken = _take(run, order=order, slice=F("slice") + 1, leased_until=now + LEASE, n_lost=n_lost)
     if not taken:
         return False
+    if n_lost:
+        # Trainers cannot tell: what is lost with one leaves no word in its log.
+        log.warning("slice %d of run %s is silent: ordered anew, no. %d", run.slice, run, n_lost)
     run.refresh_from_db()
     return _publish(run, now=now)
 

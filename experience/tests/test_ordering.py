@@ -81,8 +81,28 @@ def test_a_trainer_that_is_heard_at_the_last_moment_keeps_its_slice(stream_serve
     stream_server.delete(TRAIN_QUEUE)
     assert extend_lease(alive(run), now=later(LEASE_S + 1))
     # Read before that sign was taken.
-    assert not ordering._order_slice(run, set(), now=later(LEASE_S + 1))
+    assert not ordering._order_slice(run, now=later(LEASE_S + 1))
     assert ordered(run, at_s=LEASE_S + 1).slice == 1
+
+
+def test_a_sign_that_another_thread_has_just_taken_is_of_no_clock_that_was_set_back(
+    stream_server: Redis,
+) -> None:
+    run = ordered(begun())
+    stream_server.delete(TRAIN_QUEUE)
+    assert extend_lease(alive(run), now=later(3))
+    # This tick began before that sign came.
+    assert ordered(run, at_s=1).slice == 1
+
+
+def test_a_lease_never_ends_just_as_a_trainer_takes_the_order(stream_server: Redis) -> None:
+    run = ordered(begun())
+    taken_at_s = 3 * LEASE_S
+    for at_s in range(1, int(taken_at_s)):
+        assert ordered(run, at_s=at_s).slice == 1
+    stream_server.delete(TRAIN_QUEUE)
+    assert ordered(run, at_s=taken_at_s + LEASE_S / 2 - 1).slice == 1
+    assert ordered(run, at_s=taken_at_s + LEASE_S).slice == 2
 
 
 def test_a_clock_that_was_set_back_holds_no_slice(stream_server: Redis) -> None:
