@@ -19,17 +19,18 @@ _SHIPPED = Path(__file__).parents[1] / "inference" / FOLDER / "catalog"
 
 def list_declared() -> dict[str, Sequence[Parameter]]:
     """Return the parameters of all architectures that declare them plainly, by id."""
+    return {name: declared for name, declared in list_all().items() if declared is not None}
+
+
+def list_all() -> dict[str, Sequence[Parameter] | None]:
+    """Return the parameters of all architectures, by id; None where they are not plain."""
     # The shipped ones last: a plug-in of the same id is not loaded.
     folders = [*reversed(list_plugin_folders(FOLDER)), _SHIPPED]
-    declared: dict[str, Sequence[Parameter]] = {}
+    declared: dict[str, Sequence[Parameter] | None] = {}
     for folder in folders:
         for module in iter_modules([str(folder)]):
             path = find_plugin_file(folder, module.name)
-            if path is None:
-                continue
-            parameters = _read_file(path, path.stat().st_mtime_ns)
-            if parameters is not None:
-                declared[module.name] = parameters
+            declared[module.name] = _read_file(path, path.stat().st_mtime_ns) if path else None
     return dict(sorted(declared.items()))
 
 

@@ -7,6 +7,8 @@ from arena.errors import ParameterError
 
 Value = int | float | bool | str
 
+MOST_SIZES = 32
+HIGHEST_SIZE = 8192
 _WORDS = {"true": True, "false": False}
 _SHOWN_BITS = 256
 # The highest of 18 digits: every one fits the 64 bits of a database's key.
@@ -26,19 +28,36 @@ def parse_number(text: str, *, lowest: int = 0, highest: int = HIGHEST_KEY) -> i
     return number if lowest <= number <= highest else None
 
 
+def read_sizes(owner: str, name: str, text: str) -> list[int]:
+    """Return the sizes of layers that a text like `64,64` is. Raises ParameterError."""
+    words = text.split(",") if text else []
+    numbers = [parse_number(word, lowest=1, highest=HIGHEST_SIZE) for word in words]
+    sizes = [number for number in numbers if number is not None]
+    if len(sizes) < len(words) or len(words) > MOST_SIZES:
+        rule = f"must be up to {MOST_SIZES} sizes of 1..{HIGHEST_SIZE} with commas between"
+        raise ParameterError(owner, name, f"{rule}, got {_shorten(text)}")
+    return sizes
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter; its default fixes the type (int, float, bool or str)."""
+    """One declared parameter; its default fixes the type (int, float, bool or str).
+
+    is_sizes: its text is the sizes of layers, or the default.
+    """
 
     name: str
     default: Value
     help: str
     minimum: float | None = None
     maximum: float | None = None
+    is_sizes: bool = False
 
     def read_value(self, owner: str, raw: object) -> Value:
         """Return raw as this parameter's type. Raises ParameterError naming value and range."""
         value = self._convert_value(owner, raw)
+        if isinstance(value, str) and self.is_sizes and value != self.default:
+            read_sizes(owner, self.name, value)
         if isinstance(value, str | bool):
             return value
         low = self.minimum if self.minimum is not None else float("-inf")

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from arena.errors import ParameterError
 from arena.parameters import Value, read_parameters
+from arena.trainers.networks import split_network
 from inference.architectures import registry as architectures
 from training.base import Task
 from training.episodes import Episodes
@@ -39,11 +39,7 @@ def separate_values(hidden: str) -> Network:
 
 def read_network(owner: str, text: str) -> Network:
     """Return what is spelled `mlp;hidden=64,64`. Raises ParameterError."""
-    architecture, *pairs = text.split(";")
-    if architecture not in architectures.names() or not all("=" in pair for pair in pairs):
-        rule = f"must be one of {', '.join(architectures.names())}, then ;name=value as often"
-        raise ParameterError(owner, "network", f"{rule} as wanted, got {text!r:.100}")
-    given = dict(pair.split("=", 1) for pair in pairs)
+    architecture, given = split_network(owner, text, architectures.names())
     declared = architectures.get(architecture).parameters
     return Network(architecture, read_parameters(architecture, declared, given))
 

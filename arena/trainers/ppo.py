@@ -9,10 +9,12 @@ AGAINST: Final = "against"
 """The parameter that names whom the run plays; without it, it plays itself."""
 MATCHES: Final = "matches"
 """The parameter that says how many matches each version plays."""
+NETWORK: Final = "network"
+"""The parameter that spells the network that is trained."""
 
 PARAMETERS: Final = (
     Parameter(MATCHES, 400, "played by each version", minimum=2, maximum=MAX_FILES),
-    Parameter("network", "mlp;hidden=256,256", "architecture, then ;name=value for its parameters"),
+    Parameter(NETWORK, "mlp;hidden=256,256", "architecture, then ;name=value for its parameters"),
     Parameter("learning_rate", 1e-3, "of Adam", minimum=1e-7, maximum=1.0),
     Parameter("epochs", 3, "passes over the matches of a version", minimum=1, maximum=100),
     Parameter("minibatch", 512, "decisions of one change", minimum=2, maximum=65_536),

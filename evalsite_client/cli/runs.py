@@ -105,10 +105,13 @@ def show_run(client: Client, options: Namespace) -> Answer:
     more = {"dataset": run.dataset, "parameters": run.parameters, "metrics": run.metrics}
     times = {"begun": run.created_at, "heard": run.reported_at, "ended": run.ended_at}
     row = dict(zip(HEAD, _make_row(run), strict=True))
+    has_failed = run.state == "failed"
+    again = f"`evalsite runs resume {run.name}`; other parameters take a run of another name"
+    ending = {"next": again} if has_failed else {}
     return Answer(
         run,
-        format_pairs({**row, **more, **times}),
-        status=FAILED if run.state == "failed" else 0,
+        format_pairs({**row, **more, **times, **ending}),
+        status=FAILED if has_failed else 0,
     )
 
 

@@ -75,6 +75,7 @@ def test_a_run_is_stopped_shown_and_resumed(evalsite: Evalsite) -> None:
     TrainingRun.objects.update(state="failed", problem="its disk is full")
     status, out, _ = evalsite("runs", "show", "poles")
     assert (status, "its disk is full" in out) == (1, True)
+    assert "`evalsite runs resume poles`; other parameters take a run of another name" in out
 
 
 def test_a_run_that_is_not_there_is_told_with_what_lists_them(evalsite: Evalsite) -> None:

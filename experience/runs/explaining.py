@@ -72,6 +72,7 @@ def _explain_end(run: TrainingRun) -> Finding:
     )
     if run.state == _STATES.STOPPED:
         return Finding(f"somebody stopped it after {steps}", since=run.ended_at, next=resumed)
+    resumed += "; other parameters take a run of another name"
     return Finding(f"it failed after {steps}: {run.problem}", since=run.ended_at, next=resumed)
 
 

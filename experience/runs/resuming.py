@@ -10,7 +10,7 @@ from arena.trainers.ppo import AGAINST
 from experience.models import TrainingRun
 from experience.runs import files
 from experience.runs.rounds import forget_newest_round
-from experience.runs.starting import NewRun, check_source, find_game, find_trainer
+from experience.runs.starting import NewRun, check_parameters, check_source, find_game, find_trainer
 from matches.errors import BadInputError, ConflictError
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -61,7 +61,8 @@ def _check_ended(run: TrainingRun, *, max_steps: int) -> None:
         trainer, spec = find_trainer(run.algorithm), find_game(run.game)
         if run.dataset is None and not (run.is_streamed or trainer.plays_matches):
             raise BadInputError("dataset", "what it learned from was deleted")
-        new = NewRun(run.name, run.game, run.algorithm, run.dataset)
+        new = NewRun(run.name, run.game, run.algorithm, run.dataset, run.parameters)
+        check_parameters(new, trainer)
         check_source(new, trainer, spec, against=run.parameters.get(AGAINST))
     except BadInputError as error:
         raise ConflictError(f"run {run} cannot go on: {error}") from error

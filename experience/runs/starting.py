@@ -18,7 +18,8 @@ from arena.parameters import read_parameters
 from arena.train_messages import MAX_FILES
 from arena.trainers import registry as trainers
 from arena.trainers.base import TrainerSpec
-from arena.trainers.ppo import AGAINST
+from arena.trainers.networks import check_network
+from arena.trainers.ppo import AGAINST, NETWORK
 from experience.models import Dataset, TrainingRun
 from experience.stream import MISSING
 from matches.errors import BadInputError, ConflictError
@@ -55,7 +56,7 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
     Raises BadInputError naming the field, ConflictError where another run learns from the stream.
     """
     trainer, spec = find_trainer(new.algorithm), find_game(new.game)
-    parameters = _read_parameters(new, trainer)
+    parameters = check_parameters(new, trainer)
     _check_name(new.name)
     is_streamed = trainer.is_streamed and new.dataset is None
     check_source(new, trainer, spec, against=parameters.get(AGAINST))
@@ -120,11 +121,15 @@ def find_game(game: str) -> GameSpec:
         raise BadInputError("game", str(error)) from error
 
 
-def _read_parameters(new: NewRun, trainer: TrainerSpec) -> dict[str, object]:
+def check_parameters(new: NewRun, trainer: TrainerSpec) -> dict[str, object]:
+    """Return all parameters of a run with their values. Raises BadInputError."""
     try:
-        return dict(read_parameters(new.algorithm, trainer.parameters, new.parameters))
+        parameters = read_parameters(new.algorithm, trainer.parameters, new.parameters)
+        if NETWORK in parameters:
+            check_network(new.algorithm, str(parameters[NETWORK]))
     except ParameterError as error:
         raise BadInputError("parameters", str(error)) from error
+    return dict(parameters)
 
 
 def _check_name(name: str) -> None:

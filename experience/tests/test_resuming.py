@@ -64,6 +64,17 @@ def test_a_run_that_lost_its_trainers_goes_on_from_its_state(stream_server: Redi
     assert (row.reason, row.touched["state"]) == ("mended", ["failed", "running"])
 
 
+def test_a_run_of_a_network_that_no_trainer_can_build_is_not_resumed() -> None:
+    run = begun(game="connect_four", algorithm="ppo_selfplay")
+    TrainingRun.objects.update(parameters={"network": "nosuch"})
+    assert fail_run(run, "parameter 'network' must be one of ...", now=later(3))
+    run.refresh_from_db()
+    told = explaining.explain_run(run, now=later(4))
+    assert "other parameters take a run of another name" in str(told.next)
+    with pytest.raises(ConflictError, match=r"cannot go on: .*got 'nosuch'"):
+        resume(run)
+
+
 def test_a_run_that_is_done_goes_on_for_more_steps(stream_server: Redis) -> None:
     run = ordered(begun(max_steps=100))
     learned(run)

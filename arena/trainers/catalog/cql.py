@@ -6,7 +6,7 @@ from arena.trainers.base import TrainerSpec
 TRAINER = TrainerSpec(
     title="Conservative Q-learning",
     parameters=(
-        Parameter("hidden", "128,128", "sizes of the hidden layers"),
+        Parameter("hidden", "128,128", "sizes of the hidden layers", is_sizes=True),
         Parameter("learning_rate", 1e-3, "of Adam", minimum=1e-7, maximum=1.0),
         Parameter("minibatch", 256, "steps of one change", minimum=2, maximum=65_536),
         Parameter("discount", 0.99, "of the next step's return", minimum=0.0, maximum=1.0),

@@ -6,18 +6,19 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from arena.errors import ParameterError
-from arena.parameters import Parameter
+from arena.parameters import Parameter, read_sizes
 from inference.architectures.base import accepted, floats
 
 SHARED = "shared"
-_MAX_LAYERS = 32
-_MAX_WIDTH = 8192
 _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
-_HIDDEN = Parameter("hidden", "256,256", "sizes of the hidden layers, such as 64,64; may be empty")
+_HIDDEN = Parameter(
+    "hidden", "256,256", "sizes of the hidden layers, such as 64,64; may be empty", is_sizes=True
+)
 _VALUE_HIDDEN = Parameter(
     "value_hidden",
     SHARED,
     f"{SHARED}: the value is read from the layers of the policy; else sizes of its own layers",
+    is_sizes=True,
 )
 _ACTIVATION = Parameter("activation", "relu", "after each hidden layer: relu or tanh")
 _BOUNDED = Parameter("bounded_value", True, "tanh keeps the value in -1..1; false leaves it linear")
@@ -89,21 +90,13 @@ class MlpArchitecture:
         return Mlp(
             floats(observation_shape),
             n_actions,
-            _read_sizes(_HIDDEN.name, str(read["hidden"])),
-            None if value_hidden == SHARED else _read_sizes(_VALUE_HIDDEN.name, value_hidden),
+            read_sizes(self.id, _HIDDEN.name, str(read["hidden"])),
+            None
+            if value_hidden == SHARED
+            else read_sizes(self.id, _VALUE_HIDDEN.name, value_hidden),
             _ACTIVATIONS[activation],
             is_bounded=bool(read["bounded_value"]),
         )
-
-
-def _read_sizes(name: str, text: str) -> list[int]:
-    words = text.split(",") if text else []
-    is_right = all(w.isascii() and w.isdigit() and len(w) <= len(str(_MAX_WIDTH)) for w in words)
-    sizes = [int(word) for word in words] if is_right else [0]
-    if len(sizes) > _MAX_LAYERS or any(not 0 < size <= _MAX_WIDTH for size in sizes):
-        rule = f"must be up to {_MAX_LAYERS} sizes of 1..{_MAX_WIDTH} with commas between"
-        raise ParameterError(MlpArchitecture.id, name, f"{rule}, got {text!r:.100}")
-    return sizes
 
 
 ARCHITECTURE = MlpArchitecture()
