@@ -1,4 +1,4 @@
-"""Agents as people name them: files of checkpoints among them are uploaded first."""
+"""Agents as people name them: new files of checkpoints among them are uploaded first."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from typing import Final, TextIO
 
 from evalsite_client.cli.following import write_line
 from evalsite_client.client import Client
-from evalsite_client.errors import InputError
+from evalsite_client.errors import InputError, NotThereError
+from evalsite_client.uploads import compute_sha256
 
 SUFFIX: Final = ".safetensors"
 _N: Final = r"[0-9]+(?:\.[0-9]+)?(?:[kmb](?![a-z]))?"
@@ -18,28 +19,48 @@ _MAX_STEP_DIGITS: Final = 18
 
 
 def upload_files(client: Client, texts: Sequence[str], *, game: str, out: TextIO) -> list[str]:
-    """Return agents by name: of a file of a checkpoint, the one that it becomes once checked."""
+    """Return agents by name: of a file of a checkpoint, the one that has it once it is checked."""
     return [
-        _upload_file(client, text, game, out) if text.endswith(SUFFIX) else text for text in texts
+        _name_agent(client, text, game, out) if text.endswith(SUFFIX) else text for text in texts
     ]
 
 
-def _upload_file(client: Client, text: str, game: str, out: TextIO) -> str:
-    """Return the name of the agent of a file: its folder's name and the step in its own."""
+def _name_agent(client: Client, text: str, game: str, out: TextIO) -> str:
+    """Return the name of the agent of a file, which is sent unless an agent has it."""
     path = Path(text)
     if not path.is_file():
         raise InputError("agents", f"there is no file {text!r}")
+    name = _find_agent(client, path, game) or _upload_file(client, path, game)
+    write_line(out, f"{path.name} is the agent {name}")
+    return name
+
+
+def _find_agent(client: Client, path: Path, game: str) -> str:
+    """Return the name of the agent that its hash means; empty: none of the game has this file."""
+    try:
+        stored = client.checkpoints.get(compute_sha256(path))
+    except NotThereError:
+        return ""
+    if not stored.agents or (game and stored.game != game):
+        return ""
+    client.checkpoints.wait(stored.sha256)
+    agent = client.agents.get(min(agent.id for agent in stored.agents))
+    while agent.newer is not None:
+        agent = client.agents.get(agent.newer)
+    return agent.name
+
+
+def _upload_file(client: Client, path: Path, game: str) -> str:
+    """Return the name of the new agent of a file: its folder's name and the step in its own."""
     step = read_step(path.name)
     run = path.resolve().parent.name if step is not None else path.stem
     sent = client.checkpoints.upload(path, name=run, game=game, step=step)
     checked = client.checkpoints.wait(sent.sha256)
     if checked.state == "refused":
-        raise InputError("agents", f"{text}: refused: {checked.reason}")
+        raise InputError("agents", f"{path}: refused: {checked.reason}")
     name = run if step is None else f"{run}@{step}"
     names = [agent.name for agent in checked.agents]
-    name = name if name in names else names[0]
-    write_line(out, f"{path.name} is the agent {name}")
-    return name
+    return name if name in names else names[0]
 
 
 def read_step(name: str) -> int | None:
