@@ -148,8 +148,10 @@ def _describe_rest(client: Client, one: TournamentDetail) -> str:
         return f"{begins}; with emulated faults nothing is taken over: the same command begins anew"
     names = [entrant.agent.name for entrant in client.tournaments.agents(one.id)]
     agents = shlex.join(names) if len(names) <= MOST_NAMED else "AGENT..."
-    options = shlex.join(flags_from_plan(vars(one), leave_out=("name", "is_paused")))
+    # An evaluation plays what is known again: asked for once more, that would be all.
+    options = shlex.join(flags_from_plan(vars(one), leave_out=("name", "is_paused", "replays")))
+    plays = "all again for their trajectories" if one.keeps_trajectories else "only what is missing"
     return (
-        f"{begins}; to go on, which plays only what is missing: "
+        f"{begins}; to go on, which plays {plays}: "
         f"evalsite schedule -l {shlex.quote(one.leaderboard)} {options} {agents}"
     )

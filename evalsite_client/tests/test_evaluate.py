@@ -17,11 +17,9 @@ from evalsite_client.cli import evaluate, following
 from evalsite_client.cli.flags import plan_from_flags
 from evalsite_client.cli.main import build_parser
 from evalsite_client.cli.show import Answer
-from evalsite_client.tests.commands import Evalsite
+from evalsite_client.tests.commands import Evalsite, ok
 from matches.ledger import planning
-from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Leaderboard, Match, Tournament
-from matches.plans import TournamentPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -160,19 +158,37 @@ def test_its_json_holds_all_that_the_table_shows(
         assert {*numbers, *counts} <= set(line.split())
 
 
+def stopped_evaluation(client: Client, **plan: Any) -> Answer:
+    """Return what an evaluation says that is stopped after 20 of its 40 matches."""
+    agents = ["level:10", "level:50", "level:90"]
+    started = client.evaluations.create(game="skill_game", agents=agents, n_matches=40, **plan)
+    tournament = Tournament.objects.get(pk=started.tournament)
+    planning.plan_tournament(tournament, now=later(0))
+    boards.play_some(tournament, 20, factories.first_wins)
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    return followed(client, tournament)
+
+
 def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
-    client: Client, played: Tournament, monkeypatch: Any
+    evalsite: Evalsite, client: Client, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(following, "follow_tournament", stop_at_once)
-    assert followed(client, played).status == 130
-    again = schedule_tournament(
-        TournamentPlan(name="again", n_matches=40, move_s=2.0),
-        leaderboard=played.leaderboard,
-        agents=list(played.agents.order_by("entrant__position")),
-    )
+    complaint = stopped_evaluation(client, move_s=2.0, seed=31).complaint
+    said, _, command = complaint.partition(": evalsite ")
+    assert said.endswith("to go on, which plays only what is missing")
+    ok(evalsite(*shlex.split(command)))
+    again = Tournament.objects.latest("pk")
     planning.plan_tournament(again, now=later(2))
     states = list(Match.objects.filter(tournament=again).values_list("state", flat=True))
     assert (states.count("done"), states.count("pending")) == (20, 20)
+
+
+def test_where_trajectories_are_stored_going_on_says_that_it_plays_all(
+    client: Client, broker: Redis, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(following, "follow_tournament", stop_at_once)
+    complaint = stopped_evaluation(client, keeps_trajectories=True).complaint
+    assert "to go on, which plays all again for their trajectories: evalsite" in complaint
 
 
 def test_the_command_to_go_on_has_every_option_of_the_tournament(
