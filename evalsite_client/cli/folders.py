@@ -25,6 +25,8 @@ class Files(NamedTuple):
     new: list[tuple[int, Path]]
     """By step; also of one whose evaluation was interrupted."""
     left_out: dict[Path, str]
+    n_others: int
+    """Files that are no *.safetensors."""
 
 
 def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) -> Files:
@@ -49,7 +51,8 @@ def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) ->
             raise InputError("folder", f"{new[step]} and {path} are both of step {step}")
         else:
             new[step] = path
-    return Files(sorted(new.items()), left_out)
+    n_others = sum(path.is_file() and path.suffix != SUFFIX for path in folder.iterdir())
+    return Files(sorted(new.items()), left_out, n_others)
 
 
 def find_run(folder: Path) -> list[tuple[int, Path]]:

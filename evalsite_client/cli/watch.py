@@ -31,7 +31,8 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         watch_target,
         examples="  evalsite watch 7\n  evalsite watch 7 --json | jq .matches_per_s\n"
         "  evalsite watch runs/ppo --agent ppo --game connect_four --every 60s --budget 200\n"
-        "  exit status: 1 cancelled, or a regression (--once, --stop-on-regression), 130 Ctrl-C",
+        "  exit status: 1 cancelled, or a regression (--once, --stop-on-regression), 2 refused, "
+        "also a new checkpoint, 130 Ctrl-C",
     )
     flag = watched.add_argument
     flag("target", metavar="ID|FOLDER", help="a tournament, or a folder of *.safetensors")

@@ -25,7 +25,9 @@ from evalsite_client.errors import InputError, ProblemError
 from evalsite_client.retries import ask_again
 
 REGRESSION: Final = 1
+REFUSED: Final = 2
 WEBHOOK_S: Final = 10.0
+CONVERT: Final = "`evalsite checkpoints convert` makes them of files of training libraries"
 N_NAMED: Final = 5
 """Files that are named of those left out for one reason."""
 
@@ -43,14 +45,17 @@ def watch_folder(client: Client, options: Namespace) -> Answer:
         raise InputError("agent", "is missing or empty: give the run a name")
     watch = FolderWatch(client, options)
     try:
-        n_alarms = watch.run()
+        watch.run()
     except KeyboardInterrupt:
         why = (
             "interrupted: matches under way are played to their end; the same command goes on "
             "with what is new or unfinished"
         )
         return Answer(None, "", INTERRUPTED, why)
-    return Answer(None, "", REGRESSION if n_alarms else 0)
+    refused = f"{watch.n_refused} new checkpoint(s) were refused" if watch.n_refused else ""
+    # A regression is the graver news of both.
+    status = REGRESSION if watch.n_alarms else REFUSED if refused else 0
+    return Answer(None, "", status, refused)
 
 
 class FolderWatch:
@@ -61,15 +66,17 @@ class FolderWatch:
         self.client, self.options = client, options
         self.folder = Path(options.target)
         self.told: set[Path] = set()
-        self.n_alarms = 0
+        self.n_alarms = self.n_refused = 0
 
-    def run(self) -> int:
-        """Return how many alarms were raised once there is an end."""
+    def run(self) -> None:
+        """Judge what is new, and go on with that until there is an end."""
         options, client = self.options, self.client
         files = self._look()
         self._say(following.wait_for_cluster(client))
         often = "" if options.once else f", looking every {options.every:g} s"
         self._say(f"{len(files.new)} new checkpoint(s) in {self.folder}{often}")
+        if files.n_others and not (files.new or files.left_out):
+            self._say(f"none of the {files.n_others} file(s) there is a *.safetensors: {CONVERT}")
         self._catch_up()
         for files, trouble in ask_again(self._look, client.clock, poll_s=options.every):
             if trouble:
@@ -81,7 +88,6 @@ class FolderWatch:
                     self._judge_file(step, path)
             if options.once or (self.n_alarms and options.stop_on_regression):
                 break
-        return self.n_alarms
 
     def _look(self) -> Files:
         known = self.client.watches.look(
@@ -107,6 +113,7 @@ class FolderWatch:
             if isinstance(error, ProblemError) and error.status != HTTPStatus.BAD_REQUEST:
                 self.told.discard(path)
                 raise  # a right, a limit or the server: another time the file may pass
+            self.n_refused += 1
             sys.stderr.write(f"{path.name}: refused: {error}\n")
             return
         options, client = self.options, self.client

@@ -8,7 +8,8 @@ import pytest
 
 from evalsite_client import Clock
 from evalsite_client.cli import following
-from evalsite_client.tests.commands import Evalsite
+from evalsite_client.cli.watching import FolderWatch
+from evalsite_client.tests.commands import Evalsite, ok
 from matches.models import Campaign, Checkpoint
 from matches.tests.weights import GAME, added, verdict, weights
 
@@ -44,7 +45,8 @@ def test_the_check_of_a_checkpoint_that_was_sent_before_is_waited_for(
     when_it_sleeps(refuse)
     run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
     status, _, complaint = evalsite("watch", file.parent, *run)
-    assert (status, "refused: file: body.weight holds NaN" in complaint) == (0, True), complaint
+    assert (status, "refused: file: body.weight holds NaN" in complaint) == (2, True), complaint
+    assert "1 new checkpoint(s) were refused" in complaint
     assert not Campaign.objects.exists()
 
 
@@ -66,3 +68,36 @@ def test_a_check_that_nobody_can_do_says_what_it_waits_for(
     run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
     _, _, complaint = evalsite("watch", file.parent, *run)
     assert "waiting for a gpu worker: none is alive" in complaint
+
+
+@pytest.mark.parametrize(("n_alarms", "expected"), [(0, 2), (1, 1)])
+def test_refused_checkpoints_end_it_with_2_after_the_others_unless_one_is_worse(
+    n_alarms: int,
+    expected: int,
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for step in (1, 2, 3):
+        (file := tmp_path / f"step_{step}.safetensors").write_bytes(b"no weights")
+        os.utime(file, (0, 0))
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    monkeypatch.setattr(FolderWatch, "_catch_up", lambda it: vars(it).update(n_alarms=n_alarms))
+    run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
+    status, _, complaint = evalsite("watch", tmp_path, *run)
+    assert (status, complaint.count(".safetensors: refused: ")) == (expected, 3), complaint
+    assert "3 new checkpoint(s) were refused" in complaint
+
+
+def test_of_a_folder_without_safetensors_it_says_how_to_make_some(
+    evalsite: Evalsite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.cleanrl_model", "b.pt", "c.zip"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--once")
+    said = ok(evalsite(*run))
+    assert "none of the 3 file(s) there is a *.safetensors" in said
+    assert "`evalsite checkpoints convert`" in said
+    (tmp_path / "step_x.safetensors").touch()
+    assert "file(s) there" not in ok(evalsite(*run))
