@@ -12,7 +12,7 @@ from evalsite_client.cli.following import Lines, write_line
 from evalsite_client.cli.show import Answer, format_pairs
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
-from evalsite_client.errors import ClientError, InputError
+from evalsite_client.errors import ClientError, InputError, NotThereError
 from evalsite_client.experience.chunks import Recorder
 from evalsite_client.experience.environments import Environment, find_game, make_environment
 from evalsite_client.experience.playing import Player, Terms
@@ -25,6 +25,7 @@ def play_for_run(client: Client, options: Namespace) -> Answer:
     """Play episodes; return what was played and sent. Raises ClientError."""
     game = _read_game(client, find_game(options.env))
     environment = make_environment(options.env, game)
+    _check_run(client, options.run_name, game)
     stop, begun_s = Stop(), client.clock.monotonic()
     with take_signals(stop):
         player = _make_player(client, options, game, environment, stop)
@@ -80,6 +81,17 @@ def _read_game(client: Client, name: str) -> Game:
     if game is None:
         raise InputError("env", f"the server has no game {name}: `evalsite games` lists them")
     return game
+
+
+def _check_run(client: Client, name: str, game: Game) -> None:
+    """Refuse a run that is not there, or of another game, before it is waited for."""
+    try:
+        run = client.runs.get(name)
+    except NotThereError as error:
+        missing = f"there is no training run {name!r}: `evalsite runs` lists them"
+        raise InputError("run", missing) from error
+    if run.game != game.id:
+        raise InputError("run", f"{name!r} plays {run.game}, not {game.id}")
 
 
 def _describe(player: Player, n_episodes: int) -> str:

@@ -124,15 +124,19 @@ def test_without_a_token_nothing_is_kept_and_that_is_said(
         (("--env", "Pendulum-v1"), "env: 'Pendulum-v1' is no game here: Acrobot-v1, CartPole-v1"),
         (("--episodes", "0"), "'0' is no whole number from 1"),
         (("--upload-every", "0"), "'0' is no whole number from 1"),
+        (("--run", "nosuch"), "run: there is no training run 'nosuch': `evalsite runs` lists them"),
+        (("--run", "four"), "run: 'four' plays connect_four, not cart_pole"),
     ],
-    ids=range(3),
+    ids=range(5),
 )
 def test_bad_options_are_refused(
     options: tuple[str, ...], said: str, evalsite: Evalsite, run: TrainingRun
 ) -> None:
-    status, _, err = evalsite(*PLAY, "--episodes", "2", *options)
+    made.begun("four", "connect_four", algorithm="ppo_selfplay")
+    status, _, err = evalsite(*PLAY, "--episodes", "2", "--wait", "0.1", *options)
     assert status == 2
     assert said in err
+    assert "waits for" not in err
 
 
 @pytest.mark.django_db(transaction=True)

@@ -37,6 +37,18 @@ def make_version(content: bytes, *, version: int, url: str) -> dict[str, Any]:
     }
 
 
+def make_run() -> dict[str, Any]:
+    """Return what the API answers about the run."""
+    return {
+        **{"id": 1, "name": "poles", "game": "cart_pole", "algorithm": "appo", "parameters": {}},
+        **{"dataset": "", "seed": 0, "max_steps": 1_000, "slice_s": 60.0, "margin": 1.0},
+        **{"release_s": 60.0, "release_steps": 1_000, "budget": 200, "state": "running"},
+        **{"problem": "", "n_steps": 0, "version": 0, "metrics": {}, "slice": 1, "n_lost": 0},
+        **{"trainer": "", "created_by": "ann", "created_at": "2026-11-27T00:00:00Z"},
+        **{"reported_at": None, "ended_at": None},
+    }
+
+
 class Walk:
     """An environment whose episodes have lengths that it was given, ending in turn both ways."""
 

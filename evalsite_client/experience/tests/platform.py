@@ -15,8 +15,11 @@ from arena.experience.checking import check_chunk
 from arena.experience.chunks import Chunk
 from arena.experience.tests.made import SPEC
 from arena.experience.wire import read_chunk
-from evalsite_client.experience.tests.made import GAME, make_version
+from evalsite_client.experience.tests.made import GAME, make_run, make_version
 from evalsite_client.tests.fakes import Seen, answer, problem, raw
+
+FIXED = {"games": {"next": None, "results": [asdict(GAME)]}, "poles": make_run()}
+"""What it answers of its game and its run."""
 
 
 @dataclass
@@ -39,8 +42,8 @@ class Platform:
         """Answer a request."""
         path = seen.url.partition("://")[2].partition("/")[2].partition("?")[0]
         match path.strip("/").split("/")[-2:]:
-            case ["v1", "games"]:
-                return answer({"next": None, "results": [asdict(GAME)]})
+            case ["v1", "games" as name] | ["runs", "poles" as name]:
+                return answer(FIXED[name])
             case [_, "latest"]:
                 return self._tell_latest(seen)
             case ["files", number]:
