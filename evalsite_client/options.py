@@ -236,7 +236,7 @@ CAMPAIGN: Final = (
     Option(
         "max_core_s",
         "real",
-        "The most core-seconds it may use; empty: no limit.",
+        "The most core time it may use; empty: no limit.",
         None,
         ("--max-core-hours",),
         is_nullable=True,

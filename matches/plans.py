@@ -211,7 +211,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Amount | None,
         Meta(
             title="Budget, core-seconds",
-            description="The most core-seconds it may use; empty: no limit.",
+            description="The most core time it may use; empty: no limit.",
             extra={"flags": ("--max-core-hours",), "scale": 3_600},
         ),
     ] = None

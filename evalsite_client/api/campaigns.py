@@ -242,7 +242,7 @@ class Campaigns(Calls):
         margin_points: The margin in points of win rate instead.
         margin_score: For games of one seat: in mean score on equal seeds instead; may be 0.
         parameters: What the question needs, such as {"k": 3}; agents by name.
-        max_core_s: The most core-seconds it may use; empty: no limit.
+        max_core_s: The most core time it may use; empty: no limit.
         max_money: The most it may cost; empty: no limit.
         seed: Empty: a new one, so that no known game is played again.
         """

@@ -132,7 +132,7 @@ class Schedules(Calls):
         error: The probability that the verdict may be wrong.
         margin: Agents closer than this in rating count as equal; 1 is about 45 Elo.
         parameters: What the question needs, such as {"k": 3}; agents by name.
-        max_core_s: The most core-seconds it may use; empty: no limit.
+        max_core_s: The most core time it may use; empty: no limit.
         max_money: The most it may cost; empty: no limit.
         """
         return self._post(

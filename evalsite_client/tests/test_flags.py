@@ -30,6 +30,13 @@ def test_names_and_values_are_an_object_and_hours_are_seconds() -> None:
     assert given == {"max_matches": 9, "parameters": {"k": 2, "a": "x"}, "max_core_s": 7_200.0}
 
 
+def test_what_is_given_in_hours_is_not_explained_in_seconds() -> None:
+    add_plan_flags(parser := ArgumentParser(), "campaign")
+    explained = parser.format_help().rpartition("--max-core-hours MAX_CORE_HOURS")[2]
+    text = " ".join(explained.split("  --")[0].split())
+    assert text == "the most core time it may use; empty: no limit"
+
+
 OTHER: dict[str, Any] = {
     "text": "an other",
     "whole": 3,
