@@ -113,3 +113,8 @@ class ComparisonFigures:
     def certainty(self) -> float:
         """Return the probability that the leader is the better one: 0.5 to 1."""
         return max(self.p_above, 1 - self.p_above)
+
+    @property
+    def is_even(self) -> bool:
+        """Return whether neither can be told to be better, to what is shown of a percentage."""
+        return round(100 * self.p_above, 1) == 100 * EVEN

@@ -115,6 +115,8 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | No
     record = Record(count.n_wins, count.n_draws, count.n_losses)
     return {
         "p_above": format_percent(found.p_above, is_estimate=True),
+        # To what is shown of it, as `evalsite compare` has it.
+        "is_even": round(100 * found.p_above, 1) == 50,  # noqa: PLR2004
         "elo": pair_numbers.compute_elo(found, board),
         "record": record,
         "expected": [

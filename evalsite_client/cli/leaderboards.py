@@ -170,6 +170,8 @@ def _describe_comparison(comparison: Comparison, ratings: tuple[Rating, ...]) ->
         f"{comparison.certainty:.1%}" if comparison.certainty < ALMOST else "more than 99.9%"
     )
     verdict = f"{comparison.leader.name} is the better one with {certainty}"
+    if comparison.is_even:
+        verdict = f"neither can be told to be the better one: it is {certainty} either way"
     rows = {
         f"P({comparison.first.name} > {comparison.second.name})": f"{comparison.p_above:.4f}",
         "head to head (W-D-L)": format_counts((met.n_wins, met.n_draws, met.n_losses)),

@@ -19,6 +19,7 @@ from evalsite_client.progress import ProgressLine
 from evalsite_client.retries import NEVER
 from evalsite_client.tests.commands import Evalsite, as_json, ok
 from matches.models import Leaderboard, Match, Tournament, TrajectoryPiece, Worker
+from matches.ratings import rater
 from matches.tests import boards, callers, factories
 from matches.tests.weights import weights
 
@@ -80,6 +81,14 @@ def test_pinned_boards_come_first_and_unlisted_ones_only_when_asked_for(evalsite
     assert names() == ["newest", "oldest"]
     status, _, complaint = evalsite("boards", "pin")
     assert (status, "name the leaderboards to pin" in complaint) == (2, True)
+
+
+def test_of_two_that_are_even_neither_is_the_better_one(evalsite: Evalsite) -> None:
+    tournament = factories.planned(8, agents=["level:10", "level:90"])
+    boards.play_some(tournament, 8, factories.first_wins)  # each as often as the other
+    rater.rate(tournament.leaderboard_id, now=factories.later(1))
+    text = ok(evalsite("compare", "level:10", "level:90", "-l", "board"))
+    assert text.startswith("neither can be told to be the better one: it is 50.0% either way\n")
 
 
 def test_a_board_is_shown_and_two_of_it_are_compared(evalsite: Evalsite) -> None:

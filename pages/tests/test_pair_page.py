@@ -19,7 +19,7 @@ from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater
 from matches.ratings.comparisons import compare_agents
 from matches.store.formats import format_percent
-from matches.tests import boards
+from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from pages import pair_numbers, pair_page
 
@@ -65,6 +65,16 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
     texts = " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert len(re.findall(said, texts)) >= 2
     assert f"?leaderboard={tournament.leaderboard.name}&agent={one.pk}&agent={other.pk}" in page
+
+
+def test_of_two_that_are_even_neither_is_the_better_one(client: Client, broker: Redis) -> None:
+    tournament = factories.planned(8, agents=["level:10", "level:90"])
+    boards.play_some(tournament, 8, factories.first_wins)  # each as often as the other
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    page = _get(client, _address(*tournament.agents.order_by("pk")))
+    said = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "Neither can be told to be the better one: it is 50 % either way" in said
+    assert "is the better one" not in said
 
 
 def test_elo_is_the_same_from_both_sides_and_its_interval_holds_it(broker: Redis) -> None:
