@@ -67,7 +67,11 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "agents", nargs="*", metavar="AGENT", help="name; none: all of the leaderboard"
     )
     new.add_argument(
-        "--agents", type=split_agents, dest="listed", default=[], help="the same, with commas; all"
+        "--agents",
+        type=split_agents,
+        dest="listed",
+        default=[],
+        help="the same, with commas; all",
     )
     new.add_argument("-l", "--leaderboard", required=True)
     add_plan_flags(new, "campaign", defaults={"max_matches": BUDGET})
@@ -95,12 +99,15 @@ def ask_question(client: Client, options: Namespace) -> Answer:
             save_json(options.json, ahead)
         return Answer(ahead, describe_ahead(ahead))
     out = following.find_stream(options)
-    if plan.get("margin_score") is None:
+    is_by_scores = plan.get("margin_score") is not None
+    if not is_by_scores:
         following.write_line(out, describe_ahead(_forecast(client, field, plan)))
-    else:
-        following.write_line(out, NO_FORECAST.format(plan["max_matches"]))
-    following.write_line(out, following.wait_for_cluster(client))
+    cluster = following.wait_for_cluster(client)
     made = client.campaigns.start(**field, **plan)
+    # Only now: without a forecast nobody has said before whether it can be asked.
+    if is_by_scores:
+        following.write_line(out, NO_FORECAST.format(plan["max_matches"]))
+    following.write_line(out, cluster)
     following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
     return _await_answer(client, made, options.json)
 

@@ -212,3 +212,9 @@ def test_bad_input_is_2_and_named(campaign: Evalsite) -> None:
         assert status == 2, (options, err)
         assert words in err, (options, err)
     assert not Campaign.objects.exists()
+
+
+def test_mean_scores_of_two_seats_are_refused_and_nothing_else_is_said(campaign: Evalsite) -> None:
+    status, out, err = campaign("--margin-score", 5, "--max-matches", 10)
+    assert (status, out) == (2, "")
+    assert err.startswith("evalsite: margin_score: compares scores of games of one seat")
