@@ -71,7 +71,7 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
         type=split_agents,
         dest="listed",
         default=[],
-        help="the same, with commas; all",
+        help="the same, with commas, or all",
     )
     new.add_argument("-l", "--leaderboard", required=True)
     add_plan_flags(new, "campaign", defaults={"max_matches": BUDGET})
@@ -86,8 +86,10 @@ def ask_question(client: Client, options: Namespace) -> Answer:
         # argparse takes the first agent after a bare --json for the name of its file.
         raise InputError("json", "with a FILE, name the agents by --agents a,b")
     plan = plan_from_flags(options, "campaign")
-    names = [name for name in (*options.agents, *options.listed) if name != ALL]
-    field: dict[str, Any] = {"leaderboard": options.leaderboard, "agents": names}
+    names = [*options.agents, *options.listed]
+    # Among others it is the name of an agent.
+    entered = [] if names == [ALL] else names
+    field: dict[str, Any] = {"leaderboard": options.leaderboard, "agents": entered}
     if options.no_wait:
         made = client.campaigns.start(**field, **plan)
         if isinstance(options.json, Path):

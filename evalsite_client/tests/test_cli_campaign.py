@@ -12,6 +12,7 @@ from evalsite_client import Clock
 from evalsite_client.cli import following
 from evalsite_client.errors import UnreachableError
 from evalsite_client.tests.commands import Evalsite, ok
+from matches.artifacts.agents import register_agent
 from matches.campaigns import judging
 from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament
@@ -218,3 +219,13 @@ def test_mean_scores_of_two_seats_are_refused_and_nothing_else_is_said(campaign:
     status, out, err = campaign("--margin-score", 5, "--max-matches", 10)
     assert (status, out) == (2, "")
     assert err.startswith("evalsite: margin_score: compares scores of games of one seat")
+
+
+def test_all_is_everybody_alone_and_a_name_among_others(campaign: Evalsite) -> None:
+    assert ok(campaign("--agents", "all", "--forecast")).startswith("agents          4")
+    named = ("--agents", "level:5,level:95,all")
+    status, _, err = campaign(*named, "--forecast")
+    assert (status, "there is no agent of skill_game named 'all'" in err) == (2, True)
+    register_agent("all", game="skill_game", policy="level", parameters={"level": 7})
+    for options in (named, ("level:5", "level:95", "all")):
+        assert ok(campaign(*options, "--forecast")).startswith("agents          3")
