@@ -6,7 +6,7 @@ alone, in the first place.
 
 from collections.abc import Mapping, Sequence
 
-from arena.errors import ParameterError
+from arena.errors import ArenaError, ParameterError
 from arena.parameters import Parameter, Value, read_parameters
 from arena.policies import registry
 
@@ -21,6 +21,15 @@ def parse_policy(text: str) -> tuple[str, dict[str, Value]]:
     # `mcts:` has an empty argument, which is refused; `mcts` has none.
     given = _read_arguments(kind, declared, arguments.split(",")) if colon else {}
     return kind, read_parameters(kind, declared, given)
+
+
+def is_spelled(text: str) -> bool:
+    """Say whether a text is a kind of policy with parameters that it takes."""
+    try:
+        parse_policy(text)
+    except ArenaError:
+        return False
+    return True
 
 
 def format_policy(kind: str, parameters: Mapping[str, object]) -> str:

@@ -6,6 +6,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from arena.errors import ArenaError
+from arena.parameters import read_parameters
+from arena.policies import registry as policies
 from arena.policies.spec import parse_policy
 from matches.errors import BadInputError, ConflictError
 from matches.models import IMPORTED, Agent, Checkpoint
@@ -44,14 +46,25 @@ def register_agent(
     if namesake is None:
         return save_agent(agent)
     # Not the version: other code under the same name makes the next version of it.
-    same = ("policy", "parameters", "checkpoint_id")
-    if any(getattr(namesake, field) != getattr(agent, field) for field in same):
+    if not _is_same(namesake, agent):
         raise BadInputError(
             "name",
             f"{name!r} is already an agent of {game} with policy {namesake.policy} "
             f"{namesake.parameters}: choose another name",
         )
     return renew_agent(namesake)
+
+
+def _is_same(one: Agent, other: Agent) -> bool:
+    if (one.policy, one.checkpoint_id) != (other.policy, other.checkpoint_id):
+        return False
+    try:
+        declared = policies.get(one.policy).parameters
+        # Who left a parameter out meant its default, as a spelling says it.
+        read = [read_parameters(one.policy, declared, agent.parameters) for agent in (one, other)]
+    except ArenaError:
+        return bool(one.parameters == other.parameters)
+    return read[0] == read[1]
 
 
 def save_agent(agent: Agent) -> Agent:

@@ -25,6 +25,7 @@ from matches.artifacts.agents import find_weights, read_version_here, save_agent
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
+from matches.models.validation import check_spelling
 from matches.store import blobs
 from matches.store.staging import staging_folder
 
@@ -193,6 +194,7 @@ def _check_name(new: New) -> None:
     # Before the file is stored: the checks of the rows come after it.
     try:
         Agent(name=new.agent_name, game=new.game, policy=POLICY).clean_fields({"checkpoint"})
+        check_spelling(new.agent_name, *parse_policy(POLICY))
         Checkpoint._meta.get_field("run").clean(new.name, None)
     except ValidationError as error:
         raise BadInputError("name", f"{new.name!r:.150}: {'; '.join(error.messages)}") from error

@@ -17,10 +17,10 @@ from arena.games.base import CHILD
 from arena.games.served import can_replay
 from arena.needs import GPU, SERVER, Needs
 from arena.pairing.base import COUPLE
+from arena.policies.spec import is_spelled
 from arena.trajectories import TrajectorySpec
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
-from matches.ledger.naming import is_spelled
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Checkpoint, Leaderboard, Tournament
 from matches.models.validation import check_game

@@ -3,9 +3,9 @@
 from difflib import get_close_matches
 from shlex import quote
 
-from arena.errors import ArenaError, UnknownNameError
+from arena.errors import UnknownNameError
 from arena.policies import registry as policies
-from arena.policies.spec import parse_policy
+from arena.policies.spec import is_spelled
 from matches.artifacts.agents import register_spelled_agent, renew_agent
 from matches.errors import BadInputError
 from matches.models import Agent, Leaderboard
@@ -70,12 +70,3 @@ def find_near(text: str, names: list[str]) -> list[str]:
         f"{name}{colon}{parameters}" for name in kinds if is_spelled(f"{name}{colon}{parameters}")
     ]
     return list(dict.fromkeys([*spelled, *get_close_matches(text, names, n=N_NEAR)]))[:N_NEAR]
-
-
-def is_spelled(text: str) -> bool:
-    """Say whether a text is a kind of policy with parameters that it takes."""
-    try:
-        parse_policy(text)
-    except ArenaError:
-        return False
-    return True

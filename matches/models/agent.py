@@ -4,7 +4,7 @@ from django.db import models
 
 from matches.models.checkpoint import Checkpoint
 from matches.models.choices import Placement, game_choices, policy_choices
-from matches.models.validation import check_checkpoint, check_policy
+from matches.models.validation import check_checkpoint, check_policy, check_spelling
 from matches.models.versions import LENGTH, short_version, version_of_agent
 
 
@@ -77,8 +77,9 @@ class Agent(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse an agent that cannot play the game; note the version of a new one."""
+        """Refuse an agent that cannot play the game or is named as another; note its version."""
         policy = check_policy(self.game, self.policy, self.parameters)
+        check_spelling(self.name, self.policy, self.parameters)
         check_checkpoint(policy, self.policy, self.game, self.checkpoint)
         if self._state.adding:
             self.version = self.version_here

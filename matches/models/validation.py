@@ -14,6 +14,7 @@ from arena.parameters import read_parameters
 from arena.policies import registry as policies
 from arena.policies.base import Policy
 from arena.policies.network_policy import NetworkPolicy
+from arena.policies.spec import is_spelled, parse_policy
 from matches.models.checkpoint import Checkpoint
 
 
@@ -45,6 +46,16 @@ def check_policy(game: str, policy: str, parameters: object) -> Policy:
         return kind.build(rules, _check_mapping("parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"parameters": str(error)}) from error
+
+
+def check_spelling(name: str, policy: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse a name that spells another policy than the agent's own: it would play in its place."""
+    if not is_spelled(name):
+        return
+    own = policy, read_parameters(policy, policies.get(policy).parameters, parameters)
+    if parse_policy(name) != own:
+        refusal = f"{name!r} spells another policy than this agent's: choose another name"
+        raise ValidationError({"name": refusal})
 
 
 def check_checkpoint(policy: Policy, kind: str, game: str, checkpoint: Checkpoint | None) -> None:

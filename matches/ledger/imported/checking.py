@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from arena.policies.spec import is_spelled
 from matches.artifacts.agents import MAX_NAME
 from matches.errors import BadInputError, BadRowsError
 from matches.ledger.imported.columns import (
@@ -19,7 +20,6 @@ from matches.ledger.imported.columns import (
     read_result,
 )
 from matches.ledger.imported.readers import Opened, RawRow
-from matches.ledger.naming import is_spelled
 from matches.models import Agent, ImportedKey
 from matches.models.imported import MAX_KEY
 from matches.store.bulk import split_batches
