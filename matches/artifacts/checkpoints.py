@@ -21,11 +21,11 @@ from arena.games import registry as games
 from arena.games.base import GameSpec
 from arena.parameters import Value
 from arena.policies.spec import parse_policy
-from matches.artifacts.agents import find_weights, read_version_here, save_agent
+from matches.artifacts.agents import find_weights, read_version_here, save_agent, to_bad_input
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
-from matches.models.validation import check_spelling
+from matches.models.validation import check_name, check_spelling
 from matches.store import blobs
 from matches.store.staging import staging_folder
 
@@ -148,8 +148,10 @@ def _check_fields(new: New) -> None:
         raise BadInputError(
             "parameters", f"{new.parameters!r:.80}: must be an object of names and values"
         )
-    if not new.name.isprintable():
-        raise BadInputError("name", f"{new.name!r:.150}: must be printable text")
+    try:
+        check_name(new.name)
+    except ValidationError as error:
+        raise to_bad_input(error) from error
     if new.step is not None and not 0 <= new.step <= MAX_STEP:
         raise BadInputError("step", f"{new.step}: must be 0..{MAX_STEP}")
     if new.game:

@@ -4,7 +4,7 @@ from django.db import models
 
 from matches.models.checkpoint import Checkpoint
 from matches.models.choices import Placement, game_choices, policy_choices
-from matches.models.validation import check_checkpoint, check_policy, check_spelling
+from matches.models.validation import check_checkpoint, check_name, check_policy, check_spelling
 from matches.models.versions import LENGTH, short_version, version_of_agent
 
 
@@ -78,6 +78,7 @@ class Agent(models.Model):
 
     def clean(self) -> None:
         """Refuse an agent that cannot play the game or is named as another; note its version."""
+        check_name(self.name)
         policy = check_policy(self.game, self.policy, self.parameters)
         check_spelling(self.name, self.policy, self.parameters)
         check_checkpoint(policy, self.policy, self.game, self.checkpoint)

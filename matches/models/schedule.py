@@ -10,7 +10,7 @@ from matches.models.choices import SeasonMode, pairing_choices, question_choices
 from matches.models.leaderboard import Leaderboard
 from matches.models.season import Season
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Limited, Tournament
-from matches.models.validation import validate_finite
+from matches.models.validation import check_name, validate_finite
 
 
 class Schedule(Limited):
@@ -134,6 +134,10 @@ class Schedule(Limited):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Refuse a name that cannot be read on a page."""
+        check_name(self.name)
 
 
 class ScheduleRun(models.Model):

@@ -17,6 +17,14 @@ from arena.policies.network_policy import NetworkPolicy
 from arena.policies.spec import is_spelled, parse_policy
 from matches.models.checkpoint import Checkpoint
 
+NAMES_ARE_PRINTABLE = "a name has printable characters only"
+
+
+def check_name(name: str, *, field: str = "name") -> None:
+    """Refuse a name that cannot be read on a page, or not be told from another one."""
+    if not name.isprintable():
+        raise ValidationError({field: f"{name!r:.150}: {NAMES_ARE_PRINTABLE}"})
+
 
 def check_game(game: str, parameters: object) -> Game:
     """Return the game under its parameters. Raises ValidationError naming the field."""

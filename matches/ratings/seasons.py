@@ -8,6 +8,7 @@ doubt would forget what is known.
 
 from datetime import datetime
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
@@ -15,6 +16,7 @@ from matches import dispatch
 from matches.errors import BadInputError, ConflictError
 from matches.models import Campaign, Leaderboard, Season, SeasonRow
 from matches.models.choices import SeasonMode
+from matches.models.validation import check_name, find_first_refusal
 from matches.ratings import rater, standings
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -116,6 +118,10 @@ def _check_name(name: str) -> str:
     text = name.strip()
     if not text or len(text) > MAX_NAME:
         raise BadInputError("name", f"give the season a name of 1 to {MAX_NAME} characters")
+    try:
+        check_name(text)
+    except ValidationError as error:
+        raise BadInputError(*find_first_refusal(error)) from error
     return text
 
 
