@@ -1,7 +1,8 @@
 """Tables as files: CSV and Parquet, written a piece at a time.
 
 A text that a spreadsheet would take for a formula is preceded by an apostrophe in CSV: names come
-from whoever registers an agent. Parquet has no formulas.
+from whoever registers an agent. So is a guarded text, so that reading gives back what was written.
+Parquet has no formulas.
 """
 
 import csv
@@ -22,8 +23,7 @@ TYPES: Final = {CSV: "text/csv; charset=utf-8", PARQUET: "application/vnd.apache
 SIGNS: Final = ("=", "+", "-", "@")
 WIDE_SIGNS: Final = tuple(chr(ord(sign) + 0xFEE0) for sign in SIGNS)
 FORMULA: Final = (*SIGNS, *WIDE_SIGNS, "\t", "\r", "\n")
-GUARDED: Final = tuple(f"'{sign}" for sign in FORMULA)
-"""How such a text begins in CSV."""
+_GUARD: Final = "'"
 _ARROW: Final[dict[type, pa.DataType]] = {
     str: pa.string(),
     int: pa.int64(),
@@ -92,12 +92,19 @@ class _Sink(BytesIO):
         """Stay readable: the writer closes it before its footer is taken."""
 
 
+def read_guarded(cell: str) -> str:
+    """Return the text in a cell of CSV as it was before it was guarded."""
+    return cell[1:] if cell.startswith(_GUARD) and _needs_guard(cell) else cell
+
+
 def _guard_cell(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
-    return value
+    return f"{_GUARD}{value}" if isinstance(value, str) and _needs_guard(value) else value
+
+
+def _needs_guard(text: str) -> bool:
+    return text.lstrip(_GUARD).startswith(FORMULA)
 
 
 def _cut(lines: Iterable[Line]) -> Iterator[list[Line]]:

@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from matches.errors import BadInputError, BadRowsError
 from matches.ledger.imported import checking, readers
 from matches.ledger.imported.checking import Sheet, read_sheet
 from matches.ledger.imported.columns import DRAW, FIRST_WINS, SECOND_WINS
 from matches.ledger.imported.readers import open_results
+from matches.store.table_files import Column, write_csv
 
 HEAD = b"first,second,result,key\n"
 GOOD = b"ada,bob,1-0,g1\n"
@@ -240,3 +243,20 @@ def test_texts_of_parquet_may_be_bytes(tmp_path: Path) -> None:
     pq.write_table(pa.table({"first": [b"ada"], "second": ["bob"], "result": [b"1-0"]}), path)
     sheet = read_sheet(open_results(path, name=path.name, form="", mapped={}))
     assert _list_rows(sheet) == [("ada", "bob", FIRST_WINS)]
+
+
+@given(
+    name=st.text(st.sampled_from("'=+-@ x") | st.characters().filter(str.isprintable), min_size=1)
+)
+@example("-x")
+@example("'-x")
+@example("''-x")
+@example("'x")
+def test_a_name_is_read_as_it_was_exported(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("exported") / "games.csv"
+    columns = [Column(text, str) for text in ("first", "second", "result")]
+    path.write_bytes(b"".join(write_csv(columns, [(name, "bob", "1-0")])))
+    (row,) = open_results(path, name=path.name, form="", mapped={}).rows
+    assert row.first == name

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from matches.errors import BadInputError
 from matches.ledger.imported.columns import CSV, FORMS, PARQUET, PGN, Columns, choose_columns
-from matches.store.table_files import GUARDED
+from matches.store.table_files import read_guarded
 
 _DELIMITERS: Final = (",", ";", "\t")
 _MAX_LINE: Final = 2**20
@@ -103,7 +103,7 @@ def _read_csv(table: Any, names: list[str], columns: Columns) -> Iterator[RawRow
                 if len(cells) == width:
                     own_key = cells[key] if key >= 0 else ""
                     line = table.line_num
-                    one, other = _read_name(cells[first]), _read_name(cells[second])
+                    one, other = read_guarded(cells[first]), read_guarded(cells[second])
                     yield RawRow(line, one, other, cells[result], own_key)
                 elif cells:  # an empty line is no row
                     problem = f"it has {len(cells)} cells, the head has {width}"
@@ -112,11 +112,6 @@ def _read_csv(table: Any, names: list[str], columns: Columns) -> Iterator[RawRow
             yield RawRow(table.line_num, "", "", "", "", f"it is no CSV: {error}")
         else:
             return
-
-
-def _read_name(cell: str) -> str:
-    """Return the name in a cell, without the apostrophe that guards spreadsheets from it."""
-    return cell[1:] if cell.startswith(GUARDED) else cell
 
 
 def _open_parquet(path: Path, mapped: Mapping[str, str]) -> Opened:
