@@ -82,7 +82,7 @@ def test_refused_checkpoints_end_it_with_2_after_the_others_unless_one_is_worse(
         (file := tmp_path / f"step_{step}.safetensors").write_bytes(b"no weights")
         os.utime(file, (0, 0))
     monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
-    monkeypatch.setattr(FolderWatch, "_catch_up", lambda it: vars(it).update(n_alarms=n_alarms))
+    monkeypatch.setattr(FolderWatch, "_catch_up", lambda it: setattr(it, "n_alarms", n_alarms))
     run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
     status, _, complaint = evalsite("watch", tmp_path, *run)
     assert (status, complaint.count(".safetensors: refused: ")) == (expected, 3), complaint
