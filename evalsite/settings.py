@@ -219,7 +219,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["matches.api.permissions.IsAllowed"],
     "DEFAULT_THROTTLE_CLASSES": ["matches.api.throttling.Throttle"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["matches.api.filters.FilterBackend"],
     "DEFAULT_PARSER_CLASSES": ["matches.api.fields.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_METADATA_CLASS": None,

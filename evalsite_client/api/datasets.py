@@ -103,7 +103,11 @@ class Datasets(Calls):
     """Datasets, the newest first."""
 
     def list(
-        self, *, game: str | None = None, state: str | None = None, page_size: int | None = None
+        self,
+        *,
+        game: str | None = None,
+        state: DatasetState | None = None,
+        page_size: int | None = None,
     ) -> Rows[Dataset]:
         """Yield datasets, fetched page by page as they are asked for."""
         return self._rows(

@@ -68,7 +68,11 @@ class Runs(Calls):
     """Training runs, the newest first."""
 
     def list(
-        self, *, game: str | None = None, state: str | None = None, page_size: int | None = None
+        self,
+        *,
+        game: str | None = None,
+        state: TrainingRunState | None = None,
+        page_size: int | None = None,
     ) -> Rows[TrainingRun]:
         """Yield runs, fetched page by page as they are asked for."""
         return self._rows(

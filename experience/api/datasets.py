@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django_filters import CharFilter, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -169,13 +168,6 @@ class DatasetManifestSerializer(serializers.Serializer[Any]):
     shards = DatasetFileSerializer(many=True)
 
 
-class DatasetFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
-    """Those of a game, and those in a state."""
-
-    game = CharFilter(max_length=60)
-    state = CharFilter(max_length=10)
-
-
 class ByNumber(NewestFirst):
     """By the number of the shard."""
 
@@ -193,7 +185,7 @@ class DatasetView(
     queryset = Dataset.objects.all()
     serializer_class = DatasetSerializer
     pagination_class: Any = NewestFirst
-    filterset_class = DatasetFilter
+    filterset_fields = ("game", "state")
     lookup_field, lookup_value_regex = "name", RUN_NAME
 
     @extend_schema(request=NewDatasetSerializer, responses={201: DatasetSerializer})

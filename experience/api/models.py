@@ -4,7 +4,6 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.shortcuts import get_object_or_404
-from django_filters import CharFilter, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -114,12 +113,6 @@ class VersionActSerializer(ReasonSerializer):
     version = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
 
 
-class ModelFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
-    """Those of a game."""
-
-    game = CharFilter(max_length=60)
-
-
 class ModelView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[TrainingRun]):
     """Runs with a published version, the newest first."""
 
@@ -131,7 +124,7 @@ class ModelView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Trai
     ).filter(n_versions__gt=0)
     serializer_class = PublishedModelSerializer
     pagination_class = NewestFirst
-    filterset_class = ModelFilter
+    filterset_fields = ("game",)
     lookup_field, lookup_value_regex = "name", RUN_NAME
 
     @extend_schema(responses=VersionSerializer(many=True), filters=False)

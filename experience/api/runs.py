@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django_filters import CharFilter, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -110,20 +109,13 @@ class ResumptionSerializer(RemarkSerializer):
     )
 
 
-class TrainingRunFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
-    """Those of a game, and those in a state."""
-
-    game = CharFilter(max_length=60)
-    state = CharFilter(max_length=10)
-
-
 class TrainingRunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[TrainingRun]):
     """Training runs, the newest first."""
 
     queryset = TrainingRun.objects.select_related("dataset")
     serializer_class = TrainingRunSerializer
     pagination_class = NewestFirst
-    filterset_class = TrainingRunFilter
+    filterset_fields = ("game", "state")
     lookup_field, lookup_value_regex = "name", RUN_NAME
 
     @extend_schema(request=NewTrainingRunSerializer, responses={201: TrainingRunSerializer})

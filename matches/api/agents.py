@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django_filters import CharFilter, FilterSet
+from django_filters import CharFilter
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -13,6 +13,7 @@ from matches.access import passes
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import Parameters
+from matches.api.filters import Filters
 from matches.api.operating import ReasonSerializer, RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.api.passes import PassSerializer
@@ -46,7 +47,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         )
 
 
-class AgentFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+class AgentFilter(Filters):
     """Agents of a list; the kind is no choice, as in AgentSerializer."""
 
     policy = CharFilter()

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django_filters import BooleanFilter, CharFilter, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -12,6 +11,7 @@ from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints
 from matches.api.fields import AgentNameSerializer
+from matches.api.filters import BoardFilter, Filters, TruthFilter
 from matches.api.operating import RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.campaigns import watching
@@ -34,11 +34,11 @@ class AlarmSerializer(serializers.ModelSerializer[Alarm]):
         )
 
 
-class AlarmFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+class AlarmFilter(Filters):
     """Those of a leaderboard, and those that nobody has acknowledged."""
 
-    leaderboard = CharFilter(field_name="campaign__tournament__leaderboard__name", max_length=80)
-    open = BooleanFilter(field_name="acknowledged_at", lookup_expr="isnull")
+    leaderboard = BoardFilter(field_name="campaign__tournament__leaderboard__name")
+    open = TruthFilter(field_name="acknowledged_at", lookup_expr="isnull")
 
 
 class AlarmView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Alarm]):

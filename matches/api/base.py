@@ -1,6 +1,7 @@
 """What all endpoints share: who may call, conditional reads, repeated writes, one media type."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model
@@ -17,6 +18,7 @@ from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.viewsets import GenericViewSet
 
 from matches.api import idempotency
+from matches.api.filters import Filters, refuse_unknown
 from matches.api.permissions import TABLE
 
 Row = TypeVar("Row", bound=Model)
@@ -48,6 +50,8 @@ class Endpoints(GenericViewSet[Row]):
     """Whether a POST and its kept answer are one transaction."""
     hidden: ClassVar[tuple[str, ...]] = ()
     """Members of the answer to a POST that are shown only once."""
+    query_form: ClassVar[type[Serializer[Any]] | None] = None
+    """What a list is asked for besides its filters and the page."""
 
     # The ETag is of the answer as it is written: it spares the way, not the queries.
     @method_decorator(conditional_page)
@@ -58,6 +62,8 @@ class Endpoints(GenericViewSet[Row]):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Let a POST that passes all checks be answered once under its key."""
         super().initial(request, *args, **kwargs)
+        if self.action == "list":
+            self._check_query()
         if request.method == "POST" and self.action is not None and not self._is_proved():
             # Here, after authentication and rights: who may not call must not take up a key.
             run = getattr(self, self.action)
@@ -74,6 +80,26 @@ class Endpoints(GenericViewSet[Row]):
         patch_cache_control(finalized, no_cache=True)
         patch_vary_headers(finalized, ("Authorization", "Cookie"))
         return finalized
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """Return the rows of the page that is asked for."""
+        if self.action != "list":  # of that it is known before anything is filtered
+            self._check_query()
+        return super().paginate_queryset(queryset)
+
+    def _check_query(self) -> None:
+        """Raise BadInputError for a parameter that this list does not take."""
+        if not self.request.query_params:
+            return
+        form = self.query_form() if self.query_form else None
+        page = self.paginator.get_schema_operation_parameters(self) if self.paginator else ()
+        filters = (_list_filters(backend, self) for backend in self.filter_backends)
+        names = [
+            *(form.fields if form else ()),
+            *chain.from_iterable(filters),
+            *(parameter["name"] for parameter in page),
+        ]
+        refuse_unknown(self.request, names)
 
     def answer_page(self, rows: Any, form: type[BaseSerializer[Any]], **options: Any) -> Response:
         """Return a page of rows in a form."""
@@ -95,6 +121,12 @@ def read_query(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
 def answer_created(shown: BaseSerializer[Any]) -> Response:
     """Return the answer to what has been made."""
     return Response(shown.data, status=status.HTTP_201_CREATED)
+
+
+def _list_filters(backend: Any, view: Endpoints[Any]) -> list[str]:
+    rows: Any = type(view).queryset
+    filters: type[Filters] | None = backend().get_filterset_class(view, rows)
+    return filters.list_names() if filters else []
 
 
 def _validate_form(filled: Serializer[Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django_filters import BooleanFilter, CharFilter, ChoiceFilter, FilterSet
+from django_filters import ChoiceFilter
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -15,6 +15,7 @@ from rest_framework.serializers import BaseSerializer
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, BoardField
+from matches.api.filters import BoardFilter, Filters, TruthFilter
 from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSerializer
 from matches.api.matches import IntegerFilter
 from matches.api.options import PlanSerializer
@@ -258,16 +259,16 @@ class NewCampaignSerializer(CampaignQuestionSerializer):
     options = OPTIONS
 
 
-class CampaignFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+class CampaignFilter(Filters):
     """Those of a leaderboard or tournament, of a question, with or without a verdict."""
 
-    leaderboard = CharFilter(field_name="tournament__leaderboard__name", max_length=80)
+    leaderboard = BoardFilter(field_name="tournament__leaderboard__name")
     tournament = IntegerFilter(min_value=1, max_value=2**63 - 1)
     question = ChoiceFilter(
         choices=question_choices,
-        error_messages={"invalid_choice": f"got %(value)r: choose one of {_QUESTIONS}"},
+        error_messages={"invalid_choice": f"choose one of {_QUESTIONS}."},
     )
-    decided = BooleanFilter(field_name="decided_at", lookup_expr="isnull", exclude=True)
+    decided = TruthFilter(field_name="decided_at", lookup_expr="isnull", exclude=True)
 
 
 class InOrderOfEvidence(NewestFirst):

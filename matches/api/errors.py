@@ -106,13 +106,20 @@ def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] |
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):
-        # The body of a GET is not read: it may even be of no readable type.
-        given = {} if request is None or request.method in SAFE_METHODS else request.data
-        return list(_flatten_detail(error.detail, given if isinstance(given, Mapping) else {}))
+        return list(_flatten_detail(error.detail, _read_given(request)))
     if isinstance(error, DjangoValidationError):
         is_by_field = hasattr(error, "error_dict")
         return list(_flatten_detail(error.message_dict if is_by_field else error.messages, {}))
     return None
+
+
+def _read_given(request: Request | None) -> Mapping[str, Any]:
+    """Return what was sent, by field."""
+    if request is None:
+        return {}
+    # The body of a GET is not read: it may even be of no readable type.
+    given = request.query_params if request.method in SAFE_METHODS else request.data
+    return given if isinstance(given, Mapping) else {}
 
 
 def _flatten_detail(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:

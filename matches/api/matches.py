@@ -5,7 +5,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import Form, IntegerField
-from django_filters import CharFilter, ChoiceFilter, Filter, FilterSet
+from django_filters import CharFilter, ChoiceFilter, Filter
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from matches.api.base import ID, Endpoints, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import MAX_ID
+from matches.api.filters import BoardFilter, Filters
 from matches.api.operating import (
     ChosenMatchesSerializer,
     RequeuedSerializer,
@@ -175,11 +176,11 @@ class MatchForm(Form):
         return cleaned
 
 
-class MatchFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+class MatchFilter(Filters):
     """One of tournament, leaderboard (by name) and agent; an agent within a tournament too."""
 
     tournament = IntegerFilter(**_ID)
-    leaderboard = CharFilter(max_length=80)
+    leaderboard = BoardFilter()
     agent = IntegerFilter(**_ID)
     state = ChoiceFilter(choices=Match.State.choices)
 
@@ -270,7 +271,7 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
         return explain.of_match(row, **clock)
 
 
-class OutcomeFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+class OutcomeFilter(Filters):
     """Outcomes are listed by tournament."""
 
     tournament = IntegerFilter(required=True, **_ID)
@@ -317,7 +318,7 @@ class AttemptForm(Form):
         return cleaned
 
 
-class AttemptFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+class AttemptFilter(Filters):
     """The attempts at a match, of a game server, or that ended so, also within a tournament."""
 
     match = IntegerFilter(**_ID)

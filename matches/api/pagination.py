@@ -13,7 +13,9 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
+from arena.parameters import parse_number
 from matches.api.ratings import rank_rating
+from matches.errors import BadInputError
 
 MAX_DIGITS = 18
 
@@ -27,6 +29,13 @@ class NewestFirst(CursorPagination):
     page_size_query_param = "page_size"
     page_size_query_description: Any = "Rows of a page: 100 by default, at most 500."
     max_page_size = 500  # of the widest rows, so many are written in a third of a second
+
+    def get_page_size(self, request: Request) -> int | None:
+        """Return how many rows the page has at most. Raises BadInputError."""
+        text = request.query_params.get(self.page_size_query_param)
+        if text and parse_number(text, lowest=1) is None:
+            raise BadInputError("page_size", f"must be a whole number from 1 on, got {text!r:.80}")
+        return super().get_page_size(request)
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         """Refuse a position that is no key: the address may hold anything."""

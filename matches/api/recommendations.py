@@ -112,6 +112,7 @@ class RecommendationView(Endpoints[Rating]):
 
     queryset = Rating.objects.all()
     pagination_class = None
+    query_form = WishSerializer
 
     @extend_schema(
         operation_id="recommendations_retrieve",

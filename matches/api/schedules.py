@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import BoardField, find_agents
+from matches.api.filters import OfBoard
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
@@ -51,6 +52,14 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
         """Return when it is due next; empty: never."""
         now: datetime = self.context["now"]
         return scheduling.next_due(schedule, now=now)
+
+
+class ScheduleFilter(OfBoard):
+    """Those of a leaderboard, and those that start something."""
+
+    class Meta:
+        model = Schedule
+        fields = ("leaderboard", "is_enabled")
 
 
 class NewScheduleSerializer(PlanSerializer, RemarkSerializer):
@@ -97,7 +106,7 @@ class ScheduleView(
     queryset = Schedule.objects.select_related("leaderboard").prefetch_related("agents")
     serializer_class = ScheduleSerializer
     pagination_class = NewestFirst
-    filterset_fields = ("leaderboard__name", "is_enabled")
+    filterset_class = ScheduleFilter
     lookup_value_regex = ID
 
     def get_serializer_context(self) -> dict[str, Any]:

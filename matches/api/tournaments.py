@@ -15,6 +15,7 @@ from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.evaluations import ReportSerializer
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, BoardField, find_agents
+from matches.api.filters import OfBoard
 from matches.api.generations import ExportsShards
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
@@ -93,6 +94,14 @@ class EntrantSerializer(serializers.ModelSerializer[Entrant]):
         fields: tuple[str, ...] = ("position", "agent")
 
 
+class TournamentFilter(OfBoard):
+    """Those of a leaderboard, and those in a state."""
+
+    class Meta:
+        model = Tournament
+        fields = ("leaderboard", "state")
+
+
 class NewTournamentSerializer(PlanSerializer):
     """A tournament to schedule: the leaderboard by name, the agents by id."""
 
@@ -120,7 +129,7 @@ class TournamentView(
 
     queryset = Tournament.objects.select_related("leaderboard")
     pagination_class = NewestFirst
-    filterset_fields = ("leaderboard__name", "state")
+    filterset_class = TournamentFilter
     lookup_value_regex = ID
 
     def get_serializer_class(self) -> type[BaseSerializer[Tournament]]:

@@ -74,6 +74,7 @@ class TrajectoryView(mixins.ListModelMixin, Endpoints[TrajectoryPiece]):
     serializer_class = PieceSerializer
     pagination_class = NewestFirst
     filter_backends = ()
+    query_form = OfTournamentSerializer
 
     def get_queryset(self) -> QuerySet[TrajectoryPiece]:
         """Return the pieces of the tournament that is asked for."""

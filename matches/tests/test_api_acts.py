@@ -140,7 +140,7 @@ def test_a_schedule_is_made_listed_and_deleted(operator: Client, rated: Tourname
     made = _post(operator, "schedules", 201, **wanted)
     assert made["next_at"].endswith("T04:00:00Z")
     address = f"schedules/{made['id']}"
-    assert _get(operator, "schedules/?leaderboard__name=board")["results"] == [made]
+    assert _get(operator, "schedules/?leaderboard=board")["results"] == [made]
     assert _post(operator, f"{address}/disable")["next_at"] is None
     assert _get(operator, f"{address}/explanation/")["state"] == "disabled"
     assert _post(operator, f"{address}/enable", reason="spring")["is_enabled"]

@@ -61,7 +61,7 @@ def test_lists_are_filtered(client: Client, broker: Redis) -> None:
     factories.planned(board="other", game="tic_tac_toe", agents=("random", "greedy"))
     assert len(_get(client, "agents/?game=tic_tac_toe")["results"]) == 2
     assert len(_get(client, "leaderboards/?game=skill_game")["results"]) == 1
-    (found,) = _get(client, "tournaments/?leaderboard__name=board")["results"]
+    (found,) = _get(client, "tournaments/?leaderboard=board")["results"]
     assert (found["id"], found["state"]) == (tournament.pk, "running")
     states = _get(client, f"matches/?tournament={tournament.pk}&state=done")
     assert states["results"] == []

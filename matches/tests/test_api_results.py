@@ -14,6 +14,7 @@ from redis import Redis
 
 from arena.ratings.base import SIGMA, Z95
 from matches.artifacts import trajectories
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Leaderboard, Match, Order, Rating, Tournament
 from matches.ratings import comparisons, snapshots
 from matches.ratings.comparisons import compare_agents, p_above
@@ -298,6 +299,7 @@ def test_the_matches_in_a_state_are_listed(client: Client, broker: Redis, state:
 def test_matches_that_no_index_finds_are_not_listed(
     client: Client, db: None, query: str, field: str
 ) -> None:
+    open_leaderboard("b", game="tic_tac_toe")
     response = client.get(f"/api/v1/matches/?{query}")
     assert response.status_code == 400
     assert response.json()["errors"][0]["field"] == field

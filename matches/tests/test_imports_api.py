@@ -35,7 +35,7 @@ def test_a_file_goes_to_a_leaderboard_and_is_listed(admin_client: Client) -> Non
     assert made["columns"] == {"first": "first", "second": "second", "result": "result", "key": ""}
     assert (made["actor"], made["state"]) == ("admin", "imported")
     assert _send(admin_client).json()["n_new"] == 0
-    (listed,) = admin_client.get(API, {"leaderboard__name": "board"}).json()["results"]
+    (listed,) = admin_client.get(API, {"leaderboard": "board"}).json()["results"]
     assert listed == {name: of for name, of in made.items() if name != "n_new"}
 
 

@@ -1,0 +1,102 @@
+"""Filters of lists, and what else a query may ask for: what is neither is refused, not ignored."""
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.forms import CharField, TextInput
+from django_filters import BooleanFilter, CharFilter
+from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from rest_framework.request import Request
+
+from matches.errors import BadInputError
+from matches.ledger.naming import describe_no_board
+from matches.models import Leaderboard
+
+_TRUTHS = {"true": True, "false": False}
+
+
+class _TruthField(forms.Field):
+    """true or false; a field of Django's takes any other text for no answer."""
+
+    widget = TextInput
+
+    def to_python(self, value: str | None) -> bool | None:
+        if not value:
+            return None
+        if value.lower() not in _TRUTHS:
+            raise ValidationError("must be true or false.")
+        return _TRUTHS[value.lower()]
+
+
+class _BoardNameField(CharField):
+    """The name of a leaderboard that is there."""
+
+    def clean(self, value: str) -> str:
+        name: str = super().clean(value)
+        if name and not Leaderboard.objects.filter(name=name).exists():
+            raise ValidationError(f"{describe_no_board(name)}.")
+        return name
+
+
+class TruthFilter(BooleanFilter):  # type: ignore[misc]  # django-filter has no types
+    """true or false."""
+
+    field_class = _TruthField
+
+
+class BoardFilter(CharFilter):  # type: ignore[misc]  # django-filter has no types
+    """A leaderboard by its name."""
+
+    field_class = _BoardNameField
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Take no longer a name than one has."""
+        super().__init__(*args, max_length=80, **options)
+
+
+class Filters(FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Filters of a list. renamed: what a filter was called before, by clients of that time."""
+
+    FILTER_DEFAULTS: ClassVar = {
+        **FilterSet.FILTER_DEFAULTS,
+        models.BooleanField: {"filter_class": TruthFilter},
+    }
+    renamed: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, data: Any = None, *args: Any, **options: Any) -> None:
+        """Read each parameter under its present name."""
+        if data is not None and self.renamed.keys() & data.keys():
+            data = {self.renamed.get(name, name): data[name] for name in data}
+        super().__init__(data, *args, **options)
+
+    @classmethod
+    def list_names(cls) -> list[str]:
+        """Return the names of all filters."""
+        return [*cls.base_filters, *cls.renamed]
+
+
+class OfBoard(Filters):
+    """What is of a leaderboard."""
+
+    leaderboard = BoardFilter(field_name="leaderboard__name")
+    renamed: ClassVar[Mapping[str, str]] = {"leaderboard__name": "leaderboard"}
+
+
+class FilterBackend(DjangoFilterBackend):  # type: ignore[misc]  # django-filter has no types
+    """Filters the lists of the API."""
+
+    filterset_base = Filters
+
+
+def refuse_unknown(request: Request, names: Collection[str]) -> None:
+    """Raise BadInputError naming a parameter of the query that is none of these."""
+    for name in request.query_params:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            choices = ", ".join(names) or "no parameter"
+            raise BadInputError(f"{name:.80}", f"unknown: {meant}This takes {choices}")

@@ -1,0 +1,101 @@
+"""What a list of the API is asked for and does not know is refused, and never ignored."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.tests import callers, factories
+
+pytestmark = pytest.mark.django_db
+
+
+def _log_in() -> Client:
+    return callers.with_token(callers.token("reader", callers.OPERATOR))
+
+
+def _refuse(client: Client, address: str) -> dict[str, str]:
+    """Return the one value that is refused."""
+    answer = client.get(f"/api/v1/{address}")
+    assert answer.status_code == 400, answer.content
+    (refusal,) = answer.json()["errors"]
+    return dict(refusal)
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "words"),
+    [
+        ("tournaments/?leaderbord=a", "leaderbord", "did you mean leaderboard?"),
+        ("tournaments/?leaderboards=a&state=zz", "leaderboards", "did you mean leaderboard?"),
+        ("agents/?ordering=name", "ordering", "This takes name, game, policy, checkpoint"),
+        ("matches/?tournamnt=1", "tournamnt", "did you mean tournament?"),
+        ("games/?page_size=3", "page_size", "takes no parameter"),
+        ("system/?x=1", "x", "takes no parameter"),
+        ("tokens/?name=a", "name", "takes cursor, page_size"),
+        ("trajectories/?tournamnt=1", "tournamnt", "did you mean tournament?"),
+        ("recommendations/?gam=go", "gam", "did you mean game?"),
+        ("leaderboards/board/ratings/?limit=3", "limit", "This takes cursor, page_size"),
+        ("leaderboards/board/history/?page=3", "page", "did you mean page_size?"),
+    ],
+)
+def test_an_unknown_parameter_is_refused_and_the_others_are_named(
+    broker: Redis, address: str, name: str, words: str
+) -> None:
+    factories.planned()
+    refusal = _refuse(_log_in(), address)
+    assert refusal["field"] == name
+    assert words in refusal["message"]
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("campaigns/?decided=maybe", "must be true or false. Got 'maybe'"),
+        ("alarms/?open=yes", "must be true or false. Got 'yes'"),
+        ("agents/?is_retired=2", "must be true or false. Got '2'"),
+        ("leaderboards/?is_listed=on", "must be true or false. Got 'on'"),
+        ("agents/?page_size=-1", "got '-1'"),
+        ("agents/?page_size=0", "got '0'"),
+        ("agents/?page_size=many", "got 'many'"),
+        ("leaderboards/board/ratings/?page_size=-1", "got '-1'"),
+        ("runs/?state=zz", "Got 'zz'"),
+        ("datasets/?state=zz", "Got 'zz'"),
+        ("tournaments/?state=zz", "Got 'zz'"),
+        ("matches/?tournament=abc", "Got 'abc'"),
+        ("campaigns/?question=why", "sprt. Got 'why'"),
+        ("campaigns/?leaderboard=bord", "there is none named 'bord'; did you mean board?"),
+        ("alarms/?leaderboard=nosuch", "'nosuch'"),
+        ("matches/?leaderboard=nosuch", "'nosuch'"),
+        ("tournaments/?leaderboard=nosuch", "'nosuch'"),
+        ("tournaments/?leaderboard__name=nosuch", "'nosuch'"),
+        ("schedules/?leaderboard=nosuch", "'nosuch'"),
+        ("imports/?leaderboard=nosuch", "'nosuch'"),
+        ("runs/?game=nosuch", "'nosuch'"),
+        ("models/?game=nosuch", "'nosuch'"),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_field(broker: Redis, address: str, words: str) -> None:
+    factories.planned()
+    refusal = _refuse(_log_in(), address)
+    field, _, _ = address.partition("?")[2].partition("=")
+    assert refusal["field"] == field.removesuffix("__name")
+    assert words in refusal["message"]
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "leaderboard__name"])
+@pytest.mark.parametrize("noun", ["tournaments", "schedules", "imports"])
+def test_what_is_of_a_leaderboard_is_listed_by_its_name_old_and_new(
+    broker: Redis, noun: str, name: str
+) -> None:
+    planned = factories.planned()
+    factories.planned(board="other", game="tic_tac_toe", agents=("random", "greedy"))
+    answer = _log_in().get(f"/api/v1/{noun}/", {name: "board"})
+    found = [row["id"] for row in answer.json()["results"]]
+    assert found == ([planned.pk] if noun == "tournaments" else [])
+
+
+def test_what_is_left_empty_is_not_asked_for(client: Client, broker: Redis) -> None:
+    factories.planned()
+    query: dict[str, Any] = {"leaderboard": "", "state": "", "page_size": "", "cursor": ""}
+    assert len(client.get("/api/v1/tournaments/", query).json()["results"]) == 1
