@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.core.exceptions import SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import ValidationError
@@ -122,6 +123,11 @@ def _read_given(request: Request | None) -> Mapping[str, Any]:
     return given if isinstance(given, Mapping) else {}
 
 
+def _name_value(value: Any) -> Any:
+    """Return a value as whoever sent it knows it: a file by its name."""
+    return value.name if isinstance(value, UploadedFile) else value
+
+
 def _flatten_detail(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
     """Yield one refusal per message of DRF's nested detail, with the value that was refused."""
     if isinstance(detail, Mapping):
@@ -133,5 +139,5 @@ def _flatten_detail(detail: Any, given: Mapping[str, Any], field: str = "") -> I
             yield from _flatten_detail(inner, given, field)
     else:
         # Of a nested field the value is not told: `given` holds the outer ones only.
-        value = f" Got {given[field]!r:.80}." if field in given else ""
+        value = f" Got {_name_value(given[field])!r:.80}." if field in given else ""
         yield {"field": field, "message": f"{detail}{value}"}

@@ -12,6 +12,8 @@ from matches.store.bulk import among
 
 SHOWN_MISSING = 10
 MAX_AGENTS = 10_000
+# Above the 50 % of equals: who always wins.
+_ALL_POINTS = 50
 
 
 def convert_margin(plan: CampaignPlan, leaderboard: Leaderboard) -> float:
@@ -37,6 +39,8 @@ def _convert_gap(field: str, value: float, leaderboard: Leaderboard) -> float:
     gap_of = gap_of_elo if field == "margin_elo" else gap_of_points
     if not value >= 0:
         raise BadInputError(field, f"must be 0 or more, got {value!r}")
+    if field == "margin_points" and value >= _ALL_POINTS:
+        raise BadInputError(field, f"must be below {_ALL_POINTS}, got {value!r}")
     try:
         return gap_of(value, draw_probability=leaderboard.current_draw_probability)
     except ArenaError as error:

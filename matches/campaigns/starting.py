@@ -14,6 +14,7 @@ from arena.pairing.registry import choose_pairing
 from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
+from arena.verdicts.base import check_field as check_n_agents
 from arena.verdicts.sprt import EloModel
 from matches.artifacts.agents import to_bad_input
 from matches.campaigns.inputs import convert_margin, make_title
@@ -92,10 +93,15 @@ def check_plan(
             raise BadInputError(name, str(error)) from error
     if plan.question == IS_SPRT:
         return _check_test(plan, leaderboard, agents)
+    try:
+        check_n_agents(len(agents))
+    except ArenaError as error:
+        raise BadInputError("agents", str(error)) from error
     question = questions.get(plan.question)
     given = _replace_names(plan.parameters, agents)
     try:
         parameters = read_parameters(plan.question, question.parameters, given)
+        _refuse_same_agent(parameters, agents)
         question.check(Terms(plan.error, margin, parameters), len(agents))
     except ArenaError as error:
         raise BadInputError("parameters", str(error)) from error
@@ -182,6 +188,14 @@ def _check_test(
         raise BadInputError("parameters", str(error)) from error
     floats = {name: float(getattr(test, name)) for name in ("elo0", "elo1", "alpha", "beta")}
     return {**floats, "model": test.model.value}
+
+
+def _refuse_same_agent(parameters: Mapping[str, Value], agents: Sequence[Agent]) -> None:
+    """Raise BadInputError naming the agent that is to be compared with itself."""
+    positions = {int(parameters[name]) for name in NAMED if name in parameters}
+    if len(positions) == 1 and (position := positions.pop()) < len(agents):
+        both = f"got {agents[position].name!r} as both"
+        raise BadInputError("parameters", f"{' and '.join(NAMED)} must be two agents, {both}")
 
 
 def _replace_names(

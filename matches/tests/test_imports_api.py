@@ -57,6 +57,11 @@ def test_every_wrong_row_is_a_refusal_of_its_own_and_nothing_is_imported(
     assert [model.objects.count() for model in (ImportBatch, Match, Agent)] == [0, 0, 0]
 
 
+def test_an_empty_file_is_refused_by_its_name(admin_client: Client) -> None:
+    (refusal,) = _send(admin_client, b"").json()["errors"]
+    assert refusal == {"field": "file", "message": "The submitted file is empty. Got 'games.csv'."}
+
+
 def test_an_import_is_struck_for_a_reason(admin_client: Client) -> None:
     pk = _send(admin_client).json()["id"]
     address = f"{API}{pk}/strike/"
