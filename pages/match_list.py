@@ -42,6 +42,8 @@ COLUMNS = (
     Column("returns", str),
 )
 """Agents, names, ranks and returns by seat; the best rank is 0."""
+OF_AN_AGENT = ("won", "lost")
+"""Results that only an agent that is named has."""
 OFTEN = ("agent", "game", "state", "result")
 """What the form shows at once; the rest of it opens."""
 LABELS = {
@@ -133,7 +135,7 @@ def read_query(address: ListAddress) -> tuple[MatchQuery, list[Agent]]:
         server=address.read_text("server"),
         counted=address.read_one_of("counted", [COUNTED]),
     )
-    if query.result in ("won", "lost") and not agents:
+    if query.result in OF_AN_AGENT and not agents:
         raise BadAddressError(f"result={query.result} is that of an agent: name one, too")
     return query, agents
 
@@ -182,7 +184,12 @@ def _offer_agents(named: Sequence[str]) -> list[Field]:
 
 def _chips_of_agents(address: ListAddress, agents: Sequence[Agent]) -> list[Chip]:
     keys = [str(agent.pk) for agent in agents]
+    # The last agent takes along what is said of it alone.
+    is_lone = len(keys) == 1 and address.read_text("result") in OF_AN_AGENT
+    lost: dict[str, str | list[str]] = {"result": ""} if is_lone else {}
     return [
-        address.make_chip("agent", agent.name, agent=[key for key in keys if key != str(agent.pk)])
+        address.make_chip(
+            "agent", agent.name, agent=[key for key in keys if key != str(agent.pk)], **lost
+        )
         for agent in agents
     ]

@@ -75,6 +75,22 @@ def test_a_filter_in_force_has_an_address_without_it(client: Client, played: Tou
         _get(client, link)
 
 
+@pytest.mark.parametrize("result", ["won", "lost", "forfeit"])
+def test_what_needs_an_agent_goes_with_the_last_one(
+    client: Client, played: Tournament, result: str
+) -> None:
+    one, other = Agent.objects.order_by("pk")[:2]
+    address = f"/matches/?agent={one.pk}&agent={other.pk}&counted=yes&result={result}"
+    for _ in range(2):
+        # The first chip is that of an agent.
+        address = unescape(
+            re.findall(r'<a href="([^"]+)" aria-label="Without', _get(client, address))[0]
+        )
+    assert ("agent=" in address, "counted=yes" in address) == (False, True)
+    assert ("result=" in address) == (result == "forfeit")
+    assert _listed(_get(client, address))
+
+
 def test_days_nodes_and_seats_stand_in_the_opened_part(client: Client, played: Tournament) -> None:
     day = f"{NOW:%Y-%m-%d}"
     page = _get(client, f"/matches/?from={day}&to={day}&node={factories.NODE}&seat=0")
