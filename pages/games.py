@@ -11,6 +11,7 @@ from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.base import Game
 from arena.games.pictures import Grid, check_picture
+from arena.games.reference import describe_spec
 from arena.policies import registry as policies
 from matches.store.catalog import list_suites, read_reference
 from pages import drawings
@@ -29,18 +30,27 @@ def show_games(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show_game(request: HttpRequest, game: str) -> HttpResponse:
-    """Show the reference of a game with its first position."""
+    """Show the reference of a game with its first position, or why it cannot begin here."""
     try:
-        reference = read_reference(game)
+        rules = games.get(game)
     except ArenaError as error:
         raise Http404(str(error)) from error
     context = {
-        "reference": reference,
-        "suite": games.get(game).spec.suite,
-        "policies": _list_policies(games.get(game)),
-        **draw_start(games.get(game)),
+        "suite": rules.spec.suite,
+        "policies": _list_policies(rules),
+        **_describe_rules(rules, game),
     }
     return render(request, "pages/game.html", context)
+
+
+def _describe_rules(rules: Game, name: str) -> dict[str, Any]:
+    try:
+        return {"reference": read_reference(name), **draw_start(rules)}
+    except ArenaError as error:
+        # A program or a server that it needs is not here: the page says so, as leaderboards and
+        # lists lead to it.
+        reference = describe_spec(rules.spec, games.version(name))
+        return {"reference": reference, "problem": str(error)}
 
 
 def _list_policies(game: Game) -> list[dict[str, str | None]]:

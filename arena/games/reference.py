@@ -52,15 +52,24 @@ def describe_game(game: Game, version: str = "") -> Reference:
     spec = game.spec
     names = _name_actions(game)
     shown = tuple(NamedAction(action, names[action]) for action in sorted(names)[:MAX_NAMED])
+    return describe_spec(spec, version)._replace(
+        actions=shown,
+        n_left_out=spec.n_actions - len(shown),
+        start=game.start(1, opening_plies=spec.opening_plies).describe(),
+    )
+
+
+def describe_spec(spec: GameSpec, version: str = "") -> Reference:
+    """Return what of a reference is known without playing: no actions, and no first position."""
     return Reference(
         spec.id,
         spec.title,
         tuple(_list_facts(spec, version)),
         tuple(_number_parts(spec.observation_parts)),
         spec.observation_note,
-        shown,
-        spec.n_actions - len(shown),
-        game.start(1, opening_plies=spec.opening_plies).describe(),
+        (),
+        spec.n_actions,
+        "",
     )
 
 

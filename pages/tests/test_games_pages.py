@@ -67,6 +67,30 @@ GAME = Ugly()
 """
 
 
+AWAY = UGLY.replace(
+    'return get("tic_tac_toe").start(game_seed, opening_plies=opening_plies)',
+    'raise UnsupportedGameError("it needs Node.js: ./run tools install showdown")',
+).replace("from", "from arena.errors import UnsupportedGameError\nfrom", 1)
+
+
+def test_a_game_that_lacks_a_program_has_a_page_that_says_which(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games" / "away.py").write_text(AWAY)
+    monkeypatch.setenv("EVALSITE_PLUGINS", str(tmp_path))
+    catalogs.clear_loaded()
+    try:
+        page = read_page(client, "/games/away/")
+        assert "it needs Node.js: ./run tools install showdown" in page
+        assert "9, numbered from 0" in page
+        assert "How it begins" not in page
+        assert client.get("/api/v1/games/away/").status_code == 404
+    finally:
+        monkeypatch.undo()
+        catalogs.clear_loaded()
+
+
 def test_a_plugin_that_cannot_draw_or_load_breaks_no_page(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
