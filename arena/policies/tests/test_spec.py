@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.errors import ArenaError, ParameterError, UnknownNameError
-from arena.policies.spec import format_policy, parse_policy, split_policies
+from arena.policies.spec import format_policy, is_spelled, parse_policy, split_policies
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,11 @@ def test_a_text_names_a_kind_and_its_parameters(
     text: str, kind: str, parameters: dict[str, Any]
 ) -> None:
     assert parse_policy(text) == (kind, parameters)
+    assert is_spelled(text)
+
+
+def test_other_names_spell_nothing() -> None:
+    assert not any(map(is_spelled, ("ppo@1000", "alphabeta:four", "alphabeta 4", "nobody", "")))
 
 
 @pytest.mark.parametrize(
