@@ -19,10 +19,12 @@ _SHIPPED = Path(__file__).parents[1] / "inference" / FOLDER / "catalog"
 
 def list_declared() -> dict[str, Sequence[Parameter]]:
     """Return the parameters of all architectures that declare them plainly, by id."""
-    return {name: declared for name, declared in list_all().items() if declared is not None}
+    return {
+        name: declared for name, declared in list_architectures().items() if declared is not None
+    }
 
 
-def list_all() -> dict[str, Sequence[Parameter] | None]:
+def list_architectures() -> dict[str, Sequence[Parameter] | None]:
     """Return the parameters of all architectures, by id; None where they are not plain."""
     # The shipped ones last: a plug-in of the same id is not loaded.
     folders = [*reversed(list_plugin_folders(FOLDER)), _SHIPPED]

@@ -24,7 +24,7 @@ from arena.task_messages import MAX_ITEM
 
 log = logging.getLogger(__name__)
 
-SHOWN = (CONTROL_QUEUE, REPORTS_QUEUE, gpu_queue(0))
+SHOWN_QUEUES = (CONTROL_QUEUE, REPORTS_QUEUE, gpu_queue(0))
 
 # Under the names of addresses, not as `broker_transport`: Flower shows the lengths of queues only
 # of brokers whose name it knows.
@@ -83,7 +83,7 @@ def read_configuration() -> dict[str, Any]:
         "broker_url": address,
         "accept_content": ["json"],
         # Those whose lengths are shown; nobody may ask workers for theirs.
-        "task_queues": [Queue(name) for name in SHOWN],
+        "task_queues": [Queue(name) for name in SHOWN_QUEUES],
         "task_default_queue": CONTROL_QUEUE,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

@@ -28,7 +28,7 @@ def check_network(owner: str, text: str) -> None:
     Torch may not be here, so what an architecture demands of a game or of two parameters together
     shows only where the network is built. Raises ParameterError.
     """
-    declared = architecture_files.list_all()
+    declared = architecture_files.list_architectures()
     architecture, given = split_network(owner, text, declared)
     parameters = declared[architecture]
     if parameters is not None:

@@ -65,7 +65,9 @@ class Imports(Calls):
 
     def list(self, *, leaderboard: str | None = None, page_size: int | None = None) -> Rows[Import]:
         """Yield imports, fetched page by page as they are asked for."""
-        return self._rows(Import, "imports", {"leaderboard": leaderboard, "page_size": page_size})
+        return self._rows(
+            Import, "imports", {"leaderboard__name": leaderboard, "page_size": page_size}
+        )
 
     def get(self, batch: int) -> Import:
         """Return one batch."""

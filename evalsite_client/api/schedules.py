@@ -78,7 +78,7 @@ class Schedules(Calls):
         return self._rows(
             Schedule,
             "schedules",
-            {"is_enabled": is_enabled, "leaderboard": leaderboard, "page_size": page_size},
+            {"is_enabled": is_enabled, "leaderboard__name": leaderboard, "page_size": page_size},
         )
 
     def add(

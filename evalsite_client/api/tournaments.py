@@ -257,7 +257,7 @@ class Tournaments(Calls):
         return self._rows(
             Tournament,
             "tournaments",
-            {"leaderboard": leaderboard, "state": state, "page_size": page_size},
+            {"leaderboard__name": leaderboard, "state": state, "page_size": page_size},
         )
 
     def schedule(

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
+from evalsite_client.api.checkpoints import Checkpoint
 from evalsite_client.cli.following import write_line
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError, NotThereError
 from evalsite_client.uploads import compute_sha256
 
 SUFFIX: Final = ".safetensors"
+REFUSED: Final = "refused"
 _N: Final = r"[0-9]+(?:\.[0-9]+)?(?:[kmb](?![a-z]))?"
 _STEPS: Final = [
     re.compile(text) for text in (rf"steps?[=_.-]?({_N})", rf"({_N})[_.-]?steps?", rf"({_N})")
@@ -41,9 +43,11 @@ def _find_agent(client: Client, path: Path, game: str) -> str:
         stored = client.checkpoints.get(compute_sha256(path))
     except NotThereError:
         return ""
-    if not stored.agents or (game and stored.game != game):
+    # One that was refused is sent anew, to be checked once more.
+    is_of_game = not game or stored.game == game
+    if not (stored.agents and is_of_game) or stored.state == REFUSED:
         return ""
-    client.checkpoints.wait(stored.sha256)
+    _wait_for_check(client, stored.sha256, path)
     agent = client.agents.get(min(agent.id for agent in stored.agents))
     while agent.newer is not None:
         agent = client.agents.get(agent.newer)
@@ -55,12 +59,18 @@ def _upload_file(client: Client, path: Path, game: str) -> str:
     step = read_step(path.name)
     run = path.resolve().parent.name if step is not None else path.stem
     sent = client.checkpoints.upload(path, name=run, game=game, step=step)
-    checked = client.checkpoints.wait(sent.sha256)
-    if checked.state == "refused":
-        raise InputError("agents", f"{path}: refused: {checked.reason}")
+    checked = _wait_for_check(client, sent.sha256, path)
     name = run if step is None else f"{run}@{step}"
     names = [agent.name for agent in checked.agents]
     return name if name in names else names[0]
+
+
+def _wait_for_check(client: Client, sha256: str, path: Path) -> Checkpoint:
+    """Return a checkpoint that has passed its check. Raises InputError for one that has not."""
+    checked = client.checkpoints.wait(sha256)
+    if checked.state == REFUSED:
+        raise InputError("agents", f"{path}: refused: {checked.reason}")
+    return checked
 
 
 def read_step(name: str) -> int | None:

@@ -12,6 +12,7 @@ from arena.games import registry as games
 from evalsite_client import Client, Clock, ProblemError
 from evalsite_client.cli import following, gates
 from evalsite_client.cli.spelled import upload_files
+from evalsite_client.errors import InputError
 from evalsite_client.tests.commands import Evalsite, as_json
 from matches.models import Agent, Checkpoint
 from matches.tests.weights import GAME, verdict, weights
@@ -77,15 +78,21 @@ def test_a_file_of_another_game_is_refused_by_what_it_is_sealed_with(
         _name(client, file, "hex")
 
 
-def test_a_file_that_was_refused_is_refused_as_its_hash_is(client: Client, file: Path) -> None:
-    sent = client.checkpoints.upload(file, name="mine")
+def test_a_file_that_was_refused_is_checked_once_more(client: Client, file: Path) -> None:
+    client.checkpoints.upload(file, name="run", step=20)
     verdict(Checkpoint.objects.get(), refusal="it holds NaN")
-    said = []
-    for text in (_name(client, file), sent.sha256):
-        with pytest.raises(ProblemError) as refused:
-            client.evaluations.check(game=GAME, agents=[text, "random"], n_matches=10)
-        said.append(str(refused.value))
-    assert said == ["agents: the checkpoint of 'mine' was refused: it holds NaN"] * 2
+    assert _name(client, file) == "run@20"
+    assert Checkpoint.objects.get().state == Checkpoint.State.READY
+
+
+def test_what_is_refused_while_it_is_waited_for_says_why(evalsite: Evalsite, file: Path) -> None:
+    def refuse(_: float) -> None:
+        verdict(Checkpoint.objects.get(), refusal="it holds NaN")
+
+    with Client(clock=Clock(sleep=refuse)) as one:
+        one.checkpoints.upload(file, name="mine")
+        with pytest.raises(InputError, match=r"agents: .*step_20.*: refused: it holds NaN"):
+            _name(one, file)
 
 
 def test_a_gate_of_a_file_that_is_asked_again_goes_on(

@@ -16,6 +16,7 @@ from experience.datasets.queries import NewDataset
 from experience.datasets.starting import begin_dataset, delete_dataset
 from experience.models import Dataset, DatasetShard
 from matches.api.base import Endpoints, answer_created, read_body
+from matches.api.filters import RowsOfGame
 from matches.api.operating import read_actor
 from matches.api.pagination import NewestFirst
 from matches.api.trajectories import ColumnSerializer
@@ -174,6 +175,14 @@ class ByNumber(NewestFirst):
     ordering = "number"
 
 
+class DatasetFilter(RowsOfGame):
+    """Those of a game, and those in a state."""
+
+    class Meta:
+        model = Dataset
+        fields = ("game", "state")
+
+
 class DatasetView(
     mixins.ListModelMixin,
     mixins.RetrieveModelMixin,
@@ -185,7 +194,7 @@ class DatasetView(
     queryset = Dataset.objects.all()
     serializer_class = DatasetSerializer
     pagination_class: Any = NewestFirst
-    filterset_fields = ("game", "state")
+    filterset_class = DatasetFilter
     lookup_field, lookup_value_regex = "name", RUN_NAME
 
     @extend_schema(request=NewDatasetSerializer, responses={201: DatasetSerializer})

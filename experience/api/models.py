@@ -18,6 +18,7 @@ from experience.models import Release, TrainingRun
 from experience.runs import files, releasing
 from experience.runs.snapshots import find_latest
 from matches.api.base import Endpoints, read_body, read_query
+from matches.api.filters import RowsOfGame
 from matches.api.operating import ReasonSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.store.clock import db_now
@@ -124,7 +125,7 @@ class ModelView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Trai
     ).filter(n_versions__gt=0)
     serializer_class = PublishedModelSerializer
     pagination_class = NewestFirst
-    filterset_fields = ("game",)
+    filterset_class = RowsOfGame
     lookup_field, lookup_value_regex = "name", RUN_NAME
 
     @extend_schema(responses=VersionSerializer(many=True), filters=False)

@@ -13,6 +13,7 @@ from experience.runs.resuming import resume_run
 from experience.runs.starting import NewRun, start_run, stop_run
 from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
+from matches.api.filters import RowsOfGame
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.pagination import NewestFirst
 
@@ -109,13 +110,21 @@ class ResumptionSerializer(RemarkSerializer):
     )
 
 
+class TrainingRunFilter(RowsOfGame):
+    """Those of a game, and those in a state."""
+
+    class Meta:
+        model = TrainingRun
+        fields = ("game", "state")
+
+
 class TrainingRunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[TrainingRun]):
     """Training runs, the newest first."""
 
     queryset = TrainingRun.objects.select_related("dataset")
     serializer_class = TrainingRunSerializer
     pagination_class = NewestFirst
-    filterset_fields = ("game", "state")
+    filterset_class = TrainingRunFilter
     lookup_field, lookup_value_regex = "name", RUN_NAME
 
     @extend_schema(request=NewTrainingRunSerializer, responses={201: TrainingRunSerializer})

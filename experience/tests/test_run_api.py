@@ -45,6 +45,13 @@ def test_a_run_is_begun_looked_at_and_stopped(stream_server: Redis, operator: Cl
     assert (stopped.status_code, stopped.json()["state"]) == (200, "stopped")
 
 
+def test_runs_of_a_game_that_is_gone_are_still_listed_by_it(run: TrainingRun) -> None:
+    TrainingRun.objects.update(game="gone_game")
+    listed = Client().get("/api/v1/runs/?game=gone_game").json()["results"]
+    assert [row["name"] for row in listed] == [run.name]
+    assert Client().get("/api/v1/runs/?game=nosuch").json()["results"] == []
+
+
 def test_a_second_run_of_a_stream_is_a_conflict(run: TrainingRun, operator: Client) -> None:
     answer = _post(operator, "runs", name="other", game="cart_pole")
     assert answer.status_code == 409

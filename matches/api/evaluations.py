@@ -18,6 +18,7 @@ from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
 from matches.ledger.reporting import Report
 from matches.models import Tournament
+from matches.models.validation import replace_unprintable
 from matches.options import options_of
 from matches.plans import TournamentPlan
 from matches.store.clock import db_now
@@ -175,7 +176,8 @@ def _read_evaluation(request: Request) -> Evaluation:
     own = {
         n: values.pop(n) for n in ("game", "agents", "num_agents", "leaderboard", "game_parameters")
     }
-    return Evaluation(**own, plan=TournamentPlan(name=_name_evaluation(own), **values))
+    name = replace_unprintable(_name_evaluation(own))
+    return Evaluation(**own, plan=TournamentPlan(name=name, **values))
 
 
 def _name_evaluation(own: Mapping[str, Any]) -> str:

@@ -8,15 +8,17 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms import CharField, TextInput
+from django.forms.utils import ErrorDict
 from django_filters import BooleanFilter, CharFilter
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from rest_framework.request import Request
+from rest_framework.settings import api_settings
 
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_no_board
 from matches.models import Leaderboard
 
-_TRUTHS = {"true": True, "false": False}
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class _TruthField(forms.Field):
@@ -59,31 +61,51 @@ class BoardFilter(CharFilter):  # type: ignore[misc]  # django-filter has no typ
 
 
 class Filters(FilterSet):  # type: ignore[misc]  # django-filter has no types
-    """Filters of a list. renamed: what a filter was called before, by clients of that time."""
+    """Filters of a list. other_names: of filters, by what else they may be called."""
 
     FILTER_DEFAULTS: ClassVar = {
         **FilterSet.FILTER_DEFAULTS,
         models.BooleanField: {"filter_class": TruthFilter},
     }
-    renamed: ClassVar[Mapping[str, str]] = {}
+    other_names: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, data: Any = None, *args: Any, **options: Any) -> None:
-        """Read each parameter under its present name."""
-        if data is not None and self.renamed.keys() & data.keys():
-            data = {self.renamed.get(name, name): data[name] for name in data}
-        super().__init__(data, *args, **options)
+        """Read each parameter by its own name. Raises BadInputError where it is given by both."""
+        given = data or {}
+        self._asked_by = {name: other for other, name in self.other_names.items() if other in given}
+        for name, other in self._asked_by.items():
+            if name in given:
+                raise BadInputError(other, f"give it or {name}, not both")
+        named = {self.other_names.get(name, name): given[name] for name in given}
+        super().__init__(named if self._asked_by else data, *args, **options)
+
+    @property
+    def errors(self) -> ErrorDict:
+        """Return what is refused, by the names that were used."""
+        found = super().errors.items()
+        return ErrorDict({self._asked_by.get(name, name): problems for name, problems in found})
 
     @classmethod
     def list_names(cls) -> list[str]:
         """Return the names of all filters."""
-        return [*cls.base_filters, *cls.renamed]
+        return [*cls.other_names, *cls.base_filters]
 
 
-class OfBoard(Filters):
-    """What is of a leaderboard."""
+class RowsOfGame(Filters):
+    """What is of a game, also of one whose plug-in is gone."""
 
-    leaderboard = BoardFilter(field_name="leaderboard__name")
-    renamed: ClassVar[Mapping[str, str]] = {"leaderboard__name": "leaderboard"}
+    game = CharFilter(max_length=60)
+
+
+class RowsOfBoard(Filters):
+    """What is of a leaderboard.
+
+    Its first name stays the one that is documented: servers before that did not know the other one
+    would answer a client that sends it with all rows.
+    """
+
+    leaderboard__name = BoardFilter(field_name="leaderboard__name")
+    other_names: ClassVar[Mapping[str, str]] = {"leaderboard": "leaderboard__name"}
 
 
 class FilterBackend(DjangoFilterBackend):  # type: ignore[misc]  # django-filter has no types
@@ -95,7 +117,7 @@ class FilterBackend(DjangoFilterBackend):  # type: ignore[misc]  # django-filter
 def refuse_unknown(request: Request, names: Collection[str]) -> None:
     """Raise BadInputError naming a parameter of the query that is none of these."""
     for name in request.query_params:
-        if name not in names:
+        if name not in names and name != api_settings.URL_FORMAT_OVERRIDE:
             near = get_close_matches(name, names, n=1)
             meant = f"did you mean {near[0]}? " if near else ""
             choices = ", ".join(names) or "no parameter"

@@ -32,6 +32,7 @@ from matches.ledger import generation
 from matches.ledger.generation import Generation, Side
 from matches.models import Tournament
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
+from matches.models.validation import replace_unprintable
 from matches.plans import TournamentPlan
 from matches.store import blobs
 from matches.store.clock import db_now
@@ -276,7 +277,7 @@ def _make_generation(values: dict[str, Any], *, key: str) -> Generation:
         game_parameters=values["game_parameters"],
         opening_plies=values["opening_plies"],
         plan=TournamentPlan(
-            name=f"generate {values['agent_a']}"[:120],
+            name=replace_unprintable(f"generate {values['agent_a']}"[:120]),
             n_matches=values["matches"],
             seed=values["seed"],
             move_s=values["move_s"],

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints, read_body
 from matches.api.fields import AnyJson, BoardField, JsonParser
-from matches.api.filters import OfBoard
+from matches.api.filters import RowsOfBoard
 from matches.api.operating import ReasonSerializer, read_actor, read_reason
 from matches.api.pagination import NewestFirst
 from matches.errors import ForbiddenError
@@ -101,7 +101,7 @@ class ImportView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Imp
     serializer_class = ImportSerializer
     pagination_class = NewestFirst
     parser_classes = (MultiPartParser,)
-    filterset_class = OfBoard
+    filterset_class = RowsOfBoard
     lookup_value_regex = ID
     # Rows are written in many transactions: one would keep all others from writing for a minute.
     is_atomic = False

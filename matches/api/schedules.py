@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import BoardField, find_agents
-from matches.api.filters import OfBoard
+from matches.api.filters import RowsOfBoard
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
@@ -54,12 +54,12 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
         return scheduling.next_due(schedule, now=now)
 
 
-class ScheduleFilter(OfBoard):
+class ScheduleFilter(RowsOfBoard):
     """Those of a leaderboard, and those that start something."""
 
     class Meta:
         model = Schedule
-        fields = ("leaderboard", "is_enabled")
+        fields = ("leaderboard__name", "is_enabled")
 
 
 class NewScheduleSerializer(PlanSerializer, RemarkSerializer):

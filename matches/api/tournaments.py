@@ -15,7 +15,7 @@ from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.evaluations import ReportSerializer
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, BoardField, find_agents
-from matches.api.filters import OfBoard
+from matches.api.filters import RowsOfBoard
 from matches.api.generations import ExportsShards
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
@@ -94,12 +94,12 @@ class EntrantSerializer(serializers.ModelSerializer[Entrant]):
         fields: tuple[str, ...] = ("position", "agent")
 
 
-class TournamentFilter(OfBoard):
+class TournamentFilter(RowsOfBoard):
     """Those of a leaderboard, and those in a state."""
 
     class Meta:
         model = Tournament
-        fields = ("leaderboard", "state")
+        fields = ("leaderboard__name", "state")
 
 
 class NewTournamentSerializer(PlanSerializer):

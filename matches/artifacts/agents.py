@@ -93,6 +93,7 @@ def renew_agent(agent: Agent) -> Agent:
         checkpoint=agent.checkpoint,
         placement=agent.placement,
     )
+    fresh.is_renewed = True
     with transaction.atomic():
         # Of two that come at once the second one finds the name taken by the new version.
         old = Agent.objects.select_for_update().get(pk=agent.pk)

@@ -16,6 +16,7 @@ from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start_campaign
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_no_board, describe_unknown, find_agent
 from matches.models import Agent, Campaign, Leaderboard
+from matches.models.validation import replace_unprintable
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import gather_all_evidence
@@ -86,7 +87,7 @@ def enter_test(
     own_name, title = f"gate-{game.replace('_', '-')}", f"Gate: {games.get(game).spec.title}"
     board = open_board(leaderboard or own_name, game=game, title=title)
     plan = CampaignPlan(
-        name=f"{candidate.name} against {baseline.name}"[:120],
+        name=replace_unprintable(f"{candidate.name} against {baseline.name}"[:120]),
         question=IS_SPRT,
         max_matches=max_matches,
         parameters=bounds.parameters,

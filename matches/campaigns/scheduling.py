@@ -17,6 +17,7 @@ from matches.errors import BadInputError
 from matches.ledger import tournaments as tournaments_service
 from matches.models import Agent, Checkpoint, Schedule, ScheduleRun, Season, Tournament
 from matches.models.choices import SeasonMode
+from matches.models.validation import replace_unprintable
 from matches.options import options_of
 from matches.plans import CampaignPlan, TournamentPlan, scheduled_names
 from matches.ratings import seasons
@@ -264,7 +265,8 @@ def _plan_campaign(schedule: Schedule, due: datetime) -> CampaignPlan:
 
 
 def _make_name(schedule: Schedule, due: datetime) -> str:
-    return f"{schedule.name[: MAX_NAME - len(_STAMP)]} {due:%Y-%m-%d %H:%M}"
+    kept = replace_unprintable(schedule.name[: MAX_NAME - len(_STAMP)])
+    return f"{kept} {due:%Y-%m-%d %H:%M}"
 
 
 def _start_schedule(

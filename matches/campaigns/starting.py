@@ -192,9 +192,9 @@ def _check_test(
 
 def _refuse_same_agent(parameters: Mapping[str, Value], agents: Sequence[Agent]) -> None:
     """Raise BadInputError naming the agent that is to be compared with itself."""
-    positions = {int(parameters[name]) for name in NAMED if name in parameters}
-    if len(positions) == 1 and (position := positions.pop()) < len(agents):
-        both = f"got {agents[position].name!r} as both"
+    one, other = (parameters.get(name) for name in NAMED)
+    if isinstance(one, int) and one == other and 0 <= one < len(agents):
+        both = f"got {agents[one].name!r} as both"
         raise BadInputError("parameters", f"{' and '.join(NAMED)} must be two agents, {both}")
 
 

@@ -21,6 +21,7 @@ from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_unknown, find_agent
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
+from matches.models.validation import replace_unprintable
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import gather_evidence
@@ -286,7 +287,7 @@ def _find_reasons_to_skip(watch: Watch) -> dict[int | None, str]:
 
 
 def _make_title(agent: Agent) -> str:
-    return f"{agent.name} against its ancestors"[:120]
+    return replace_unprintable(f"{agent.name} against its ancestors"[:120])
 
 
 def _walk_ancestors(agent: Agent) -> Iterator[str]:

@@ -4,7 +4,13 @@ from django.db import models
 
 from matches.models.checkpoint import Checkpoint
 from matches.models.choices import Placement, game_choices, policy_choices
-from matches.models.validation import check_checkpoint, check_name, check_policy, check_spelling
+from matches.models.validation import (
+    check_checkpoint,
+    check_name,
+    check_policy,
+    check_spelling,
+    is_named_anew,
+)
 from matches.models.versions import LENGTH, short_version, version_of_agent
 
 
@@ -59,6 +65,8 @@ class Agent(models.Model):
         help_text="The agent of its name since its code was changed.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    is_renewed = False
+    """Whether it takes the place of an older version, with the name that this one had."""
 
     class Meta:
         constraints = (
@@ -78,9 +86,12 @@ class Agent(models.Model):
 
     def clean(self) -> None:
         """Refuse an agent that cannot play the game or is named as another; note its version."""
-        check_name(self.name)
+        has_new_name = not self.is_renewed and is_named_anew(self)
+        if has_new_name:
+            check_name(self.name)
         policy = check_policy(self.game, self.policy, self.parameters)
-        check_spelling(self.name, self.policy, self.parameters)
+        if has_new_name:
+            check_spelling(self.name, self.policy, self.parameters)
         check_checkpoint(policy, self.policy, self.game, self.checkpoint)
         if self._state.adding:
             self.version = self.version_here

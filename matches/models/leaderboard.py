@@ -4,7 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from matches.models.choices import game_choices
-from matches.models.validation import check_game, check_name, validate_finite
+from matches.models.validation import check_game, check_name, is_named_anew, validate_finite
 from matches.models.versions import LENGTH, short_version, version_of_game
 
 
@@ -110,7 +110,8 @@ class Leaderboard(models.Model):
 
     def clean(self) -> None:
         """Refuse parameters that the game does not take; note the rules of a new leaderboard."""
-        check_name(self.title, field="title")
+        if is_named_anew(self, field="title"):
+            check_name(self.title, field="title")
         check_game(self.game, self.game_parameters)
         if self._state.adding:
             self.game_version = version_of_game(self.game)

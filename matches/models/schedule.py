@@ -10,7 +10,7 @@ from matches.models.choices import SeasonMode, pairing_choices, question_choices
 from matches.models.leaderboard import Leaderboard
 from matches.models.season import Season
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Limited, Tournament
-from matches.models.validation import check_name, validate_finite
+from matches.models.validation import check_name, is_named_anew, validate_finite
 
 
 class Schedule(Limited):
@@ -137,7 +137,8 @@ class Schedule(Limited):
 
     def clean(self) -> None:
         """Refuse a name that cannot be read on a page."""
-        check_name(self.name)
+        if is_named_anew(self):
+            check_name(self.name)
 
 
 class ScheduleRun(models.Model):

@@ -12,7 +12,7 @@ from arena.messages import FaultRates, Limits
 from matches.models.agent import Agent
 from matches.models.choices import pairing_choices
 from matches.models.leaderboard import Leaderboard
-from matches.models.validation import check_name, check_pairing, validate_finite
+from matches.models.validation import check_name, check_pairing, is_named_anew, validate_finite
 
 MAX_MATCHES = 100_000_000
 # What a small column takes on PostgreSQL; SQLite would take more.
@@ -218,7 +218,8 @@ class Tournament(Limited):
 
     def clean(self) -> None:
         """Refuse an unknown pairing, faults that are not rates and days for nothing kept."""
-        check_name(self.name)
+        if is_named_anew(self):
+            check_name(self.name)
         check_pairing(self.pairing, self.pairing_parameters)
         if self.trajectory_days is not None and not self.keeps_trajectories:
             refusal = "no trajectories are kept: leave it empty, or keep them"

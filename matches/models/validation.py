@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
+from unicodedata import category
 
 from django.core.exceptions import ValidationError
+from django.db import models
 
 from arena.errors import ArenaError, ParameterError
 from arena.games import registry as games
@@ -17,13 +19,35 @@ from arena.policies.network_policy import NetworkPolicy
 from arena.policies.spec import is_spelled, parse_policy
 from matches.models.checkpoint import Checkpoint
 
+_JOINER = "\u200d"
 NAMES_ARE_PRINTABLE = "a name has printable characters only"
+
+
+def is_printable(text: str) -> bool:
+    """Say whether a name can be read on a page, and be told from another one."""
+    return all(map(_is_shown, text))
+
+
+def replace_unprintable(text: str) -> str:
+    """Return a title with a question mark for what cannot be read: older names may hold such."""
+    return "".join(letter if _is_shown(letter) else "?" for letter in text)
+
+
+def _is_shown(letter: str) -> bool:
+    # Spaces of other widths are common in titles, and the joiner makes one sign of several.
+    return letter.isprintable() or letter == _JOINER or category(letter) == "Zs"
 
 
 def check_name(name: str, *, field: str = "name") -> None:
     """Refuse a name that cannot be read on a page, or not be told from another one."""
-    if not name.isprintable():
+    if not is_printable(name):
         raise ValidationError({field: f"{name!r:.150}: {NAMES_ARE_PRINTABLE}"})
+
+
+def is_named_anew(row: models.Model, *, field: str = "name") -> bool:
+    """Say whether a row is new or has another name: what it was called before, it may be called."""
+    kept = {"pk": row.pk, field: getattr(row, field)}
+    return row.pk is None or not type(row)._default_manager.filter(**kept).exists()
 
 
 def check_game(game: str, parameters: object) -> Game:

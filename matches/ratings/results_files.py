@@ -4,7 +4,6 @@ CSV and Parquet have a row per match. PGN has the tags of each game and its resu
 that is what BayesElo and Ordo read, of whatever game of two.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
@@ -21,10 +20,10 @@ from matches.store.bulk import among
 from matches.store.catalog import game_problem
 from matches.store.table_files import CSV, FORMS, PARQUET, Column, write_csv, write_parquet
 
-log = logging.getLogger(__name__)
-
 PGN: Final = "pgn"
 ALL_FORMS: Final = (*FORMS, PGN)
+# Columns that name seats and no side, and so need no game to tell.
+_BY_NUMBER: Final = ("first", "second")
 # Matches that are read at once.
 CHUNK: Final = 10_000
 _RESULTS: Final = {"0,1": "1-0", "0,0": "1/2-1/2", "1,0": "0-1"}
@@ -85,15 +84,19 @@ def list_forms(board: Leaderboard) -> tuple[str, ...]:
 def is_seated_second(board: Leaderboard, side: str) -> bool:
     """Say whether a side of the game, such as white, sits at the second seat; no if it has none.
 
-    In chess white moves first and sits second.
+    In chess white moves first and sits second. Raises BadInputError where the game cannot tell.
     """
+    name = side.strip().lower()
+    if name in _BY_NUMBER:
+        return False
     try:
         names = [one.name.lower() for one in list_sides(games.get(board.game))]
-    # Whatever the code of a plug-in raises, or a program that is missing: results need no drawing.
-    except Exception:
-        log.exception("%s does not say what its seats play: they count as unnamed", board.game)
-        return False
-    return side.strip().lower() in names[1:COUPLE]
+    # Whatever the code of a plug-in raises, or a program that is missing: a guess would turn
+    # every result round.
+    except Exception as error:
+        problem = f"{board.game} cannot tell where {name} sits ({error!r:.200})"
+        raise BadInputError("form", f"{problem}: name columns first and second") from error
+    return name in names[1:COUPLE]
 
 
 def _read_played(board: Leaderboard) -> Iterator[Played]:

@@ -1,10 +1,12 @@
 """Campaigns: they start from what is known, stop by themselves and say why."""
 
+from typing import Any
+
 import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
-from matches.campaigns import judging, paired_blocks
+from matches.campaigns import judging, paired_blocks, starting
 from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger import planning
@@ -197,3 +199,11 @@ def test_a_question_about_names_is_asked_by_name() -> None:
 def test_what_cannot_be_asked_is_refused_by_name(plan: dict[str, object], said: str) -> None:
     with pytest.raises(BadInputError, match=said):
         campaign_of(**plan)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("parameters", [{"a": 0}, {"a": "x", "b": "x"}, {"a": 0.5, "b": 0.5}])
+def test_a_question_that_names_agents_its_own_way_is_asked(parameters: dict[str, Any]) -> None:
+    agents = list(campaign_of().tournament.agents.all())
+    starting._refuse_same_agent(parameters, agents)
+    with pytest.raises(BadInputError, match=f"got '{agents[0].name}' as both"):
+        starting._refuse_same_agent({"a": 0, "b": 0}, agents)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from matches.artifacts.agents import register_agent
-from matches.campaigns import starting
+from matches.artifacts.agents import register_agent, renew_agent
+from matches.campaigns import gates, starting
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
+from matches.models import Agent, Leaderboard
 from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import seasons
 from matches.tests import factories, schedules
@@ -54,7 +55,32 @@ def test_a_name_that_cannot_be_printed_is_refused(add: Callable[[str], object], 
         add(name)
     assert refused.value.field == ("title" if add is title else "name")
     assert repr(name) in str(refused.value)
-    assert add("Ünïcode 名 ♞")
+    assert add("Ünïcode\xa0名\u3000♞ \U0001f469\u200d\U0001f52c")
+
+
+def test_what_was_named_so_before_goes_on(admin_client: Client) -> None:
+    old = register_agent("old", game="connect_four", policy="random")
+    other = register_agent("other", game="connect_four", policy="greedy")
+    board = open_leaderboard("board", game="connect_four")
+    Agent.objects.filter(pk=old.pk).update(name="tab\tq")
+    Leaderboard.objects.filter(pk=board.pk).update(title="x\u202ey")
+    address = f"/admin/matches/leaderboard/{board.pk}/change/"
+    page = admin_client.post(address, {"title": "x\u202ey"})
+    assert "printable characters only" not in page.content.decode()
+    old.refresh_from_db()
+    bounds = gates.Bounds(0.0, 20.0, 0.05, 0.05, "logistic")
+    gate = gates.enter_test(old, other, bounds, leaderboard="", max_matches=10)
+    assert gate.tournament.name == "tab?q against other"
+    Agent.objects.filter(pk=old.pk).update(version="of other code")
+    old.refresh_from_db()
+    assert renew_agent(old).name == "tab\tq"
+
+
+def test_an_agent_that_spells_another_policy_already_is_renewed_under_its_name() -> None:
+    old = register_agent("old", game="connect_four", policy="random")
+    Agent.objects.filter(pk=old.pk).update(name="greedy", version="of other code")
+    old.refresh_from_db()
+    assert (renew_agent(old).name, Agent.objects.count()) == ("greedy", 2)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -117,17 +117,23 @@ def test_every_game_of_two_can_be_exported_as_pgn_without_a_simulator(
     [
         ("return Picture(1, 1, (), (Side('Black', 'black'), Side('White', 'white')))", True),
         ("return None", False),
-        ("raise OSError('no pen')", False),
+        ("raise OSError('no pen')", None),
     ],
 )
 def test_white_of_a_plug_in_sits_where_its_picture_says(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drawn: str, is_second: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drawn: str, is_second: bool | None
 ) -> None:
     with plugin_folder(tmp_path / "plugins", monkeypatch) as made:
         made.edit(made.game, "import Circle, Picture", "import Circle, Picture, Side")
         made.edit(made.game, "seat: int | None = None) -> Picture", "seat: int | None) -> Picture")
         made.edit(made.game, "return Picture(10 * HEAP + 2, 12, tuple(counters))", drawn)
-        assert results_files.is_seated_second(Leaderboard(game=GAME), "white") == is_second
+        board = Leaderboard(game=GAME)
+        assert not results_files.is_seated_second(board, "first")
+        if is_second is None:  # a guess would turn every result round
+            with pytest.raises(BadInputError, match=r"where white sits .*no pen.*first and second"):
+                results_files.is_seated_second(board, "white")
+            return
+        assert results_files.is_seated_second(board, "white") == is_second
 
 
 def test_results_of_more_seats_are_exported_by_agent_and_rank(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from arena.experience.wire import read_chunk
 from evalsite_client.experience.tests.made import GAME, make_run, make_version
 from evalsite_client.tests.fakes import Seen, answer, problem, raw
 
-FIXED = {"games": {"next": None, "results": [asdict(GAME)]}, "poles": make_run()}
+ANSWERS = {"games": {"next": None, "results": [asdict(GAME)]}, "poles": make_run()}
 """What it answers of its game and its run."""
 
 
@@ -43,7 +43,7 @@ class Platform:
         path = seen.url.partition("://")[2].partition("/")[2].partition("?")[0]
         match path.strip("/").split("/")[-2:]:
             case ["v1", "games" as name] | ["runs", "poles" as name]:
-                return answer(FIXED[name])
+                return answer(ANSWERS[name])
             case [_, "latest"]:
                 return self._tell_latest(seen)
             case ["files", number]:

@@ -22,7 +22,7 @@ from matches.ledger.imported.columns import (
 from matches.ledger.imported.readers import Opened, RawRow
 from matches.models import Agent, ImportedKey
 from matches.models.imported import MAX_KEY
-from matches.models.validation import NAMES_ARE_PRINTABLE
+from matches.models.validation import NAMES_ARE_PRINTABLE, is_printable
 from matches.store.bulk import split_batches
 
 MAX_ROWS: Final = 5_000_000
@@ -140,7 +140,7 @@ def _name_agent(sheet: Sheet, line: int, column: str, value: str) -> int:
         problem = "name the agent"
     elif len(name) > MAX_NAME:
         problem = f"a name has at most {MAX_NAME} characters, it has {len(name)}"
-    elif not name.isprintable():
+    elif not is_printable(name):
         problem = NAMES_ARE_PRINTABLE
     elif len(sheet.named_at) == MAX_AGENTS:
         problem = f"at most {MAX_AGENTS:,} agents are taken"
