@@ -40,7 +40,8 @@ class _BoardNameField(CharField):
     def clean(self, value: str) -> str:
         name: str = super().clean(value)
         if name and not Leaderboard.objects.filter(name=name).exists():
-            raise ValidationError(f"{describe_no_board(name)}.")
+            # Not in the message itself, which django-filter formats: a name may hold a %.
+            raise ValidationError("%(problem)s.", params={"problem": describe_no_board(name)})
         return name
 
 

@@ -66,6 +66,7 @@ def test_an_unknown_parameter_is_refused_and_the_others_are_named(
         ("campaigns/?question=why", "sprt. Got 'why'"),
         ("campaigns/?leaderboard=bord", "there is none named 'bord'; did you mean board?"),
         ("alarms/?leaderboard=nosuch", "'nosuch'"),
+        ("alarms/?leaderboard=%25s%25", "Got '%s%'"),
         ("matches/?leaderboard=nosuch", "'nosuch'"),
         ("tournaments/?leaderboard=nosuch", "Got 'nosuch'"),
         ("tournaments/?leaderboard__name=nosuch", "Got 'nosuch'"),
