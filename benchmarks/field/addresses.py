@@ -286,7 +286,7 @@ QUERIES: Mapping[str, Sequence[str]] = {
     "/api/v1/leaderboards/{name}/history/": ("",),
     "/api/v1/leaderboards/{name}/ratings/": ("",),
     "/api/v1/leaderboards/{name}/ratings/{agent}/history/": ("",),
-    "/api/v1/imports/": ("", "leaderboard={board}"),
+    "/api/v1/imports/": ("", "leaderboard__name={board}"),
     "/api/v1/leaderboards/{name}/seasons/": ("",),
     "/api/v1/matches/": (
         *("tournament={tournament}", "leaderboard={board}", "agent={busiest}"),
@@ -305,11 +305,11 @@ QUERIES: Mapping[str, Sequence[str]] = {
     ),
     "/api/v1/runs/": ("", "game=cart_pole", "state=running", "game=cart_pole&state=done"),
     "/api/v1/outcomes/": ("tournament={tournament}", "tournament={running}"),
-    "/api/v1/schedules/": ("", "is_enabled=false", "leaderboard={board}"),
+    "/api/v1/schedules/": ("", "is_enabled=false", "leaderboard__name={board}"),
     "/api/v1/seasons/{id}/rows/": ("",),
     "/api/v1/tokens/": ("",),
     "/api/v1/tournaments/": (
-        *("", "leaderboard={board}", "state=done", "state=cancelled", "state=paused"),
+        *("", "leaderboard__name={board}", "state=done", "state=cancelled", "state=paused"),
     ),
     "/api/v1/tournaments/{id}/agents/": ("",),
     "/api/v1/trajectories/": ("tournament={kept}",),
