@@ -18,7 +18,7 @@ from kombu import transport as kombu_transport
 from kombu.transport import redis as kombu_redis
 
 from arena.acl import CONTROL_QUEUE
-from arena.kombu_bindings import CheckedPops, InProcessBindings
+from arena.kombu_bindings import TRANSPORT_OPTIONS, CheckedPops, InProcessBindings
 from arena.messages import REPORTS_QUEUE, gpu_queue
 from arena.task_messages import MAX_ITEM
 
@@ -87,15 +87,7 @@ def read_configuration() -> dict[str, Any]:
         "task_default_queue": CONTROL_QUEUE,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        "broker_transport_options": {
-            "ack_emulation": False,
-            "priority_steps": [0],
-            # Without time-outs a half-open connection blocks for ever.
-            "socket_timeout": 10,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-            "health_check_interval": 10,
-        },
+        "broker_transport_options": TRANSPORT_OPTIONS,
         "timezone": "UTC",
     }
 

@@ -8,6 +8,7 @@ variable that is set in the environment wins over both.
 import os
 from urllib.parse import urlsplit
 
+from arena.kombu_bindings import TRANSPORT_OPTIONS
 from evalsite.environment import (
     load_files,
     read_database,
@@ -332,20 +333,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # Nothing waits in `unacked`: an order or report that a killed worker held comes back by its
-    # deadline in the database, and a play node's broker user needs fewer rights.
-    "ack_emulation": False,
-    # One list per queue, so that a right to a queue is a right to one key.
-    "priority_steps": [0],
-    # Without time-outs a half-open connection blocks for ever.
-    "socket_timeout": 10,
-    "socket_connect_timeout": 5,
-    "socket_keepalive": True,
-    "health_check_interval": 10,
-    "retry_on_timeout": False,
-    "max_retries": 0,
-}
+CELERY_BROKER_TRANSPORT_OPTIONS = {**TRANSPORT_OPTIONS, "retry_on_timeout": False, "max_retries": 0}
 # Nobody commands control or the recorder through the broker: Flower shows their events.
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_TASK_SEND_SENT_EVENT = False

@@ -12,6 +12,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_ready, worker_shutdown
 
+from arena.kombu_bindings import TRANSPORT_OPTIONS
 from inference import node, settings
 from inference.errors import InferenceError
 
@@ -37,16 +38,7 @@ def configuration() -> dict[str, Any]:
         # Flower needs events only; nobody may command a gpu worker through the broker.
         "worker_enable_remote_control": False,
         "worker_hijack_root_logger": False,
-        "broker_transport_options": {
-            # Nothing waits in `unacked`: requests without an answer are sent again, and a lost
-            # doorbell is rung again.
-            "ack_emulation": False,
-            "priority_steps": [0],  # one list per queue: a right to a queue is one to a key
-            "socket_timeout": 10,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-            "health_check_interval": 10,
-        },
+        "broker_transport_options": TRANSPORT_OPTIONS,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from celery import Celery
 
+from arena.kombu_bindings import TRANSPORT_OPTIONS
 from training.settings import read_settings
 
 app = Celery("training", include=["training.tasks"])
@@ -28,14 +29,7 @@ def configuration() -> dict[str, Any]:
         # Flower needs events only; nobody may command a trainer through the broker.
         "worker_enable_remote_control": False,
         "worker_hijack_root_logger": False,
-        "broker_transport_options": {
-            "ack_emulation": False,
-            "priority_steps": [0],  # one list per queue: a right to a queue is one to a key
-            "socket_timeout": 10,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-            "health_check_interval": 10,
-        },
+        "broker_transport_options": TRANSPORT_OPTIONS,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
 
+from arena.kombu_bindings import TRANSPORT_OPTIONS
 from arena.messages import play_queue
 from workers import node, settings
 from workers.errors import SettingsError
@@ -32,16 +33,7 @@ def read_configuration() -> dict[str, Any]:
         # Flower needs events only; nobody may command a play node through the broker.
         "worker_enable_remote_control": False,
         "worker_hijack_root_logger": False,
-        "broker_transport_options": {
-            # Nothing waits in `unacked`: a lost order comes back by its deadline, and the node's
-            # broker user needs no right to any key but its own queue and the reports.
-            "ack_emulation": False,
-            "priority_steps": [0],  # one list per queue: a right to a queue is one to a key
-            "socket_timeout": 10,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-            "health_check_interval": 10,
-        },
+        "broker_transport_options": TRANSPORT_OPTIONS,
     }
 
 

@@ -1,6 +1,5 @@
 """Runs begin where they can be trained, one per stream, and end when they are told to."""
 
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -64,22 +63,6 @@ def test_a_network_that_no_trainer_can_build_is_refused(network: str, words: str
         begun(game="connect_four", algorithm="ppo_selfplay", parameters={"network": network})
     assert caught.value.field == "parameters"
     assert not TrainingRun.objects.exists()
-
-
-def test_sizes_of_layers_are_refused_as_a_run_begins(stream_server: Redis) -> None:
-    with pytest.raises(BadInputError, match="appo: parameter 'hidden' must be up to 32 sizes"):
-        begun(parameters={"hidden": "8,x"})
-
-
-def test_of_a_plugin_that_does_not_say_plainly_what_it_takes_anything_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "architectures"
-    folder.mkdir()
-    (folder / "net_of_mine.py").write_text("parameters = read_them_somewhere()\nParameter(x)\n")
-    monkeypatch.setenv("EVALSITE_PLUGINS", str(tmp_path))
-    chosen = {"network": "net_of_mine;depth=3"}
-    assert begun(game="connect_four", algorithm="ppo_selfplay", parameters=chosen).pk
 
 
 def test_a_name_that_is_taken_is_refused(stream_server: Redis, tmp_path: Any) -> None:

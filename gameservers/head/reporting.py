@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from celery import Celery
 
 from arena.games.line_messages import PROTOCOL, ServerHello
+from arena.kombu_bindings import TRANSPORT_OPTIONS
 from arena.messages import Alive
 from arena.needs import SERVER
 from gameservers.head.servers import KnownServer
@@ -48,14 +49,7 @@ def make_publisher(broker_url: str) -> Publisher:
         task_serializer="json",
         task_ignore_result=True,
         broker_transport="inference.transport:Transport",
-        broker_transport_options={
-            "ack_emulation": False,
-            "priority_steps": [0],  # one list per queue: a right to a queue is one to a key
-            "socket_timeout": 10,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-            "health_check_interval": 10,
-        },
+        broker_transport_options=TRANSPORT_OPTIONS,
     )
     return Publisher(app)
 

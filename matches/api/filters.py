@@ -83,8 +83,8 @@ class Filters(FilterSet):  # type: ignore[misc]  # django-filter has no types
     @property
     def errors(self) -> ErrorDict:
         """Return what is refused, by the names that were used."""
-        found = super().errors.items()
-        return ErrorDict({self._asked_by.get(name, name): problems for name, problems in found})
+        refused = super().errors.items()
+        return ErrorDict({self._asked_by.get(name, name): why for name, why in refused})
 
     @classmethod
     def list_names(cls) -> list[str]:
