@@ -38,8 +38,8 @@ def refuse_capability(name: str) -> str:
 def list_installed(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return what a play node of this installation has, unless its operator says otherwise."""
     # Looked for, not imported: the parent of the players computes nothing itself.
-    found = {TORCH: find_spec(TORCH) is not None, SHOWDOWN: is_playable(environ)}
-    return (CPU, *(name for name, is_here in found.items() if is_here))
+    installed = {TORCH: find_spec(TORCH) is not None, SHOWDOWN: is_playable(environ)}
+    return (CPU, *(name for name, is_here in installed.items() if is_here))
 
 
 def plays_matches(capabilities: Collection[str]) -> bool:

@@ -30,8 +30,8 @@ def check_pass(key: str, text: str, subject: str, *, now: float) -> None:
     if until is None:
         raise PassError("no pass: it must be <subject>.<until>.<signature>")
     # Of bytes: text with other letters would raise, and so would half a letter (a lone surrogate).
-    given = signature.encode(errors="surrogatepass")
-    if not hmac.compare_digest(given, _sign(key, named, until).encode()):
+    signature_bytes = signature.encode(errors="surrogatepass")
+    if not hmac.compare_digest(signature_bytes, _sign(key, named, until).encode()):
         raise PassError("a pass that was not made here, or with another key: ask for a new one")
     if named != subject:
         raise PassError(f"a pass for {named:.80}, not for {subject}: ask for one of its own")

@@ -78,13 +78,13 @@ def find_arrows(rooms: set[str]) -> list[tuple[str, str]]:
     packages = sorted({room.partition(".")[0] for room in rooms})
     graph = grimp.build_graph(packages[0], *packages[1:], cache_dir=None)
     modules = {module: room for module in graph.modules if (room := find_room(module, rooms))}
-    found = {
+    room_pairs = {
         (room, modules[imported])
         for module, room in modules.items()
         for imported in graph.find_modules_directly_imported_by(module)
         if imported in modules
     }
-    return sorted(keep_needed({pair for pair in found if pair[0] != pair[1]}))
+    return sorted(keep_needed({pair for pair in room_pairs if pair[0] != pair[1]}))
 
 
 def keep_needed(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:

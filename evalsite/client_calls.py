@@ -146,17 +146,17 @@ class Operation:
         sent = [one for one in arguments if not one.sent.startswith("{")]
         members = [f'"{one.sent}": {one.name}' for one in sent]
         members += ['"page_size": page_size'] if self.is_paged else []
-        given = [f"{{{', '.join(members)}}}"] if members else []
+        call_arguments = [f"{{{', '.join(members)}}}"] if members else []
         if self.method == "delete":
             return f"self._transport.delete({self._write_path(arguments)})"
         if self.method == "post":
-            given.append("key=key" if self.takes_key else "key=None")
+            call_arguments.append("key=key" if self.takes_key else "key=None")
         # None asks for what the server has by itself; where it has another default None is a value.
         has_default = [one for one in sent if one.default not in ("None", REQUIRED)]
         if kept := [f'"{one.name}"' for one in has_default if one.kind.endswith("| None")]:
-            given.append(f"nullable=({', '.join(kept)},)")
+            call_arguments.append(f"nullable=({', '.join(kept)},)")
         call = {"list": "rows", "retrieve": "get"}.get(self.verb, "post")
-        written = ", ".join([answer, self._write_path(arguments), *given])
+        written = ", ".join([answer, self._write_path(arguments), *call_arguments])
         return f"return self._{call}({written})"
 
     def _write_path(self, arguments: Sequence[Argument]) -> str:

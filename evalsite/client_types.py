@@ -68,8 +68,13 @@ class Types:
         members = self.components[name].get("properties", {})
         # The schema repeats the members of the one in the other; by the name it is no accident.
         for other, node in self.components.items():
-            known = node.get("properties")
-            if known and other != name and other in name and known.items() <= members.items():
+            properties = node.get("properties")
+            if (
+                properties
+                and other != name
+                and other in name
+                and properties.items() <= members.items()
+            ):
                 return other
         return None
 

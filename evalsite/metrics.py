@@ -83,8 +83,8 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
 def _may_read(request: HttpRequest) -> bool:
     token: str = settings.EVALSITE_METRICS_TOKEN
     if token:
-        given = request.META.get("HTTP_AUTHORIZATION", "")
-        return compare_digest(given.encode(), f"Bearer {token}".encode())
+        header = request.META.get("HTTP_AUTHORIZATION", "")
+        return compare_digest(header.encode(), f"Bearer {token}".encode())
     if not (may_read(None) or may_read(request.user)):
         return False
     # Behind a proxy on this machine everybody would seem to be on it.

@@ -33,12 +33,12 @@ class Calls:
     ) -> T:
         """Return the answer; None is left out of the body but of what `nullable` names."""
         # Left out rather than sent, so that the server's own defaults hold.
-        given = {
+        sent_body = {
             name: value
             for name, value in (body or {}).items()
             if value is not None or name in nullable
         }
-        return decode(kind, self._transport.post(path, given, key=key))
+        return decode(kind, self._transport.post(path, sent_body, key=key))
 
     def _rows(self, kind: type[T], path: str, query: Mapping[str, Any] | None = None) -> Rows[T]:
         """Return every row of a list in the order of the server."""

@@ -122,7 +122,7 @@ class Client:
 
 def _check_address(address: str) -> str:
     """Return the address without a slash at its end. Raises InputError."""
-    wanted = "give an address such as https://evalsite.example.org"
+    advice = "give an address such as https://evalsite.example.org"
     # A login, a query or a fragment in it would get lost: every call makes its own address.
     try:
         parts = urlsplit(address)
@@ -130,9 +130,9 @@ def _check_address(address: str) -> str:
         is_usable = is_usable and not (parts.username or parts.query or parts.fragment)
         _ = parts.port
     except ValueError as error:
-        raise InputError("base_url", f"{address!r} is no address ({error}): {wanted}") from error
+        raise InputError("base_url", f"{address!r} is no address ({error}): {advice}") from error
     if not is_usable:
-        raise InputError("base_url", f"{address!r} is no address of a server: {wanted}")
+        raise InputError("base_url", f"{address!r} is no address of a server: {advice}")
     return address.rstrip("/")
 
 
@@ -143,6 +143,6 @@ def _make_login(token: str, password: tuple[str, str] | None) -> Login:
         return Login(f"Basic {b64encode(pair.encode()).decode()}")
     # Not repeated in the error: it is a secret, and errors end in logs.
     if not token.isascii() or any(not char.isprintable() or char.isspace() for char in token):
-        wanted = "`evalsite token` or an administrator makes one"
-        raise InputError("token", f"a token has letters and digits only, and no line end: {wanted}")
+        advice = "`evalsite token` or an administrator makes one"
+        raise InputError("token", f"a token has letters and digits only, and no line end: {advice}")
     return Login(f"Token {token}" if token else "")

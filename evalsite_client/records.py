@@ -29,8 +29,8 @@ class Rows(Iterator[T]):
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            wanted = "pip install pandas, or take to_records()"
-            raise ImportError(f"to_pandas needs pandas: {wanted}") from error
+            advice = "pip install pandas, or take to_records()"
+            raise ImportError(f"to_pandas needs pandas: {advice}") from error
         return pandas.DataFrame(self.to_records())
 
 

@@ -75,12 +75,12 @@ class Transport:
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON at a path below the API's root. Raises ClientError."""
         # Django reads true, not True.
-        given = {
+        parameters = {
             name: str(of).lower() if isinstance(of, bool) else of
             for name, of in (query or {}).items()
             if of is not None
         }
-        asked = f"?{urlencode(given)}" if given else ""
+        asked = f"?{urlencode(parameters)}" if parameters else ""
         return _read_json(self._send(self._make_call("GET", path, asked)))
 
     def get_changed(

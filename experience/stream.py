@@ -110,14 +110,18 @@ async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[
     """
     try:
         stream = await client.xinfo_stream(stream_key(game))
-        found = {one["name"].decode(): one for one in await client.xinfo_groups(stream_key(game))}
+        groups_by_name = {
+            one["name"].decode(): one for one in await client.xinfo_groups(stream_key(game))
+        }
     except ResponseError as error:
         if "no such key" in str(error):
             return [GroupLoad(name, 0) for name in groups]
         raise _away(error) from error
     except RedisError as error:
         raise _away(error) from error
-    return [GroupLoad(name, _count_waiting(name, found.get(name), stream)) for name in groups]
+    return [
+        GroupLoad(name, _count_waiting(name, groups_by_name.get(name), stream)) for name in groups
+    ]
 
 
 def _count_waiting(name: str, group: dict[str, Any] | None, stream: dict[str, Any]) -> int:

@@ -219,18 +219,18 @@ class Line:
             self._forget(number)
 
     def _greet(self, message: Message) -> Message:
-        server, wanted = self.server, message.get("game")
+        server, game = self.server, message.get("game")
         if message.get("kind") != "hello" or message.get("protocol") != PROTOCOL:
             rule = f"a hello with protocol {PROTOCOL} comes first"
             raise LineRefusedError("bad_message", f"{rule}, not {message!r:.200}")
-        if not wanted:  # who only asks who this is needs no pass, and nothing begins
+        if not game:  # who only asks who this is needs no pass, and nothing begins
             return server.hello()
         token = str(message.get("token", ""))
         if server.key and (fault := refuse_pass(server.key, token, server.name, server.now())):
             raise LineRefusedError("refused", fault)
-        if wanted != server.game:
+        if game != server.game:
             raise LineRefusedError(
-                "unknown_game", f"{server.name} plays {server.game}, not {wanted!r:.80}"
+                "unknown_game", f"{server.name} plays {server.game}, not {game!r:.80}"
             )
         self.is_greeted = True
         return server.hello()
@@ -608,8 +608,8 @@ def explain(error: Exception, url: str) -> str:
     if isinstance(error, RefusalError):
         return f"{url} refuses this server: {error}"
     if isinstance(error, InvalidStatus):
-        said = error.response.body.decode(errors="replace").strip() or "is it an evaluation head?"
-        return f"{url} answers HTTP {error.response.status_code}: {said:.300}"
+        body = error.response.body.decode(errors="replace").strip() or "is it an evaluation head?"
+        return f"{url} answers HTTP {error.response.status_code}: {body:.300}"
     if isinstance(error, ConnectionClosed):
         return f"lost the line to {url} ({error})"
     if isinstance(error, WebSocketException):

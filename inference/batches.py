@@ -71,8 +71,8 @@ def describe_misfit(request: Request, loaded: LoadedModel) -> str:
 def _describe_difference(what: str, block: FloatBatch, expected: tuple[int, ...]) -> str:
     if block.dtype == np.float32 and block.shape == expected:
         return ""
-    given = f"{block.dtype} {list(block.shape)}"
-    return f"{what} are {given}: the checkpoint takes float32 {list(expected)}"
+    actual = f"{block.dtype} {list(block.shape)}"
+    return f"{what} are {actual}: the checkpoint takes float32 {list(expected)}"
 
 
 def has_nan(block: BlockRequest) -> bool:

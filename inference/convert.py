@@ -45,24 +45,24 @@ class Wish:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert what the arguments say; return 0, or 2 when a file failed."""
-    given = _make_parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     try:
-        wish, sources = _read_wish(given), [given.path]
-        if given.path.is_dir():
+        wish, sources = _read_wish(options), [options.path]
+        if options.path.is_dir():
             ends = SUFFIXES[wish.program]
-            files = [p for p in sorted(given.path.iterdir()) if p.suffix in ends and p.is_file()]
+            files = [p for p in sorted(options.path.iterdir()) if p.suffix in ends and p.is_file()]
             if not files:
-                raise CheckpointFileError(f"{given.path}: no file ends in {', '.join(ends)}")
+                raise CheckpointFileError(f"{options.path}: no file ends in {', '.join(ends)}")
             # By step: parents are there before their children.
             sources = sorted(files, key=lambda source: (read_step(source.name) or 0, source.name))
-        given.out.mkdir(parents=True, exist_ok=True)
+        options.out.mkdir(parents=True, exist_ok=True)
     except (ArenaError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return _FAILED
     n_failed = 0
     for source in sources:
         try:
-            lines = convert(source, given.out, wish)
+            lines = convert(source, options.out, wish)
         except (ArenaError, OSError) as error:
             sys.stderr.write(f"{source}: {error}\n")
             n_failed += 1

@@ -56,8 +56,8 @@ def describe_bound(environment: Mapping[str, str], host: str, ports: "Ports") ->
     """Return what the web server must know that is reached at this address."""
     site = site_address(host, ports.web)
     names = ",".join((LOOPBACK, "localhost", "[::1]", urlsplit(site).netloc.rpartition(":")[0]))
-    known = {"EVALSITE_ALLOWED_HOSTS": names, "EVALSITE_SITE_URL": site}
-    return {name: environment.get(name) or value for name, value in known.items()}
+    variables = {"EVALSITE_ALLOWED_HOSTS": names, "EVALSITE_SITE_URL": site}
+    return {name: environment.get(name) or value for name, value in variables.items()}
 
 
 def site_address(host: str, port: int) -> str:

@@ -103,8 +103,8 @@ class Plan:
     @property
     def listening(self) -> list[str]:
         """Return the names of the ports that this stack opens."""
-        wanted = {"web": self.web, "flower": self.flower, "head": self.head}
-        return [*self.own_servers, *(name for name, is_wanted in wanted.items() if is_wanted)]
+        optional = {"web": self.web, "flower": self.flower, "head": self.head}
+        return [*self.own_servers, *(name for name, is_wanted in optional.items() if is_wanted)]
 
     def has_users(self, server: Server) -> bool:
         """Return whether each program and node logs in to this server as a user of its own."""

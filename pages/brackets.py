@@ -98,8 +98,8 @@ def read_rounds(tournament: Tournament) -> InRounds:
 def _draw_bracket(
     tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
 ) -> InRounds:
-    given = _read_parameters(tournament)
-    rules = KnockoutRules(int(given["best_of"]), int(given["tie_breaks"]))
+    parameters = _read_parameters(tournament)
+    rules = KnockoutRules(int(parameters["best_of"]), int(parameters["tie_breaks"]))
     bracket = build_bracket(tournament.seeding or range(len(agents)), meetings, rules)
     drawn = [slots for slots in bracket.rounds if len(slots) <= MOST_DRAWN // 2]
     order = _find_last_rounds(bracket)[: round_tables.MOST_RANKED]
@@ -170,8 +170,8 @@ def _rank_swiss(
 def _rank_groups(
     tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]
 ) -> InRounds:
-    given = _read_parameters(tournament)
-    rules = GroupRules(*(int(given[field.name]) for field in fields(GroupRules)))
+    parameters = _read_parameters(tournament)
+    rules = GroupRules(*(int(parameters[field.name]) for field in fields(GroupRules)))
     least, n_seats = _count_least_blocks(tournament, len(agents), meetings)
     split = split_stages(Field(len(agents), n_seats), meetings, rules)
     (final,) = split[-1].groups

@@ -168,8 +168,8 @@ def describe_judged(campaign: Campaign) -> str:
     if not n_since:
         return f"Judged by {results_text}, all known before it."
     own = f"{n_since:,} of its own"
-    known = f"{campaign.n_known:,} known before and " if campaign.n_known else ""
-    text = f"Judged by {results_text}: {known}{own}"
+    known_text = f"{campaign.n_known:,} known before and " if campaign.n_known else ""
+    text = f"Judged by {results_text}: {known_text}{own}"
     if n_waiting := (n_ended - n_since) * (campaign.decided_at is None):
         counts = "counts" if n_waiting == 1 else "count"
         ended = format_count(n_ended, "match", "matches")

@@ -131,9 +131,9 @@ class Choice(NamedTuple):
 
 def read_view(request: HttpRequest) -> View:
     """Return what the address asks for. Raises Http404 naming what is wrong."""
-    given = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
+    texts = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
     # PostgreSQL takes no NUL.
-    fields = {name: text.replace("\0", "\N{REPLACEMENT CHARACTER}") for name, text in given.items()}
+    fields = {name: text.replace("\0", "\N{REPLACEMENT CHARACTER}") for name, text in texts.items()}
     fields["sort"] = fields["sort"] or "rating"
     if fields["sort"].removeprefix("-") not in SORTS:
         raise Http404(f"sort must be one of {', '.join(SORTS)}, got {fields['sort'][:40]!r}")
@@ -203,10 +203,10 @@ def list_chips(view: View, choices: Sequence[Choice], address: str) -> list[Chip
         choice.name: {option["value"]: option["label"] for option in choice.options}
         for choice in choices
     }
-    given = {"q": view.q, "kind": view.kind, "run": view.run, "tournament": view.tournament}
+    texts = {"q": view.q, "kind": view.kind, "run": view.run, "tournament": view.tournament}
     labels = {"q": "Name has", **{choice.name: choice.label for choice in choices}}
     chips = []
-    for name, text in given.items():
+    for name, text in texts.items():
         if text:
             without = address + view.make_query(1, **{name: ""})
             chips.append(Chip(labels[name], words.get(name, {}).get(text, text), without))

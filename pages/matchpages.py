@@ -249,8 +249,8 @@ def tell_step(
     told = "After the opening." if replay.opening else "At the start."
     if step:
         move = replay.moves[step - 1]
-        known = values.tell_note(notes.get(step, NOTHING))
-        told = f"{signs[move.seat].name} played {move.name}{known}."
+        note = values.tell_note(notes.get(step, NOTHING))
+        told = f"{signs[move.seat].name} played {move.name}{note}."
     if step == replay.last_step and match.outcome.is_forfeit:
         guilty = signs[match.outcome.guilty_seat].name
         return f"{told} Then {guilty} lost by forfeit: {tell_fault(match)}."

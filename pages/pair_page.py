@@ -66,14 +66,14 @@ def _agents(first: int, second: int) -> list[Agent]:
     if first == second:
         raise Http404(f"agent {first} cannot be compared with itself: give the number of another")
     # A longer number fits no key of the database.
-    found = Agent.objects.in_bulk([pk for pk in (first, second) if pk <= HIGHEST])
+    agents = Agent.objects.in_bulk([pk for pk in (first, second) if pk <= HIGHEST])
     for pk in (first, second):
-        if pk not in found:
+        if pk not in agents:
             raise Http404(f"there is no agent {pk}")
-    one, other = found[first], found[second]
+    one, other = agents[first], agents[second]
     if one.game != other.game:
-        said = f"{one} plays {game_title(one.game)}, {other} plays {game_title(other.game)}"
-        raise Http404(f"{said}: only agents of one game can be compared")
+        problem = f"{one} plays {game_title(one.game)}, {other} plays {game_title(other.game)}"
+        raise Http404(f"{problem}: only agents of one game can be compared")
     return [one, other]
 
 
@@ -82,8 +82,8 @@ def _shared_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
     rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
     shared = rated.values("leaderboard").annotate(n=Count("pk")).filter(n=len(agents))
     newest = shared.order_by("-leaderboard").values_list("leaderboard", flat=True)[:MAX_BOARDS]
-    found = Leaderboard.objects.in_bulk(list(newest))
-    return [found[pk] for pk in sorted(found, reverse=True)]
+    boards = Leaderboard.objects.in_bulk(list(newest))
+    return [boards[pk] for pk in sorted(boards, reverse=True)]
 
 
 def _chosen(boards: list[Leaderboard], name: str, agents: Sequence[Agent]) -> Leaderboard | None:
@@ -110,24 +110,24 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | No
         return None
     rated = Rating.objects.filter(leaderboard=board, agent__in=agents).select_related("leaderboard")
     ratings = {rating.agent_id: rating for rating in rated}
-    found = compare_agents(ratings[agents[0].pk], ratings[agents[1].pk])
-    count = found.head_to_head
+    comparison = compare_agents(ratings[agents[0].pk], ratings[agents[1].pk])
+    count = comparison.head_to_head
     record = Record(count.n_wins, count.n_draws, count.n_losses)
     return {
-        "p_above": format_percent(found.p_above, is_estimate=True),
+        "p_above": format_percent(comparison.p_above, is_estimate=True),
         # To what is shown of it, as `evalsite compare` has it.
-        "is_even": round(100 * found.p_above, 1) == 50,  # noqa: PLR2004
-        "elo": pair_numbers.compute_elo(found, board),
+        "is_even": round(100 * comparison.p_above, 1) == 50,  # noqa: PLR2004
+        "elo": pair_numbers.compute_elo(comparison, board),
         "record": record,
         "expected": [
             (label, format_percent(chance))
             for label, chance in (
-                ("wins", found.expected.win),
-                ("draws", found.expected.draw),
-                ("loses", found.expected.loss),
+                ("wins", comparison.expected.win),
+                ("draws", comparison.expected.draw),
+                ("loses", comparison.expected.loss),
             )
         ],
-        "share": round(100 * found.p_above, 1),
+        "share": round(100 * comparison.p_above, 1),
     }
 
 

@@ -17,18 +17,22 @@ def describe_gaps(board: Leaderboard | None, first: Agent, second: Agent) -> dic
     """Return how the two scored on their common seeds; None of games with more seats."""
     if board is None or not is_scored_game(board.game):
         return None
-    found = read_gaps(board, first.pk, second.pk)
-    known = [gap for gap in found.gaps if gap.lead is not None]
-    shown = known if len(known) <= 2 * N_SHOWN else [*known[:N_SHOWN], *known[-N_SHOWN:]]
+    score_gaps = read_gaps(board, first.pk, second.pk)
+    with_lead = [gap for gap in score_gaps.gaps if gap.lead is not None]
+    shown = (
+        with_lead
+        if len(with_lead) <= 2 * N_SHOWN
+        else [*with_lead[:N_SHOWN], *with_lead[-N_SHOWN:]]
+    )
     mean, interval = "", ""
-    if found.mean is not None:
-        mean, interval = format_mean(found.mean, found.low, found.high)
+    if score_gaps.mean is not None:
+        mean, interval = format_mean(score_gaps.mean, score_gaps.low, score_gaps.high)
     return {
-        "found": found,
-        "n_seeds": len(found.gaps),
+        "found": score_gaps,
+        "n_seeds": len(score_gaps.gaps),
         "mean": mean if mean.startswith("-") or not mean else f"+{mean}",
         "interval": interval,
-        "histogram": draw_histogram([gap.lead for gap in known if gap.lead is not None]),
+        "histogram": draw_histogram([gap.lead for gap in with_lead if gap.lead is not None]),
         "rows": [_describe_gap(gap) for gap in shown],
         "most_seeds": MOST_SEEDS,
     }

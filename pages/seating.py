@@ -124,10 +124,10 @@ def tell_fault(match: Match) -> str:
     """
     reason = tell_reason(match.outcome)
     forfeits = [one.detail for one in match.attempts.all() if one.ending == Attempt.Ending.FORFEIT]
-    known = _CODE.sub("", forfeits[-1]) if forfeits else ""
-    known = known if len(known) <= _MOST_SAID else f"{known[:_MOST_SAID]}…"
+    detail = _CODE.sub("", forfeits[-1]) if forfeits else ""
+    detail = detail if len(detail) <= _MOST_SAID else f"{detail[:_MOST_SAID]}…"
     # Where it crashed or took too long, the attempt says more than a sentence can hold.
-    return f"{reason} ({known})" if known and match.outcome.reason in _OF_A_MOVE else reason
+    return f"{reason} ({detail})" if detail and match.outcome.reason in _OF_A_MOVE else reason
 
 
 def weigh_result(match: Match) -> dict[int, float]:

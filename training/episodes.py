@@ -36,11 +36,11 @@ class Episodes:
         returns = np.array([one for chunk in chunks for one in self._take(chunk)], np.float64)
         if not len(returns):
             return {}
-        found = {"n_episodes": float(len(returns)), "return": float(returns.mean())}
+        metrics = {"n_episodes": float(len(returns)), "return": float(returns.mean())}
         if len(returns) > 1:
-            found["return_sd"] = float(returns.std(ddof=1))
+            metrics["return_sd"] = float(returns.std(ddof=1))
         return {
-            name: value for name, value in found.items() if isfinite(value) and abs(value) <= MOST
+            name: value for name, value in metrics.items() if isfinite(value) and abs(value) <= MOST
         }
 
     def _take(self, chunk: Chunk) -> Iterator[float]:

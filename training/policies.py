@@ -39,9 +39,9 @@ def separate_values(hidden: str) -> Network:
 
 def read_network(owner: str, text: str) -> Network:
     """Return what is spelled `mlp;hidden=64,64`. Raises ParameterError."""
-    architecture, given = split_network(owner, text, architectures.names())
+    architecture, values = split_network(owner, text, architectures.names())
     declared = architectures.get(architecture).parameters
-    return Network(architecture, read_parameters(architecture, declared, given))
+    return Network(architecture, read_parameters(architecture, declared, values))
 
 
 class Share(NamedTuple):

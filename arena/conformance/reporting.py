@@ -49,11 +49,11 @@ def main(
     parser.add_argument("--game", action="append", default=[])
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--lines", type=int, required=True, metavar="FILE_NUMBER")
-    given = parser.parse_args(arguments)
-    catalogs.load_only(given.folder, given.name)
-    with fdopen(given.lines, "w") as lines:
-        list_checks = partial(families[given.family], given.name, given.game)
-        report_checks(list_checks, lines, n_skipped=given.skip)
+    options = parser.parse_args(arguments)
+    catalogs.load_only(options.folder, options.name)
+    with fdopen(options.lines, "w") as lines:
+        list_checks = partial(families[options.family], options.name, options.game)
+        report_checks(list_checks, lines, n_skipped=options.skip)
 
 
 def _note_answer(check: Callable[[], str | None], notes: list[str]) -> None:

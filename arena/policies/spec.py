@@ -19,8 +19,8 @@ def parse_policy(text: str) -> tuple[str, dict[str, Value]]:
     kind, colon, arguments = text.strip().partition(":")
     declared = registry.get(kind).parameters
     # `mcts:` has an empty argument, which is refused; `mcts` has none.
-    given = _read_arguments(kind, declared, arguments.split(",")) if colon else {}
-    return kind, read_parameters(kind, declared, given)
+    texts = _read_arguments(kind, declared, arguments.split(",")) if colon else {}
+    return kind, read_parameters(kind, declared, texts)
 
 
 def is_spelled(text: str) -> bool:
@@ -66,7 +66,7 @@ def _read_arguments(
     kind: str, declared: Sequence[Parameter], arguments: Sequence[str]
 ) -> dict[str, object]:
     """Return the texts of the named arguments, the first one's name filled in if it has none."""
-    given: dict[str, object] = {}
+    texts: dict[str, object] = {}
     for place, argument in enumerate(arguments):
         name, equals, value = (part.strip() for part in argument.partition("="))
         if not equals:
@@ -74,7 +74,7 @@ def _read_arguments(
                 names = ", ".join(parameter.name for parameter in declared) or "none"
                 raise ParameterError(kind, name, f"is no name=value: {kind} takes {names}")
             name, value = declared[0].name, name
-        if name in given:
+        if name in texts:
             raise ParameterError(kind, name, "is given twice")
-        given[name] = value
-    return given
+        texts[name] = value
+    return texts

@@ -17,13 +17,13 @@ def check_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints:
     """Return the parent of each agent, -1 for none: int64 [n]. Raises RatingError for a circle."""
     if parents is None:
         return np.full(n_agents, -1)
-    given = np.asarray(parents)
-    if given.shape != (n_agents,) or (n_agents and given.dtype.kind not in "iu"):
+    parent_array = np.asarray(parents)
+    if parent_array.shape != (n_agents,) or (n_agents and parent_array.dtype.kind not in "iu"):
         raise RatingError(f"parents must be {n_agents} ints, got {parents!r:.100}")
-    for agent, parent in enumerate(given.tolist()):
+    for agent, parent in enumerate(parent_array.tolist()):
         if not -1 <= parent < n_agents:
             raise RatingError(f"parents: {parent} of agent {agent} is not -1..{n_agents - 1}")
-    checked = given.astype(np.int64)
+    checked = parent_array.astype(np.int64)
     # All climb to their parents together; who is not at a root after n + 1 steps runs in a circle.
     ancestors = checked
     for _ in range(n_agents + 1):

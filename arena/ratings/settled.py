@@ -131,13 +131,14 @@ class SettledRatings:
         low, high = lead - half, lead + half
         if self.believed is None or self.places is None:
             return low, high
-        known = (self.places[i] >= 0) & (self.places[j] >= 0) & (i != j)
-        ends = self.believed.find_gap_ends(self.places[i[known]], self.places[j[known]])
+        has_belief = (self.places[i] >= 0) & (self.places[j] >= 0) & (i != j)
+        ends = self.believed.find_gap_ends(self.places[i[has_belief]], self.places[j[has_belief]])
         least, most = (end * _UNIT for end in ends)
         # Towards 0 as P(i is above j): by the surer of both.
-        least = np.where(lead[known] > 0, np.maximum(low[known], least), least)
-        most = np.where(lead[known] < 0, np.minimum(high[known], most), most)
-        low[known], high[known] = np.minimum(least, lead[known]), np.maximum(most, lead[known])
+        least = np.where(lead[has_belief] > 0, np.maximum(low[has_belief], least), least)
+        most = np.where(lead[has_belief] < 0, np.minimum(high[has_belief], most), most)
+        low[has_belief] = np.minimum(least, lead[has_belief])
+        high[has_belief] = np.maximum(most, lead[has_belief])
         return low, high
 
     def superiorities(self) -> Floats:
@@ -231,14 +232,14 @@ def _fit_skills(
     """
     # SIGMA is what is thought of an agent of which nothing is known: the first guess.
     spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
-    given = objective.likelihood.margin
+    first_margin = objective.likelihood.margin
     for _ in range(_N_SPREAD_ROUNDS):
         # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
         rough = find_mode(objective, spread, np.append(z, seat), is_rough=True)
         z, spread = rough.z, _next_spread(rough, objective.prior.children)
         seat = [] if rough.seat is None else [rough.seat]
         if fits_draws:
-            objective = objective.with_margin(_fit_draws(objective.likelihood, rough, given))
+            objective = objective.with_margin(_fit_draws(objective.likelihood, rough, first_margin))
     return find_mode(objective, spread, np.append(z, seat)), objective
 
 

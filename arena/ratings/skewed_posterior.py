@@ -96,10 +96,10 @@ class _Rows:
     def log_likelihood(self, lead: Floats) -> Floats:
         """Return what each row says of leads [m, k]."""
         n, margin = self._likelihood.n_decided, self._likelihood.margin
-        said = [log_ndtr(lead[:n] - margin)]
+        log_terms = [log_ndtr(lead[:n] - margin)]
         if n < len(lead):
-            said.append(draw_terms(lead[n:], margin).value)
-        weighted: Floats = self._likelihood.times[:, None] * np.concatenate(said)
+            log_terms.append(draw_terms(lead[n:], margin).value)
+        weighted: Floats = self._likelihood.times[:, None] * np.concatenate(log_terms)
         return weighted
 
 

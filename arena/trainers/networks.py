@@ -29,7 +29,7 @@ def check_network(owner: str, text: str) -> None:
     shows only where the network is built. Raises ParameterError.
     """
     declared = architecture_files.list_architectures()
-    architecture, given = split_network(owner, text, declared)
+    architecture, values = split_network(owner, text, declared)
     parameters = declared[architecture]
     if parameters is not None:
-        read_parameters(architecture, parameters, given)
+        read_parameters(architecture, parameters, values)

@@ -160,15 +160,15 @@ def round_robin_matches(
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at = _take_ratings_of_top(belief)
-    futures = _Futures(looked_at, seed, known=prior_belief(looked_at.n_agents))
+    futures = _Futures(looked_at, seed, first_belief=prior_belief(looked_at.n_agents))
     return float(np.median(futures.play_until(question, terms, weigh_evenly, limit)))
 
 
 class _Futures:
     """Some truths that the belief allows, and what would be believed in each."""
 
-    def __init__(self, belief: Belief, seed: int, *, known: Belief | None = None) -> None:
-        """Draw the truths. known: what is believed at first, if not the same."""
+    def __init__(self, belief: Belief, seed: int, *, first_belief: Belief | None = None) -> None:
+        """Draw the truths. first_belief: what is believed at first, if not the same."""
         self._rng, n = np.random.default_rng(seed), belief.n_agents
         self._spread = belief.spread
         joint = np.diag(belief.sd**2) if belief.covariance is None else belief.covariance
@@ -176,14 +176,14 @@ class _Futures:
         truth = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
         self._gap = truth[:, :, None] - truth[:, None, :]
         self._information = match_information(self._gap)
-        known = known or belief
-        joint = np.diag(known.sd**2) if known.covariance is None else known.covariance
+        first = first_belief or belief
+        joint = np.diag(first.sd**2) if first.covariance is None else first.covariance
         # In information form what a match tells is added, and an inverse gives the belief.
         self._precision = np.repeat(np.linalg.inv(joint)[None], _N_TRUTHS, axis=0)
-        self._pull = self._precision @ known.mu
-        self._mu = np.repeat(known.mu[None], _N_TRUTHS, axis=0)
+        self._pull = self._precision @ first.mu
+        self._mu = np.repeat(first.mu[None], _N_TRUTHS, axis=0)
         self._covariance = np.repeat(joint[None], _N_TRUTHS, axis=0)
-        self._n_matches = np.repeat(known.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
+        self._n_matches = np.repeat(first.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
 
     def play_until(
         self, question: Question, terms: Terms, allocation: Allocation, limit: int

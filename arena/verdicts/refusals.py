@@ -35,16 +35,18 @@ def refuse_first(belief: Belief, n_named: int, margin: float, error: float) -> V
     places = list_places(len(circle))
     if n_named == 1:
         doubt = doubt_beaten(belief, circle, margin)
-        said = f"each of {places} is beaten by another of them"
+        reason = f"each of {places} is beaten by another of them"
     else:
         doubt = doubt_circle(belief, circle, margin)
-        said = f"{places} beat each other in a circle"
+        reason = f"{places} beat each other in a circle"
         # Who is within the margin of the circle might take the place of one of it.
         above, below = _claim_groups(groups, circle, margin).pairs
         doubt += doubt_leads(belief, above, below, np.full(len(above), margin))
     if doubt > error:
         return None
-    return Verdict(f"there is no such order: {said}", tuple(circle.tolist()), 1 - doubt, _NO_ORDER)
+    return Verdict(
+        f"there is no such order: {reason}", tuple(circle.tolist()), 1 - doubt, _NO_ORDER
+    )
 
 
 def except_upsets(
@@ -73,9 +75,9 @@ def except_upsets(
         return None
     upsets = tuple(zip(winners[is_upset].tolist(), losers[is_upset].tolist(), strict=True))
     subjects = tuple(order.tolist())
-    said = name_upsets(subjects, upsets) + (" (up to the margin)" if margin else "")
+    statement = name_upsets(subjects, upsets) + (" (up to the margin)" if margin else "")
     steps = compare_neighbours(belief, subjects)
-    return Verdict(said, subjects, 1 - doubt, _NO_ORDER, steps, upsets)
+    return Verdict(statement, subjects, 1 - doubt, _NO_ORDER, steps, upsets)
 
 
 def _is_looked_at(belief: Belief) -> bool:

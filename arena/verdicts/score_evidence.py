@@ -39,14 +39,14 @@ def watch_evidence(differences: Floats, width: float, limit: Floats | float = 0.
     differences: float64 [..., n] by seed index, each in -width..width. Only seeds before the first
     NaN count: which ones are known early may depend on how they ended. limit: one, or [...].
     """
-    known = np.where(np.isnan(differences), 0.0, differences)
-    if np.abs(known).max(initial=0.0) > width:
+    filled = np.where(np.isnan(differences), 0.0, differences)
+    if np.abs(filled).max(initial=0.0) > width:
         raise VerdictError(f"score differences must be in {-width:g}..{width:g}")
     is_counted = np.logical_and.accumulate(~np.isnan(differences), axis=-1)
     above_lowest = np.asarray(limit, np.float64)[..., None] + width
     # No mean is below -width: a limit there is refuted before the first seed.
     is_refuted = above_lowest <= 0
-    gains = (known + width) / np.where(is_refuted, width, above_lowest) - 1
+    gains = (filled + width) / np.where(is_refuted, width, above_lowest) - 1
     gains = np.where(is_counted, gains, 0.0)
     capital = np.full(gains.shape, -np.inf)
     for bet, share in zip(BETS, _SHARES, strict=True):

@@ -116,11 +116,11 @@ def begin_at(policy: Policy, constant: Sequence[int], episodes: Sequence[Episode
     sure = torch.tensor(SURE).unsqueeze(1)
     masks = torch.from_numpy(MASKS).float()
     chosen = nn.functional.one_hot(torch.tensor(constant), N_ACTIONS)
-    wanted = sure * chosen + (1 - sure) * masks / masks.sum(1, keepdim=True)
+    target = sure * chosen + (1 - sure) * masks / masks.sum(1, keepdim=True)
     optimizer = torch.optim.Adam(policy.parameters(), lr=3 * RATE)
     for _ in range(N_LESSONS):
         log_p, _ = policy(seen[torch.randint(len(seen), (256,))])
-        loss = -(wanted * log_p.clamp(min=-50)).sum((-1, -2)).mean()
+        loss = -(target * log_p.clamp(min=-50)).sum((-1, -2)).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

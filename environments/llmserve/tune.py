@@ -45,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(options, name) < least:
             parser.error(f"--{name} must be {least} or more: {getattr(options, name)}")
     seeds = range(options.seed0, options.seed0 + options.episodes)
-    found = json.loads(TUNED.read_text()) if TUNED.exists() else {}
+    tuned = json.loads(TUNED.read_text()) if TUNED.exists() else {}
     for task in TASKS if options.task == "all" else [options.task]:
-        found[task] = tell_tuned(*tune(task, seeds, options.jobs))
-        TUNED.write_text(json.dumps(found, indent=2) + "\n")
+        tuned[task] = tell_tuned(*tune(task, seeds, options.jobs))
+        TUNED.write_text(json.dumps(tuned, indent=2) + "\n")
     return 0
 
 

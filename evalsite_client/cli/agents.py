@@ -63,8 +63,8 @@ def show_agents(client: Client, options: Namespace) -> Answer:
     agents = client.agents.list(
         game=options.game, policy=options.policy, name=options.name, page_size=page_size(options)
     )
-    found = take_rows(agents, options)
-    return Answer(found, format_table(HEAD, [_make_row(agent) for agent in found]))
+    shown_agents = take_rows(agents, options)
+    return Answer(shown_agents, format_table(HEAD, [_make_row(agent) for agent in shown_agents]))
 
 
 def retire_agent(client: Client, options: Namespace) -> Answer:
@@ -83,5 +83,5 @@ def _show_agent(agent: Agent) -> Answer:
 
 def _make_row(agent: Agent) -> list[object]:
     weights = (agent.checkpoint or "")[:12]
-    known = (agent.id, agent.name, agent.game, agent.policy, agent.parameters)
-    return [*known, weights, agent.is_retired]
+    cells = (agent.id, agent.name, agent.game, agent.policy, agent.parameters)
+    return [*cells, weights, agent.is_retired]

@@ -34,18 +34,18 @@ def show_alarms(client: Client, options: Namespace) -> Answer:
     alarms = client.alarms.list(
         leaderboard=options.leaderboard, open=options.open or None, page_size=page_size(options)
     )
-    found = take_rows(alarms, options)
+    shown_alarms = take_rows(alarms, options)
     rows = [
         (
             *(a.id, a.agent.name, a.ancestor.name, a.leaderboard),
             *(f"{a.probability:.1%}", a.at, a.acknowledged_by),
         )
-        for a in found
+        for a in shown_alarms
     ]
-    return Answer(found, format_table(HEAD, rows))
+    return Answer(shown_alarms, format_table(HEAD, rows))
 
 
 def acknowledge_alarm(client: Client, options: Namespace) -> Answer:
     """Note that somebody has seen an alarm; the first one is kept."""
-    found = client.alarms.acknowledge(options.alarm, reason=options.reason)
-    return Answer(found, f"alarm {found.id} was acknowledged by {found.acknowledged_by}")
+    alarm = client.alarms.acknowledge(options.alarm, reason=options.reason)
+    return Answer(alarm, f"alarm {alarm.id} was acknowledged by {alarm.acknowledged_by}")

@@ -122,8 +122,8 @@ def _add_filters(
 
 def refuse_to_convert(_client: Client, _options: Namespace) -> Answer:
     """Say that a server has no part in it."""
-    wanted = "works on files of this machine: nothing may stand before `checkpoints convert`"
-    raise InputError("convert", wanted)
+    advice = "works on files of this machine: nothing may stand before `checkpoints convert`"
+    raise InputError("convert", advice)
 
 
 def add_files(client: Client, options: Namespace) -> Answer:
@@ -195,19 +195,19 @@ def _check_names(
         if agent is None:
             continue
         # One whose checkpoint was refused has never played: the server gives its name again.
-        known = agent.checkpoint and client.checkpoints.get(agent.checkpoint)
-        if not known or known.state != "refused":
-            wanted = "nothing was added, choose another name"
-            raise InputError("name", f"{path}: {name!r} is already an agent of {game}: {wanted}")
+        stored = agent.checkpoint and client.checkpoints.get(agent.checkpoint)
+        if not stored or stored.state != "refused":
+            advice = "nothing was added, choose another name"
+            raise InputError("name", f"{path}: {name!r} is already an agent of {game}: {advice}")
 
 
 def wait_checked(client: Client, sha: str, *, is_waiting: bool) -> Checkpoint:
     """Return a checkpoint, checked if it is to be waited for; say what its check waits for."""
-    found = client.checkpoints.get(sha)
-    if not is_waiting or found.state != "checking":
-        return found
-    if found.waits_for:
-        sys.stderr.write(f"waiting for {found.waits_for} (start the system with ./run)\n")
+    checkpoint = client.checkpoints.get(sha)
+    if not is_waiting or checkpoint.state != "checking":
+        return checkpoint
+    if checkpoint.waits_for:
+        sys.stderr.write(f"waiting for {checkpoint.waits_for} (start the system with ./run)\n")
     return client.checkpoints.wait(sha)
 
 
@@ -225,21 +225,21 @@ def show_checkpoint(client: Client, options: Namespace) -> Answer:
     text = options.hash
     agent = client.agents.find(text, game=options.game) if options.game else None
     if agent is not None and agent.checkpoint is not None:
-        found = [client.checkpoints.get(agent.checkpoint)]
+        matching = [client.checkpoints.get(agent.checkpoint)]
     else:
         stored = client.checkpoints.list(game=options.game or None, page_size=1_000)
-        found = [one for one in stored if one.sha256.startswith(text.lower())]
-    if len(found) != 1 or (len(text) < SHORTEST and agent is None):
-        wanted = "no checkpoint begins so, or several do; `evalsite checkpoints` shows all"
-        raise InputError("hash", f"{text!r}: {wanted}")
-    names = ", ".join(sorted(agent.name for agent in found[0].agents))
-    known = {**vars(found[0]), "agents": names}
-    return Answer(found[0], format_pairs(known))
+        matching = [one for one in stored if one.sha256.startswith(text.lower())]
+    if len(matching) != 1 or (len(text) < SHORTEST and agent is None):
+        advice = "no checkpoint begins so, or several do; `evalsite checkpoints` shows all"
+        raise InputError("hash", f"{text!r}: {advice}")
+    names = ", ".join(sorted(agent.name for agent in matching[0].agents))
+    pairs = {**vars(matching[0]), "agents": names}
+    return Answer(matching[0], format_pairs(pairs))
 
 
 def upload_checkpoint(client: Client, options: Namespace) -> Answer:
     """Send a safetensors file, which registers its agent."""
-    found = client.checkpoints.upload(
+    checkpoint = client.checkpoints.upload(
         options.file,
         progress=_make_progress(),
         name=options.name,
@@ -251,8 +251,12 @@ def upload_checkpoint(client: Client, options: Namespace) -> Answer:
         step=options.step,
     )
     if options.wait:
-        found = client.checkpoints.wait(found.sha256, timeout_s=options.timeout)
-    return Answer(found, _describe_checkpoint(found), REFUSED if found.state == "refused" else 0)
+        checkpoint = client.checkpoints.wait(checkpoint.sha256, timeout_s=options.timeout)
+    return Answer(
+        checkpoint,
+        _describe_checkpoint(checkpoint),
+        REFUSED if checkpoint.state == "refused" else 0,
+    )
 
 
 def show_checkpoints(client: Client, options: Namespace) -> Answer:
@@ -263,8 +267,11 @@ def show_checkpoints(client: Client, options: Namespace) -> Answer:
         state=options.state,
         page_size=page_size(options),
     )
-    found = take_rows(checkpoints, options)
-    return Answer(found, format_table(HEAD, [_make_row(checkpoint) for checkpoint in found]))
+    shown_checkpoints = take_rows(checkpoints, options)
+    return Answer(
+        shown_checkpoints,
+        format_table(HEAD, [_make_row(checkpoint) for checkpoint in shown_checkpoints]),
+    )
 
 
 def _make_added_row(one: Checkpoint) -> list[object]:
@@ -274,8 +281,8 @@ def _make_added_row(one: Checkpoint) -> list[object]:
 
 def _make_row(one: Checkpoint) -> list[object]:
     names = " ".join(agent.name for agent in one.agents)
-    known = (one.sha256[:12], one.game, one.architecture, one.state, names)
-    return [*known, one.n_bytes, one.created_at]
+    cells = (one.sha256[:12], one.game, one.architecture, one.state, names)
+    return [*cells, one.n_bytes, one.created_at]
 
 
 def _describe_checkpoint(one: Checkpoint) -> str:

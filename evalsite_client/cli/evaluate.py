@@ -75,11 +75,11 @@ def evaluate_agents(client: Client, options: Namespace) -> Answer:
     """Play matches between agents on the running cluster and print their ratings."""
     out = following.find_stream(options)
     options.agents = upload_files(client, options.agents, game=options.game, out=out)
-    wanted = _read_evaluation(options)
+    request = _read_evaluation(options)
     # Bad input ends it before anybody is waited for.
-    client.evaluations.check(**wanted)
+    client.evaluations.check(**request)
     following.write_line(out, following.wait_for_cluster(client))
-    started = client.evaluations.create(**wanted)
+    started = client.evaluations.create(**request)
     if started.warning:
         following.write_line(out, f"Note: {started.warning}")
     return _follow_evaluation(client, started.tournament, options)
@@ -105,7 +105,7 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
     limit_s = STOPPED_WAIT_S if is_stopped else following.RATING_WAIT_S
     rated_s = client.clock.monotonic()
     report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
-    found = reporting.Finished(
+    finished = reporting.Finished(
         # Reports of nodes may have come meanwhile.
         tournament=client.tournaments.get(one.id),
         game=client.leaderboards.get(one.leaderboard).game,
@@ -115,20 +115,20 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
         rate_s=client.clock.monotonic() - rated_s,
         is_skill=not options.agents,
     )
-    for line in reporting.write_report(found):
+    for line in reporting.write_report(finished):
         following.write_line(out, line)
-    value = reporting.make_values(found)
+    value = reporting.make_values(finished)
     if isinstance(options.json, Path):
         save_json(options.json, value)
     if is_stopped:
-        return Answer(value, "", INTERRUPTED, _describe_rest(client, found.tournament))
-    if found.why_nothing:
-        return Answer(value, "", 1, f"nothing counted: {found.why_nothing}")
+        return Answer(value, "", INTERRUPTED, _describe_rest(client, finished.tournament))
+    if finished.why_nothing:
+        return Answer(value, "", 1, f"nothing counted: {finished.why_nothing}")
     return Answer(value)
 
 
 def _read_evaluation(options: Namespace) -> dict[str, Any]:
-    wanted = dict[str, Any](
+    request = dict[str, Any](
         game=options.game,
         agents=options.agents,
         num_agents=options.num_agents,
@@ -137,8 +137,8 @@ def _read_evaluation(options: Namespace) -> dict[str, Any]:
         **plan_from_flags(options),
     )
     if faults := plan_from_flags(options, "faults"):
-        wanted["faults"] = faults
-    return wanted
+        request["faults"] = faults
+    return request
 
 
 def _describe_rest(client: Client, one: TournamentDetail) -> str:

@@ -35,11 +35,9 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 def explain_row(client: Client, options: Namespace) -> Answer:
     """Say what something waits for and what happens next."""
     number = _find_number(client, options.kind, options.id, game=options.game)
-    found = _EXPLAINING[options.kind](client, number)
-    return Answer(
-        found,
-        f"{found.subject} {found.id} {found.name}: {found.summary}\n{_describe_explanation(found)}",
-    )
+    explanation = _EXPLAINING[options.kind](client, number)
+    title = f"{explanation.subject} {explanation.id} {explanation.name}: {explanation.summary}"
+    return Answer(explanation, f"{title}\n{_describe_explanation(explanation)}")
 
 
 def _find_number(client: Client, kind: str, text: str, *, game: str) -> int:

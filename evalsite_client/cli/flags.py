@@ -40,20 +40,20 @@ def add_plan_flags(
             _add_flag(groups[option.group], option, flags, defaults or {})
 
 
-def plan_from_flags(given: Namespace, plan: str = "tournament") -> dict[str, Any]:
+def plan_from_flags(options: Namespace, plan: str = "tournament") -> dict[str, Any]:
     """Return the options that were given, as the API takes them.
 
     What was not given is left out, so that the server's default counts. Faults without a rate above
     0 are none.
     """
-    found = {
-        option.name: _read_value(option, getattr(given, option.name))
+    values = {
+        option.name: _read_value(option, getattr(options, option.name))
         for option in PLANS[plan]
-        if hasattr(given, option.name)
+        if hasattr(options, option.name)
     }
-    if plan == "faults" and not any(found.get(rate) for rate in RATES):
+    if plan == "faults" and not any(values.get(rate) for rate in RATES):
         return {}
-    return found
+    return values
 
 
 def flags_from_plan(
@@ -87,19 +87,19 @@ def _add_flag(
     group: Any, option: Option, flags: Sequence[str], defaults: Mapping[str, Any]
 ) -> None:
     default = defaults.get(option.name, SUPPRESS)
-    known: dict[str, Any] = {"dest": option.name, "default": default}
-    known["help"] = _write_help(option, default).replace("%", "%%")
+    settings: dict[str, Any] = {"dest": option.name, "default": default}
+    settings["help"] = _write_help(option, default).replace("%", "%%")
     if option.kind == "truth":
-        group.add_argument(*flags, action=f"store_{not option.default}".lower(), **known)
+        group.add_argument(*flags, action=f"store_{not option.default}".lower(), **settings)
         return
-    known["metavar"] = flags[-1].lstrip("-").replace("-", "_").upper()
+    settings["metavar"] = flags[-1].lstrip("-").replace("-", "_").upper()
     if option.kind == "pairs":
-        known |= {"action": "append", "metavar": "NAME=VALUE"}
+        settings |= {"action": "append", "metavar": "NAME=VALUE"}
     if option.is_required and default is SUPPRESS and not option.group:
-        known["required"] = True
+        settings["required"] = True
     if option.fixed:
-        known |= {"choices": option.fixed, "metavar": None}
-    group.add_argument(*flags, type=_choose_reader(option), **known)
+        settings |= {"choices": option.fixed, "metavar": None}
+    group.add_argument(*flags, type=_choose_reader(option), **settings)
 
 
 def _read_value(option: Option, value: Any) -> Any:
@@ -112,11 +112,11 @@ def _read_value(option: Option, value: Any) -> Any:
 
 def _write_help(option: Option, default: Any) -> str:
     """Return what people read, with the value that counts where none is given."""
-    said = option.help[:1].lower() + option.help[1:].rstrip(".")
+    text = option.help[:1].lower() + option.help[1:].rstrip(".")
     counts = option.default if default is SUPPRESS else default
     if option.kind in ("pairs", "json", "truth") or counts in (None, ""):
-        return said
-    return f"{said} ({counts})"
+        return text
+    return f"{text} ({counts})"
 
 
 def _choose_reader(option: Option) -> Callable[[str], Any]:

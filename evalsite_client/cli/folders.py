@@ -60,12 +60,12 @@ def find_run(folder: Path) -> list[tuple[int, Path]]:
 
     Raises InputError: no file, one that is not whole, a name without a step, or two of one step.
     """
-    found = sorted(folder.glob(f"*{SUFFIX}"))
-    if not found:
-        wanted = "it holds no *.safetensors; `evalsite checkpoints convert` makes them of .pt files"
-        raise InputError("file", f"{folder}: {wanted}")
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    if not paths:
+        advice = "it holds no *.safetensors; `evalsite checkpoints convert` makes them of .pt files"
+        raise InputError("file", f"{folder}: {advice}")
     by_step: dict[int, Path] = {}
-    for path in found:
+    for path in paths:
         step = read_step(path.name)
         if step is None:
             raise InputError("step", f"{path}: the name tells no step: name it step_1000 or so")
@@ -73,7 +73,7 @@ def find_run(folder: Path) -> list[tuple[int, Path]]:
             raise InputError("step", f"{by_step[step]} and {path} are both of step {step}")
         by_step[step] = path
     # Before any is sent: the server takes one file at a time, and would keep half a run.
-    for path in found:
+    for path in paths:
         _check_header(path)
     return sorted(by_step.items())
 

@@ -68,17 +68,17 @@ def _add_filters(
 def show_models(client: Client, options: Namespace) -> Answer:
     """List runs that have published a version, the newest first."""
     models = client.models.list(game=options.game, page_size=page_size(options))
-    found = take_rows(models, options)
-    return Answer(found, format_table(HEAD, [_make_row(model) for model in found]))
+    shown_models = take_rows(models, options)
+    return Answer(shown_models, format_table(HEAD, [_make_row(model) for model in shown_models]))
 
 
 def show_model(client: Client, options: Namespace) -> Answer:
     """Show a model with its newest versions."""
     model = client.models.get(options.name)
     versions = take_rows(client.models.versions(model.run, page_size=page_size(options)), options)
-    known = format_pairs(dict(zip(HEAD, _make_row(model), strict=True)))
+    summary = format_pairs(dict(zip(HEAD, _make_row(model), strict=True)))
     table = format_table(VERSIONS_HEAD, [_make_version_row(one) for one in versions])
-    return Answer({"model": model, "versions": versions}, f"{known}\n\n{table}")
+    return Answer({"model": model, "versions": versions}, f"{summary}\n\n{table}")
 
 
 def download_model(client: Client, options: Namespace) -> Answer:
@@ -97,9 +97,11 @@ def download_model(client: Client, options: Namespace) -> Answer:
         save_bytes(path, content, replaces=options.force)
     except FileExistsError as error:
         raise InputError("out", f"{path} has come meanwhile: --force replaces it") from error
-    said = f"version {version.version} of {version.run} ({version.state}), {version.size:,} bytes"
+    summary = (
+        f"version {version.version} of {version.run} ({version.state}), {version.size:,} bytes"
+    )
     return Answer(
-        {"version": version, "file": str(path)}, f"{path}: {said}, SHA-256 as it should be"
+        {"version": version, "file": str(path)}, f"{path}: {summary}, SHA-256 as it should be"
     )
 
 
@@ -111,15 +113,15 @@ def _find_version(client: Client, options: Namespace) -> Version:
             return version
         if version.version < options.version:  # the newest come first
             break
-    known = f"run {options.name} has no version {options.version}"
-    raise InputError("version", f"{known}: `evalsite models show {options.name}` lists them")
+    problem = f"run {options.name} has no version {options.version}"
+    raise InputError("version", f"{problem}: `evalsite models show {options.name}` lists them")
 
 
 def _make_row(model: PublishedModel) -> list[object]:
-    known = (model.run, model.game, model.algorithm, model.state, model.n_steps, model.n_versions)
-    return [*known, model.latest_version, model.released_version, model.n_downloads]
+    cells = (model.run, model.game, model.algorithm, model.state, model.n_steps, model.n_versions)
+    return [*cells, model.latest_version, model.released_version, model.n_downloads]
 
 
 def _make_version_row(one: Version) -> list[object]:
-    known = (one.version, one.state, one.n_steps, one.agent, one.size, one.n_downloads)
-    return [*known, one.created_at, one.reason]
+    cells = (one.version, one.state, one.n_steps, one.agent, one.size, one.n_downloads)
+    return [*cells, one.created_at, one.reason]

@@ -60,17 +60,17 @@ def release_row(client: Client, options: Namespace) -> Answer:
 
 def void_matches(client: Client, options: Namespace) -> Answer:
     """Declare matches void: open ones end, outcomes are kept and count no more."""
-    found = client.matches.void(options.matches, reason=options.reason)
-    rated = f"; rated again: {', '.join(found.leaderboards)}" if found.leaderboards else ""
+    voided = client.matches.void(options.matches, reason=options.reason)
+    rated = f"; rated again: {', '.join(voided.leaderboards)}" if voided.leaderboards else ""
     counts = (
-        f"{found.n_open} that were open, {found.n_struck} with an outcome, "
-        f"{found.n_unchanged} were it before"
+        f"{voided.n_open} that were open, {voided.n_struck} with an outcome, "
+        f"{voided.n_unchanged} were it before"
     )
-    return Answer(found, f"void: {counts}{rated}")
+    return Answer(voided, f"void: {counts}{rated}")
 
 
 def requeue_matches(client: Client, options: Namespace) -> Answer:
     """Have void matches played again: same agents, seats and game seed, each once."""
-    found = client.matches.requeue(options.matches, reason=options.reason)
-    lines = [f"{one.replaced} is played again as {one.match}" for one in found.replacements]
-    return Answer(found, "\n".join(lines))
+    requeued = client.matches.requeue(options.matches, reason=options.reason)
+    lines = [f"{one.replaced} is played again as {one.match}" for one in requeued.replacements]
+    return Answer(requeued, "\n".join(lines))

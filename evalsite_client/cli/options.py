@@ -131,13 +131,13 @@ def split_agents(text: str) -> list[str]:
 
     A comma before `name=value` goes on with the parameters of the agent before it.
     """
-    found: list[str] = []
+    agents: list[str] = []
     for piece in text.split(","):
-        if found and "=" in piece.partition(":")[0]:
-            found[-1] += f",{piece}"
+        if agents and "=" in piece.partition(":")[0]:
+            agents[-1] += f",{piece}"
         else:
-            found.append(piece.strip())
-    return found
+            agents.append(piece.strip())
+    return agents
 
 
 def read_seconds(text: str) -> float:
@@ -201,8 +201,8 @@ def find_agent(client: Client, text: str, *, game: str, field: str = "agent") ->
     """Return the agent that an id or a name within a game stands for. Raises InputError."""
     if text.isascii() and text.isdecimal():
         return client.agents.get(int(text))
-    found = client.agents.find(text, game=game)
-    if found is None:
-        known = f"`evalsite agents --game {game}` lists them"
-        raise InputError(field, f"there is no agent {text!r} in {game}: {known}")
-    return found
+    agent = client.agents.find(text, game=game)
+    if agent is None:
+        advice = f"`evalsite agents --game {game}` lists them"
+        raise InputError(field, f"there is no agent {text!r} in {game}: {advice}")
+    return agent

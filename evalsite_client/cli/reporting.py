@@ -32,8 +32,11 @@ class Finished:
         if self.tournament.n_done:
             return ""
         causes = _list_causes(self.report)
-        known = [self.tournament.problem, *(f"{n} attempt(s) failed: {why}" for why, n in causes)]
-        return "; ".join(filter(None, known)) or "no match was played to its end"
+        problems = [
+            self.tournament.problem,
+            *(f"{n} attempt(s) failed: {why}" for why, n in causes),
+        ]
+        return "; ".join(filter(None, problems)) or "no match was played to its end"
 
 
 def write_report(found: Finished) -> Iterator[str]:

@@ -104,9 +104,9 @@ def import_file(client: Client, options: Namespace) -> Answer:
         form=options.format,
         adds_agents=options.new_agents,
     )
-    known = made.n_rows - made.n_new
+    n_known = made.n_rows - made.n_new
     text = f"import {made.id}: {made.n_new:,} new results on {made.leaderboard}"
-    text += f", {known:,} were there before" if known else ""
+    text += f", {n_known:,} were there before" if n_known else ""
     text += f", {made.n_new_agents:,} new agents" if made.n_new and made.n_new_agents else ""
     return Answer(made, text)
 
@@ -114,8 +114,8 @@ def import_file(client: Client, options: Namespace) -> Answer:
 def export_results(client: Client, options: Namespace) -> Answer:
     """Write all results that the ratings of a leaderboard count to a file."""
     ending = options.out.suffix.removeprefix(".") if options.out else ""
-    wanted = options.format or ending
-    form = next((one for one in FORMS if one == wanted), FORMS[0])
+    form_name = options.format or ending
+    form = next((one for one in FORMS if one == form_name), FORMS[0])
     path = options.out or Path(f"{options.board}.{form}")
     client.leaderboards.download_results(options.board, path, form=form)
     return Answer({"file": str(path), "form": form}, f"{path}: {path.stat().st_size:,} bytes")
@@ -124,12 +124,12 @@ def export_results(client: Client, options: Namespace) -> Answer:
 def show_imports(client: Client, options: Namespace) -> Answer:
     """List files of results that were played elsewhere, the newest first."""
     imports = client.imports.list(leaderboard=options.board, page_size=page_size(options))
-    found = take_rows(imports, options)
+    shown_imports = take_rows(imports, options)
     rows = [
         (i.id, i.leaderboard, i.file_name, i.n_rows, i.n_known, i.state, i.actor, i.created_at)
-        for i in found
+        for i in shown_imports
     ]
-    return Answer(found, format_table(HEAD, rows))
+    return Answer(shown_imports, format_table(HEAD, rows))
 
 
 def strike_import(client: Client, options: Namespace) -> Answer:

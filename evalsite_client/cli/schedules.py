@@ -74,8 +74,8 @@ def show_schedules(client: Client, options: Namespace) -> Answer:
         is_enabled=options.enabled or None,
         page_size=page_size(options),
     )
-    found = take_rows(schedules, options)
-    return Answer(found, format_table(HEAD, [_make_row(one) for one in found]))
+    shown_schedules = take_rows(schedules, options)
+    return Answer(shown_schedules, format_table(HEAD, [_make_row(one) for one in shown_schedules]))
 
 
 def add_schedule(client: Client, options: Namespace) -> Answer:
@@ -124,16 +124,16 @@ def _show_schedule(found: Schedule) -> Answer:
 def _make_row(one: Schedule) -> list[object]:
     when = one.once_at or f"{one.crontab} ({one.timezone})"
     starts = f"season ({one.season})" if one.season else one.question or "tournament"
-    known = (one.id, one.name, one.leaderboard, starts, when, one.next_at)
-    return [*known, one.is_enabled, one.n_started, one.n_skipped]
+    cells = (one.id, one.name, one.leaderboard, starts, when, one.next_at)
+    return [*cells, one.is_enabled, one.n_started, one.n_skipped]
 
 
 def _read_moment(text: str) -> datetime:
     """Return a time with its offset from UTC."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+        moment = None
+    if moment is None or moment.tzinfo is None:
         raise ArgumentTypeError(f"{text!r} is no time such as 2027-01-01T04:00:00Z")
-    return found
+    return moment

@@ -44,9 +44,12 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 def show_seasons(client: Client, options: Namespace) -> Answer:
     """List the seasons of a leaderboard, the newest first."""
     listed = client.leaderboards.seasons(options.leaderboard, page_size=page_size(options))
-    found = take_rows(listed, options)
-    rows = [(s.id, s.name, s.n_agents, s.n_counted, s.frozen_at, s.actor, s.reason) for s in found]
-    return Answer(found, format_table(HEAD, rows))
+    shown_seasons = take_rows(listed, options)
+    rows = [
+        (s.id, s.name, s.n_agents, s.n_counted, s.frozen_at, s.actor, s.reason)
+        for s in shown_seasons
+    ]
+    return Answer(shown_seasons, format_table(HEAD, rows))
 
 
 def freeze_season(client: Client, options: Namespace) -> Answer:
@@ -66,5 +69,5 @@ def begin_season(client: Client, options: Namespace) -> Answer:
 
 def rerate_board(client: Client, options: Namespace) -> Answer:
     """Have all ratings of a leaderboard computed again from every outcome that counts."""
-    found = client.leaderboards.rerate(options.leaderboard, reason=options.reason)
-    return Answer(found, f"{found.name} is rated again from {found.n_counted:,} outcomes")
+    board = client.leaderboards.rerate(options.leaderboard, reason=options.reason)
+    return Answer(board, f"{board.name} is rated again from {board.n_counted:,} outcomes")

@@ -42,13 +42,13 @@ def format_table(head: Sequence[str], rows: Table) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def format_pairs(known: Mapping[str, object]) -> str:
+def format_pairs(pairs: Mapping[str, object]) -> str:
     """Return names with their values below each other; what is empty is left out."""
-    given = {
-        name: _format_cell(value) for name, value in known.items() if value not in (None, "", {})
+    texts = {
+        name: _format_cell(value) for name, value in pairs.items() if value not in (None, "", {})
     }
-    width = max(map(len, given), default=0)
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in given.items())
+    width = max(map(len, texts), default=0)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in texts.items())
 
 
 def round_matches(n: float) -> str:

@@ -56,15 +56,15 @@ def create_token(client: Client, options: Namespace) -> Answer:
 
 def show_tokens(client: Client, options: Namespace) -> Answer:
     """List one's own tokens, the newest first."""
-    found = take_rows(client.tokens.list(page_size=page_size(options)), options)
+    shown_tokens = take_rows(client.tokens.list(page_size=page_size(options)), options)
     rows = [
         (
             *(t.id, t.user, t.name, " ".join(t.scopes)),
             *(t.begins_with, t.created_at, t.expires_at, t.made_with),
         )
-        for t in found
+        for t in shown_tokens
     ]
-    return Answer(found, format_table(HEAD, rows))
+    return Answer(shown_tokens, format_table(HEAD, rows))
 
 
 def revoke_token(client: Client, options: Namespace) -> Answer:

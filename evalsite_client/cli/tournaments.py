@@ -90,8 +90,10 @@ def show_tournaments(client: Client, options: Namespace) -> Answer:
     tournaments = client.tournaments.list(
         leaderboard=options.leaderboard, state=options.state, page_size=page_size(options)
     )
-    found = take_rows(tournaments, options)
-    return Answer(found, format_table(HEAD, [_make_row(one) for one in found]))
+    shown_tournaments = take_rows(tournaments, options)
+    return Answer(
+        shown_tournaments, format_table(HEAD, [_make_row(one) for one in shown_tournaments])
+    )
 
 
 def start_tournament(client: Client, options: Namespace) -> Answer:
@@ -116,13 +118,13 @@ def cancel_tournament(client: Client, options: Namespace) -> Answer:
 
 def extend_tournament(client: Client, options: Namespace) -> Answer:
     """Let a tournament have more matches; one that was done goes on."""
-    found = client.tournaments.extend(options.tournament, n_matches=options.matches)
-    return Answer(found, _describe_tournament(found))
+    tournament = client.tournaments.extend(options.tournament, n_matches=options.matches)
+    return Answer(tournament, _describe_tournament(tournament))
 
 
 def _change_tournament(change: Callable[[int], TournamentDetail], options: Namespace) -> Answer:
-    found = change(options.tournament)
-    return Answer(found, _describe_tournament(found))
+    tournament = change(options.tournament)
+    return Answer(tournament, _describe_tournament(tournament))
 
 
 def _describe_tournament(one: TournamentDetail) -> str:
@@ -130,5 +132,5 @@ def _describe_tournament(one: TournamentDetail) -> str:
 
 
 def _make_row(one: Tournament) -> list[object]:
-    known = (one.id, one.name, one.leaderboard, one.shown_state, one.n_closed, one.n_matches)
-    return [*known, one.n_forfeits, one.n_void, one.created_at]
+    cells = (one.id, one.name, one.leaderboard, one.shown_state, one.n_closed, one.n_matches)
+    return [*cells, one.n_forfeits, one.n_void, one.created_at]

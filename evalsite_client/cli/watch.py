@@ -62,8 +62,8 @@ def watch_target(client: Client, options: Namespace) -> Answer:
     """Follow a tournament to its end; of a folder evaluate each new checkpoint, uploaded first."""
     target = options.target
     if options.agent is None and not target.isdecimal():
-        wanted = "no whole number of a tournament; of a folder --agent names the run"
-        raise InputError("ID|FOLDER", f"{target!r} is {wanted}")
+        problem = "no whole number of a tournament; of a folder --agent names the run"
+        raise InputError("ID|FOLDER", f"{target!r} is {problem}")
     if options.agent is not None:
         options.every = options.every or FOLDER_EVERY_S
         return watch_folder(client, options)
@@ -86,7 +86,7 @@ def watch_tournament(
 ) -> Answer:
     """Show how far a tournament is until it is over; with JSON a line per look on stdout."""
     try:
-        found = client.tournaments.wait(
+        ended = client.tournaments.wait(
             tournament,
             progress=_write_line if is_json else None,
             timeout_s=timeout_s,
@@ -96,12 +96,12 @@ def watch_tournament(
         sys.stderr.write(f"evalsite: tournament {tournament} goes on without you\n")
         raise
     took = ""
-    if found.started_at and found.finished_at:
-        took = f" after {format_duration((found.finished_at - found.started_at).total_seconds())}"
-    text = f"{found.name} is {found.state}{took}: {found.n_done:,} of {found.n_matches:,} played"
-    status = 0 if found.state == "done" else ENDED_EARLY
+    if ended.started_at and ended.finished_at:
+        took = f" after {format_duration((ended.finished_at - ended.started_at).total_seconds())}"
+    text = f"{ended.name} is {ended.state}{took}: {ended.n_done:,} of {ended.n_matches:,} played"
+    status = 0 if ended.state == "done" else ENDED_EARLY
     # As JSON the last line has said it already.
-    return Answer(None if is_json else found, text, status)
+    return Answer(None if is_json else ended, text, status)
 
 
 def _write_line(seen: Progress) -> None:

@@ -90,19 +90,19 @@ class FolderWatch:
                 break
 
     def _look(self) -> Files:
-        known = self.client.watches.look(
+        watched = self.client.watches.look(
             self.options.agent, game=self.options.game, against=",".join(self.options.against)
         )
-        done = {step.step: step.done for step in known.steps if step.done}
+        done = {step.step: step.done for step in watched.steps if step.done}
         return find_files(self.folder, done, now_s=time.time())
 
     def _catch_up(self) -> None:
         """Raise the alarm that an interrupted watch could not."""
-        known = self.client.watches.look(self.options.agent, game=self.options.game)
-        if known.left_alone is not None:
-            found = self.client.watches.judge(known.left_alone, level=self.options.level)
-            if found.alarm is not None:
-                self._tell(found)
+        watched = self.client.watches.look(self.options.agent, game=self.options.game)
+        if watched.left_alone is not None:
+            judged = self.client.watches.judge(watched.left_alone, level=self.options.level)
+            if judged.alarm is not None:
+                self._tell(judged)
 
     def _judge_file(self, step: int, path: Path) -> None:
         """Upload and evaluate one file; a refused one is named once and left alone."""

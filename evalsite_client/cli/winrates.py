@@ -109,13 +109,13 @@ def show_win_rates(client: Client, options: Namespace) -> Answer:
 
 def find_agents(client: Client, run: str, game: str) -> Sequence[Agent]:
     """Return the agents of a run's checkpoints by step. Raises InputError without a pair."""
-    found = [one for one in client.checkpoints.list(run=run) if game in ("", one.game)]
-    if len(games := sorted({one.game for one in found})) > 1:
+    checkpoints = [one for one in client.checkpoints.list(run=run) if game in ("", one.game)]
+    if len(games := sorted({one.game for one in checkpoints})) > 1:
         raise InputError("game", f"is missing: {run!r} has checkpoints of {', '.join(games)}")
-    found.sort(key=lambda one: (-1 if one.step is None else one.step, one.id))
+    checkpoints.sort(key=lambda one: (-1 if one.step is None else one.step, one.id))
     agents = [
         agent
-        for one in found
+        for one in checkpoints
         for agent in client.agents.list(checkpoint=one.sha256, game=one.game, is_retired=False)
         if agent.name.partition("@")[0] == run
     ]

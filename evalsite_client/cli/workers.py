@@ -17,12 +17,12 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def show_workers(client: Client, options: Namespace) -> Answer:
     """List the nodes that play and those that answer for networks, the newest first."""
-    found = take_rows(client.workers.list(page_size=page_size(options)), options)
+    shown_workers = take_rows(client.workers.list(page_size=page_size(options)), options)
     rows = [
         (one.id, one.node, one.is_alive, one.slots, _describe(one), one.last_seen_at)
-        for one in found
+        for one in shown_workers
     ]
-    return Answer(found, format_table(HEAD, rows))
+    return Answer(shown_workers, format_table(HEAD, rows))
 
 
 def _describe(worker: Worker) -> str:

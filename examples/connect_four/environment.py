@@ -69,18 +69,18 @@ def children(positions: Positions) -> Positions:
 
 def has_four(stones: Stones) -> Flags:
     """Return bool [N], True where there are four in a row."""
-    found = np.zeros(len(stones), dtype=np.bool_)
+    flags = np.zeros(len(stones), dtype=np.bool_)
     for step in _DIRECTIONS:
         pairs = stones & (stones >> step)
-        found |= (pairs & (pairs >> 2 * step)) != 0
-    return found
+        flags |= (pairs & (pairs >> 2 * step)) != 0
+    return flags
 
 
 def can_win(positions: Positions) -> Flags:
     """Return bool [N], True where the seat to move has an action that wins at once."""
     wins = has_four(children(positions).waiting).reshape(-1, N_COLUMNS)
-    found: Flags = np.any(wins & legal(positions), axis=1)
-    return found
+    winning: Flags = np.any(wins & legal(positions), axis=1)
+    return winning
 
 
 def observe(positions: Positions) -> NDArray[np.float32]:

@@ -124,11 +124,13 @@ def lookahead(positions: Positions, evaluate: Evaluate) -> Floats:
 
 def returns(decided: list[Decided], *, trust: float) -> list[Floats]:
     """Return the value of every decision, the last first looked at: TD(lambda) of two seats."""
-    found: list[Floats] = []
+    latest_first: list[Floats] = []
     for one in reversed(decided):
-        onward = trust * -found[-1] + (1 - trust) * one.values if found else one.values
-        found.append(np.where(one.is_over, one.rewards, onward).astype(np.float32))
-    return found[::-1]
+        onward = (
+            trust * -latest_first[-1] + (1 - trust) * one.values if latest_first else one.values
+        )
+        latest_first.append(np.where(one.is_over, one.rewards, onward).astype(np.float32))
+    return latest_first[::-1]
 
 
 def _log_policy(logits: Floats, legal: NDArray[np.bool_]) -> Floats:

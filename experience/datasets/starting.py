@@ -130,8 +130,8 @@ def _resolve_matches(new: NewDataset) -> dict[str, Any]:
     if new.leaderboard and (board is None or board.game != new.game):
         raise BadInputError("leaderboard", f"there is no board {new.leaderboard!r} of {new.game}")
     if odd := sorted(set(new.results) - set(trajectories.RESULTS)):
-        known = ", ".join(trajectories.RESULTS)
-        raise BadInputError("results", f"has {odd[0]!r}: they are {known}")
+        choices = ", ".join(trajectories.RESULTS)
+        raise BadInputError("results", f"has {odd[0]!r}: they are {choices}")
     agents = trajectories.resolve_agents(new.game, new.agents, field="agents")
     if new.top is not None:
         agents = sorted({*agents, *trajectories.resolve_top(board, new.top)})

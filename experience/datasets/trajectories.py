@@ -87,9 +87,11 @@ def plan_shards(dataset: Dataset, *, now: datetime) -> list[ShardPlan]:
 
 def read_tables(plan: Plan, form: TrajectorySpec, *, first_episode: int) -> list[pa.Table]:
     """Return the rows of a plan. Raises GoneError where a piece of it is gone."""
-    wanted = [match for match, *_ in plan]
-    found = Match.objects.filter(pk__in=among(wanted)).values_list("tournament_id", *PLAYED_COLUMNS)
-    matches = {row[1]: (row[0], Played(*row[1:])) for row in found}
+    match_ids = [match for match, *_ in plan]
+    match_rows = Match.objects.filter(pk__in=among(match_ids)).values_list(
+        "tournament_id", *PLAYED_COLUMNS
+    )
+    matches = {row[1]: (row[0], Played(*row[1:])) for row in match_rows}
     tournaments = Tournament.objects.in_bulk({number for number, _ in matches.values()})
     names = dict(_agents_of(played for _, played in matches.values()))
     open_piece = lru_cache(MAX_PIECES)(

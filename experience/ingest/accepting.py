@@ -84,10 +84,10 @@ async def _check_version(chunk: Chunk, *, clock: Callable[[], float]) -> None:
     version = chunk.policy_version
     learning = await find_learning(chunk.game, clock=clock, least_version=version)
     if version > learning.highest_version:
-        known = (
+        problem = (
             f"no run of {chunk.game} has published it, the highest is {learning.highest_version}"
         )
-        raise BadInputError("policy_version", f"is {version}: {known}; -1 is for other policies")
+        raise BadInputError("policy_version", f"is {version}: {problem}; -1 is for other policies")
 
 
 def _refuse(error: ChunkError) -> BadInputError:

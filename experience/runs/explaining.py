@@ -15,18 +15,18 @@ _STATES = TrainingRun.State
 
 def explain_run(run: TrainingRun, *, now: datetime) -> Explanation:
     """Return where a run stands; no query."""
-    found = _explain_running(run, now=now) if run.state == _STATES.RUNNING else _explain_end(run)
+    standing = _explain_running(run, now=now) if run.state == _STATES.RUNNING else _explain_end(run)
     return Explanation(
         subject="run",
         id=run.pk,
         name=run.name,
         state=_find_tone(run),
-        since=found.since,
-        age_s=age_s(found.since, now=now),
-        summary=found.summary,
-        waits_for=tuple(found.waits_for),
-        next=found.next,
-        next_at=found.next_at,
+        since=standing.since,
+        age_s=age_s(standing.since, now=now),
+        summary=standing.summary,
+        waits_for=tuple(standing.waits_for),
+        next=standing.next,
+        next_at=standing.next_at,
         notes=tuple(_list_notes(run)),
     )
 

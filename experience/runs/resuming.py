@@ -53,8 +53,8 @@ def _check_ended(run: TrainingRun, *, max_steps: int) -> None:
     if run.state == TrainingRun.State.RUNNING:
         raise ConflictError(f"run {run} goes on: only one that has ended can be resumed")
     if max_steps <= run.n_steps:
-        known = f"it has learned from {run.n_steps} steps: name more"
-        raise BadInputError("max_steps", f"is {max_steps}, but {known}")
+        problem = f"it has learned from {run.n_steps} steps: name more"
+        raise BadInputError("max_steps", f"is {max_steps}, but {problem}")
     if run.state_sha256 and not files.has_file(run.name, run.state_sha256):
         raise ConflictError(f"run {run} cannot go on: the file of its state is gone")
     try:

@@ -40,8 +40,8 @@ class DnsName:
 async def look_up_host(host: str) -> list[str]:
     """Return the IP addresses of a host name. Raises LookError."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        answers = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise LookError(f"the name {host} cannot be looked up: {why}") from error
-    return [str(address[0]) for *_, address in found]
+    return [str(address[0]) for *_, address in answers]

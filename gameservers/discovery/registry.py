@@ -188,8 +188,8 @@ class Registry:
     async def _find_place(self, text: str) -> Place | str:
         try:
             address = read_address(text)
-            found = [] if address.ip else await self._look_up_in_time(address.host)
-            return Place(address, admit(address, found, self._networks)[0])
+            ips = [] if address.ip else await self._look_up_in_time(address.host)
+            return Place(address, admit(address, ips, self._networks)[0])
         except (AddressError, LookError) as error:
             return str(error)
 
@@ -250,7 +250,7 @@ class Registry:
     ) -> Server:
         first, place = merged.seen[0].sighting, merged.place
         before = self._servers.get(key)
-        said = self._dialled.get(first.name)
+        dialled = self._dialled.get(first.name)
         answer = self._round.answers.get(place.key, Answer()) if place else Answer()
         return Server(
             name=first.name,
@@ -264,8 +264,8 @@ class Registry:
             ip=str(place.ip) if place else "",
             url=place.url if place else "",
             host=place.host if place else "",
-            game=said.game if said else answer.game,
-            slots=said.slots if said else answer.slots,
+            game=dialled.game if dialled else answer.game,
+            slots=dialled.slots if dialled else answer.slots,
             environment=place.environment if place else None,
         )
 
@@ -282,8 +282,8 @@ class Registry:
 
 
 def _attach(seen: Seen, places: Mapping[str, Place | str]) -> Seen:
-    found = places.get(seen.sighting.address)
-    if isinstance(found, Place):
+    place = places.get(seen.sighting.address)
+    if isinstance(place, Place):
         own = seen.sighting
-        return replace(seen, place=replace(found, name=own.host, environment=own.environment))
-    return replace(seen, refusal=found or "")
+        return replace(seen, place=replace(place, name=own.host, environment=own.environment))
+    return replace(seen, refusal=place or "")

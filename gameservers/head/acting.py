@@ -70,9 +70,9 @@ async def act(evaluating: Evaluating, request: Request) -> Response:
     temperature = choose_temperature(player, asked.temperature, row.block, field="seed")
     output = await evaluating.ask(player, row.block)
     action = int(choose_actions(output, row.block, temperature)[0])
-    said = {"agent": player.name, "checkpoint": player.ref.checkpoint}
-    said |= _describe(action, row, output)
-    return Response(msgspec.json.encode(said), media_type="application/json")
+    answer = {"agent": player.name, "checkpoint": player.ref.checkpoint}
+    answer |= _describe(action, row, output)
+    return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
 def _read_row(asked: ActRequest, player: Player) -> _Row:
@@ -152,18 +152,18 @@ def _find_game(player: Player) -> Game:
 def _describe(action: int, row: _Row, output: NetworkOutput) -> dict[str, Any]:
     """Return the decision, what the network gives each action, and what it expects."""
     chances = action_probabilities(output.logits, row.block.masks)[0]
-    said: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "action": action,
         "probabilities": chances.tolist(),
         "value": float(output.values[0]),
     }
     if row.state is not None:
         names = {n: row.state.action_name(n) for n in row.state.legal_actions()}
-        said |= {"seat": row.state.to_move(), "name": names[action]}
-        said["advice"] = _rank_actions(names, chances)
+        answer |= {"seat": row.state.to_move(), "name": names[action]}
+        answer["advice"] = _rank_actions(names, chances)
     if output.states.shape[1]:
-        said["state"] = output.states[0].tolist()
-    return said
+        answer["state"] = output.states[0].tolist()
+    return answer
 
 
 def _rank_actions(names: dict[int, str], chances: NDArray[np.float64]) -> list[dict[str, Any]]:

@@ -143,7 +143,7 @@ class Head:
 
     def _list_servers(self) -> dict[str, Any]:
         now = time.time()
-        servers = [known.as_row(now=now) for known in self.board.list_all()]
+        servers = [server.as_row(now=now) for server in self.board.list_all()]
         return {"discovered": servers, "sources": self._discovering.list_sources()}
 
     async def _report(self) -> None:

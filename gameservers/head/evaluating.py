@@ -170,8 +170,8 @@ async def read_body(request: Request) -> bytes:
 
 def _answer_json(head: dict[str, Any], actions: Any, output: NetworkOutput) -> Response:
     states = {"states": output.states.tolist()} if output.states.shape[1] else {}
-    said = {**head, "actions": actions.tolist(), "values": output.values.tolist(), **states}
-    return Response(msgspec.json.encode(said), media_type="application/json")
+    answer = {**head, "actions": actions.tolist(), "values": output.values.tolist(), **states}
+    return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
 def _answer_binary(head: dict[str, Any], actions: Any, output: NetworkOutput) -> Response:

@@ -21,19 +21,19 @@ async def look_at_all(board: ServerBoard, greet: Greet) -> None:
     """Look at every server that listens; write down what it said, or why nothing was said."""
     turns = asyncio.Semaphore(MAX_LOOKS)
 
-    async def look(known: KnownServer, place: Place) -> None:
+    async def look(server: KnownServer, place: Place) -> None:
         async with turns:
             began = time.monotonic()
             try:
                 hello = await greet(place)
             except LookError as error:
-                if known.state != State.GONE:
-                    known.become(State.UNREACHABLE, str(error), now=time.time())
+                if server.state != State.GONE:
+                    server.become(State.UNREACHABLE, str(error), now=time.time())
                 return
         took_ms = 1000 * (time.monotonic() - began)
-        if known.state != State.GONE:
-            board.note_hello(known, hello, now=time.time(), latency_ms=took_ms)
+        if server.state != State.GONE:
+            board.note_hello(server, hello, now=time.time(), latency_ms=took_ms)
 
     await asyncio.gather(
-        *(look(known, known.place) for known in board.list_listening() if known.place)
+        *(look(server, server.place) for server in board.list_listening() if server.place)
     )

@@ -66,7 +66,7 @@ class Reporter:
     async def report(self, servers: Sequence[KnownServer]) -> None:
         """Report every server; what cannot be sent is said again in two seconds anyway."""
         reports = [
-            make_alive(known, known.hello, key=self._key) for known in servers if known.hello
+            make_alive(server, server.hello, key=self._key) for server in servers if server.hello
         ]
         try:
             # A broker that hangs must not hold up tunnels.

@@ -110,55 +110,60 @@ class ServerBoard:
         # Ended since the start of the head, on all servers.
         self.n_episodes = 0.0
 
-    def note_found(self, found: Iterable[FoundServer], *, now: float) -> None:
+    def note_found(self, servers: Iterable[FoundServer], *, now: float) -> None:
         """Take what discovery found; what it finds no more is gone."""
         keys = set()
-        for one in found:
+        for one in servers:
             keys.add(one.key)
-            known = self._servers.get(one.key)
-            if known is None:
+            server = self._servers.get(one.key)
+            if server is None:
                 if len(self._servers) >= MAX_SERVERS:
                     continue
-                known = KnownServer(one.key, one.name, one.address, one.source, since=now)
-                self._servers[one.key] = known
-            known.place, known.source = one.place, one.source
+                server = KnownServer(one.key, one.name, one.address, one.source, since=now)
+                self._servers[one.key] = server
+            server.place, server.source = one.place, one.source
             if one.place is None:
-                known.become(one.state, one.reason, now=now)
-            elif known.state == State.GONE:
-                known.become(State.FOUND, "", now=now)
-        for known in self.list_all():
-            is_listed = known.source == DIALLED_IN or known.key in keys
-            if not is_listed and known.state != State.GONE:
-                known.become(State.GONE, f"no longer named by {known.source}", now=now)
-            if known.state == State.GONE and now - known.since > SHOWN_S:
-                del self._servers[known.key]
+                server.become(one.state, one.reason, now=now)
+            elif server.state == State.GONE:
+                server.become(State.FOUND, "", now=now)
+        for server in self.list_all():
+            is_listed = server.source == DIALLED_IN or server.key in keys
+            if not is_listed and server.state != State.GONE:
+                server.become(State.GONE, f"no longer named by {server.source}", now=now)
+            if server.state == State.GONE and now - server.since > SHOWN_S:
+                del self._servers[server.key]
 
     def note_dialled_in(self, hello: ServerHello, address: str, *, now: float) -> KnownServer:
         """Take a server that has opened a line to us; one that is not healthy then is refused."""
         key = dialled_key(hello.name)
-        known = self._servers.get(key)
-        if known is None:
-            known = KnownServer(key, hello.name, address, DIALLED_IN, since=now)
-        self.note_hello(known, hello, now=now)
+        server = self._servers.get(key)
+        if server is None:
+            server = KnownServer(key, hello.name, address, DIALLED_IN, since=now)
+        self.note_hello(server, hello, now=now)
         if key not in self._servers and len(self._servers) >= MAX_SERVERS:
-            known.become(
+            server.become(
                 State.UNREACHABLE, f"the head knows {MAX_SERVERS} servers, no more", now=now
             )
-        elif known.state == State.HEALTHY:
-            self._servers[key] = known
-        return known
+        elif server.state == State.HEALTHY:
+            self._servers[key] = server
+        return server
 
     def note_hello(
-        self, known: KnownServer, hello: ServerHello, *, now: float, latency_ms: float | None = None
+        self,
+        server: KnownServer,
+        hello: ServerHello,
+        *,
+        now: float,
+        latency_ms: float | None = None,
     ) -> None:
         """Take what a server said of itself just now."""
-        known.seen_at, known.latency_ms = now, latency_ms
-        if refusal := self._refuse_hello(known, hello):
-            known.become(State.UNREACHABLE, refusal, now=now)
+        server.seen_at, server.latency_ms = now, latency_ms
+        if refusal := self._refuse_hello(server, hello):
+            server.become(State.UNREACHABLE, refusal, now=now)
             return
-        self._count_episodes(known, hello)
-        known.hello, known.name = hello, hello.name
-        known.become(State.HEALTHY, "", now=now)
+        self._count_episodes(server, hello)
+        server.hello, server.name = hello, hello.name
+        server.become(State.HEALTHY, "", now=now)
 
     def find(self, key: str) -> KnownServer | None:
         """Return a server by its key, None where there is none."""
@@ -170,11 +175,11 @@ class ServerBoard:
 
     def list_healthy(self) -> list[KnownServer]:
         """Return those that matches may be sent to."""
-        return [known for known in self.list_all() if known.state == State.HEALTHY]
+        return [server for server in self.list_all() if server.state == State.HEALTHY]
 
     def list_listening(self) -> list[KnownServer]:
         """Return those that are looked at: they have an address that may be dialled."""
-        return [known for known in self.list_all() if known.place and known.state != State.GONE]
+        return [server for server in self.list_all() if server.place and server.state != State.GONE]
 
     def _count_episodes(self, known: KnownServer, hello: ServerHello) -> None:
         ended = hello.load.get(EPISODES, 0.0)

@@ -111,14 +111,14 @@ class ServingLines:
         subjects = (f"{ANY_SERVER}{hello.name}", ANY_SERVER)
         now = self._clock()
         self._door.require_pass(socket, hello.token, *subjects, now=now)
-        known = self._board.find(dialled_key(hello.name))
+        server = self._board.find(dialled_key(hello.name))
         before = self._lines.get(hello.name)
-        if before is not None and known is not None and now - known.seen_at < LIVES_S:
+        if before is not None and server is not None and now - server.seen_at < LIVES_S:
             raise AccessError(f"a server named {hello.name} serves here already: give each its own")
         address = f"{self._play_address}/play/{hello.name}"
-        known = self._board.note_dialled_in(hello, address, now=now)
-        if known.state != State.HEALTHY:
-            raise AccessError(known.reason)
+        server = self._board.note_dialled_in(hello, address, now=now)
+        if server.state != State.HEALTHY:
+            raise AccessError(server.reason)
         line = self._lines[hello.name] = ServingLine(socket, hello.name, self._channels)
         if before is not None:
             await hang_up(before.socket)
@@ -129,21 +129,21 @@ class ServingLines:
     def _note_sign_of_life(self, line: ServingLine, hello: ServingHello) -> None:
         if hello.name != line.name:
             raise MessageError(f"{line.name} calls itself {hello.name} now: dial in anew")
-        known = self._own_row(line)
-        if known is not None and not line.is_leaving:
-            self._board.note_hello(known, hello, now=self._clock())
+        server = self._own_row(line)
+        if server is not None and not line.is_leaving:
+            self._board.note_hello(server, hello, now=self._clock())
 
     def _note_leaving(self, line: ServingLine | None) -> None:
-        known = self._own_row(line)
-        if line is not None and known is not None:
+        server = self._own_row(line)
+        if line is not None and server is not None:
             line.is_leaving = True
-            known.become(State.LEAVING, "it stops and takes no new line", now=self._clock())
+            server.become(State.LEAVING, "it stops and takes no new line", now=self._clock())
 
     def _forget(self, line: ServingLine | None, why: str) -> None:
-        known = self._own_row(line)
-        if line is not None and known is not None:
+        server = self._own_row(line)
+        if line is not None and server is not None:
             del self._lines[line.name]
-            known.become(State.GONE, "it stopped" if line.is_leaving else why, now=self._clock())
+            server.become(State.GONE, "it stopped" if line.is_leaving else why, now=self._clock())
 
     def _own_row(self, line: ServingLine | None) -> KnownServer | None:
         """Return what is known of a line's server, None where another line has its name now."""

@@ -61,7 +61,7 @@ class Stats:
         point = Point(
             at=round(now, 1),
             servers=len(servers),
-            playing=sum(known.n_playing for known in servers),
+            playing=sum(server.n_playing for server in servers),
             episodes=self._board.n_episodes,
             batches=self.n_batches,
             rows=self.n_rows,
@@ -81,7 +81,7 @@ class Stats:
 
     def as_row(self) -> dict[str, Any]:
         """Return what pages and programs are told."""
-        states = [known.state for known in self._board.list_all()]
+        states = [server.state for server in self._board.list_all()]
         last = self.points[-1] if self.points else None
         return {
             "servers": {state.value: states.count(state) for state in State},

@@ -54,15 +54,15 @@ class Views:
         self._tell({"kind": "look", **asked})
         try:
             async with asyncio.timeout(ANSWER_S):
-                said = await answer
+                reply = await answer
         except TimeoutError as error:
             raise BattleError(f"views.js has not answered within {ANSWER_S:g} s") from error
         finally:
             self._asked.pop(number, None)
-        if "error" in said:
-            raise BattleError(f"views.js does not understand the battle: {said['error']}")
-        seen = b64decode(said["observation"])
-        return Look(said["legal"], said["texts"], said["names"], said["turn"], seen)
+        if "error" in reply:
+            raise BattleError(f"views.js does not understand the battle: {reply['error']}")
+        seen = b64decode(reply["observation"])
+        return Look(reply["legal"], reply["texts"], reply["names"], reply["turn"], seen)
 
     def end(self, key: int) -> None:
         """Forget a view."""
@@ -85,9 +85,9 @@ class Views:
     async def _read(self) -> None:
         assert self._process.stdout
         while line := await self._process.stdout.readline():
-            said = json.loads(line)
-            if (answer := self._asked.get(said["number"])) and not answer.done():
-                answer.set_result(said)
+            reply = json.loads(line)
+            if (answer := self._asked.get(reply["number"])) and not answer.done():
+                answer.set_result(reply)
         for answer in self._asked.values():
             if not answer.done():
                 answer.set_exception(BattleError("views.js has ended"))
@@ -108,6 +108,8 @@ async def open_views(node: str, battle_format: str, version: str) -> Views:
         process.kill()
         raise SetUpError(f"views.js has said nothing for {START_S:g} s") from error
     if not hello:
-        said = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
-        raise SetUpError(said[-1][:300] if said else "views.js has ended without a word")
+        error_lines = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
+        raise SetUpError(
+            error_lines[-1][:300] if error_lines else "views.js has ended without a word"
+        )
     return Views(process, json.loads(hello)["size"])

@@ -85,14 +85,14 @@ def write_environment(
     secrets: Mapping[str, str], shared: Mapping[str, str], *, n_plugins: int, slots: int | None
 ) -> str:
     """Return a node's environment as lines of sh, with $folder for where it lies there."""
-    said = {name: shared[name] for name in INFERENCE_VARIABLES if name in shared}
-    said |= {
+    settings = {name: shared[name] for name in INFERENCE_VARIABLES if name in shared}
+    settings |= {
         name: os.environ[name]
         for name in NODE_VARIABLES
         if name in os.environ and name not in _OF_THE_MACHINE
     }
     players = {"EVALSITE_SLOTS": str(slots)} if slots else {}
-    variables = {**ONE_THREAD, **said, **secrets, **players}
+    variables = {**ONE_THREAD, **settings, **secrets, **players}
     lines = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
     if n_plugins:
         folders = os.pathsep.join(f"$folder/plugins/{n}" for n in range(1, n_plugins + 1))

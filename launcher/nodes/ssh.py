@@ -55,8 +55,8 @@ class Ssh:
             reason = f"has not answered within {limit_s:g} s: log in by hand and look at its load"
             raise RemoteError(host, reason) from error
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace")
-            raise RemoteError(host, explain_failure(host, done.returncode, said))
+            stderr = done.stderr.decode("utf-8", "replace")
+            raise RemoteError(host, explain_failure(host, done.returncode, stderr))
         return done.stdout.decode("utf-8", "replace")
 
     def _list_words(self, host: Host, script: str, arguments: Sequence[str]) -> list[str]:

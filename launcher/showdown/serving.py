@@ -30,8 +30,8 @@ def serve_battles(arguments: Sequence[str]) -> NoReturn:
     var = var_folder(os.environ)
     python = find_tool("poke-env", var) / "bin" / "python"
     simulator = find_tool("showdown", var)
-    known = ("--node", require_node(), "--package-version", name_package())
-    command = [str(python), "-m", "gameservers.showdown", *arguments, *known]
+    own_options = ("--node", require_node(), "--package-version", name_package())
+    command = [str(python), "-m", "gameservers.showdown", *arguments, *own_options]
     command += ["--rules-version", str(RULES_VERSION)]
     environment = choose_variables(os.environ) | {VARIABLE: str(simulator)}
     os.chdir(ROOT)

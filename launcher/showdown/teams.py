@@ -101,8 +101,10 @@ def _ask_validator(battle_format: str, folder: Path) -> dict[str, Any]:
         check=False,
     )
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise SetupError(f"the validator ended with {done.returncode}: {said[-1] if said else ''}")
+        error_lines = done.stderr.strip().splitlines()
+        raise SetupError(
+            f"the validator ended with {done.returncode}: {error_lines[-1] if error_lines else ''}"
+        )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

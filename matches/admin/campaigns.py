@@ -123,11 +123,11 @@ class StartForm(PlanForm):
             return [texts.LabelledText("Forecast", forecasting.NO_FORECAST)]
         forecast = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=db_now())
         known_text = texts.describe_known(forecast.n_known, forecast.n_known_elsewhere)
-        known = texts.LabelledText("Known already", known_text)
+        known_line = texts.LabelledText("Known already", known_text)
         warning = [texts.LabelledText("Pairing", forecast.warning)] if forecast.warning else []
         if over := texts.warn_of_forecast(forecast.forecast, plan.max_matches):
             warning.append(texts.LabelledText("Budget", over))
-        return [known, *warning, *texts.describe_forecast(forecast.forecast)]
+        return [known_line, *warning, *texts.describe_forecast(forecast.forecast)]
 
 
 @admin.register(Campaign)

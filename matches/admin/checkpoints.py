@@ -127,12 +127,12 @@ class UploadForm(ModelFormWithAllErrors):
     def _check_parameters(self, cleaned: Mapping[str, Any]) -> None:
         """Refuse what a known architecture does not take; of others its check finds out."""
         declared = list_architecture_parameters().get(cleaned.get("architecture", ""))
-        given = cleaned.get("parameters")
-        if declared is None or not given:
+        parameters = cleaned.get("parameters")
+        if declared is None or not parameters:
             return
         texts = {one.name for one in declared if isinstance(one.default, str)}
         # As architectures read them: a whole number stands for its text.
-        read = {name: str(v) if name in texts else v for name, v in given.items()}
+        read = {name: str(v) if name in texts else v for name, v in parameters.items()}
         try:
             read_parameters(cleaned["architecture"], declared, read)
         except ParameterError as error:

@@ -93,8 +93,8 @@ def describe_choice(request: Request) -> dict[str, Any]:
     agents = {agent.pk: agent for agent in Agent.objects.filter(pk__in=pks)}
     game = request.board.game if request.board else None
     chosen = [a for pk in pks if (a := agents.get(pk)) and game in {None, a.game}]
-    found = playing.filter(name__icontains=request.text) if request.text else playing
-    others = found.exclude(pk__in=[agent.pk for agent in chosen]).order_by("game", "name", "pk")
+    matching = playing.filter(name__icontains=request.text) if request.text else playing
+    others = matching.exclude(pk__in=[agent.pk for agent in chosen]).order_by("game", "name", "pk")
     shown = list(others[: N_FOUND + 1])
     n_all = playing[: MOST_AT_ONCE + 1].count() if request.board else 0
     return {

@@ -95,14 +95,14 @@ class ScheduleForm(PlanForm):
 
     def estimate(self) -> list[LabelledText]:
         """Return what each of those that it starts takes."""
-        given = self.cleaned_data
-        if given["season"] or not given["n_matches"]:
+        fields = self.cleaned_data
+        if fields["season"] or not fields["n_matches"]:
             return [LabelledText("Matches", "none: it begins a season")]
-        board = given["leaderboard"]
+        board = fields["leaderboard"]
         rated = list_playing(board).filter(rating__leaderboard=board)[:MOST_AT_ONCE]
-        agents = list(given["agents"] or rated)
+        agents = list(fields["agents"] or rated)
         lines = describe_estimate(
-            given["n_matches"], leaderboard=board, agents=agents, now=db_now()
+            fields["n_matches"], leaderboard=board, agents=agents, now=db_now()
         )
         return [LabelledText(f"{line.label}, each time", line.says) for line in lines]
 

@@ -98,12 +98,12 @@ class TokenAdmin(OffersActs):
 
     def save_model(self, _: HttpRequest, obj: TokenAccess, form: TokenForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Make it; the row that the admin goes on with is the service's."""
-        given = form.cleaned_data
+        fields = form.cleaned_data
         access, obj.secret = tokens.issue_token(  # type: ignore[attr-defined]  # shown by response_add
-            given["user"],
-            name=given["name"],
-            scopes=[Scope(name) for name in given["scopes"]],
-            days=given["days"],
+            fields["user"],
+            name=fields["name"],
+            scopes=[Scope(name) for name in fields["scopes"]],
+            days=fields["days"],
         )
         obj.pk, obj.token = access.pk, access.token
 

@@ -57,7 +57,7 @@ class AlarmView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Alar
     def acknowledge(self, request: Request, pk: str) -> Response:
         """Note that somebody has seen it; the first one is kept."""
         del pk
-        given: dict[str, Any] = read_reason(request, is_optional=True)
-        watching.acknowledge_alarm(alarm := self.get_object(), **given)
+        reason: dict[str, Any] = read_reason(request, is_optional=True)
+        watching.acknowledge_alarm(alarm := self.get_object(), **reason)
         alarm.refresh_from_db()
         return Response(AlarmSerializer(alarm).data)

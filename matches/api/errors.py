@@ -107,20 +107,20 @@ def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] |
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):
-        return list(_flatten_detail(error.detail, _read_given(request)))
+        return list(_flatten_detail(error.detail, _read_sent(request)))
     if isinstance(error, DjangoValidationError):
         is_by_field = hasattr(error, "error_dict")
         return list(_flatten_detail(error.message_dict if is_by_field else error.messages, {}))
     return None
 
 
-def _read_given(request: Request | None) -> Mapping[str, Any]:
+def _read_sent(request: Request | None) -> Mapping[str, Any]:
     """Return what was sent, by field."""
     if request is None:
         return {}
     # The body of a GET is not read: it may even be of no readable type.
-    given = request.query_params if request.method in SAFE_METHODS else request.data
-    return given if isinstance(given, Mapping) else {}
+    sent = request.query_params if request.method in SAFE_METHODS else request.data
+    return sent if isinstance(sent, Mapping) else {}
 
 
 def _name_value(value: Any) -> Any:
@@ -128,16 +128,16 @@ def _name_value(value: Any) -> Any:
     return value.name if isinstance(value, UploadedFile) else value
 
 
-def _flatten_detail(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
+def _flatten_detail(detail: Any, sent: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
     """Yield one refusal per message of DRF's nested detail, with the value that was refused."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             part = "" if name in ("non_field_errors", "__all__") else str(name)
-            yield from _flatten_detail(inner, given, f"{field}.{part}".strip("."))
+            yield from _flatten_detail(inner, sent, f"{field}.{part}".strip("."))
     elif isinstance(detail, list):
         for inner in detail:
-            yield from _flatten_detail(inner, given, field)
+            yield from _flatten_detail(inner, sent, field)
     else:
-        # Of a nested field the value is not told: `given` holds the outer ones only.
-        value = f" Got {_name_value(given[field])!r:.80}." if field in given else ""
+        # Of a nested field the value is not told: `sent` holds the outer ones only.
+        value = f" Got {_name_value(sent[field])!r:.80}." if field in sent else ""
         yield {"field": field, "message": f"{detail}{value}"}

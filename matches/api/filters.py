@@ -72,12 +72,12 @@ class Filters(FilterSet):  # type: ignore[misc]  # django-filter has no types
 
     def __init__(self, data: Any = None, *args: Any, **options: Any) -> None:
         """Read each parameter by its own name. Raises BadInputError where it is given by both."""
-        given = data or {}
-        self._asked_by = {name: other for other, name in self.other_names.items() if other in given}
+        query = data or {}
+        self._asked_by = {name: other for other, name in self.other_names.items() if other in query}
         for name, other in self._asked_by.items():
-            if name in given:
+            if name in query:
                 raise BadInputError(other, f"give it or {name}, not both")
-        named = {self.other_names.get(name, name): given[name] for name in given}
+        named = {self.other_names.get(name, name): query[name] for name in query}
         super().__init__(named if self._asked_by else data, *args, **options)
 
     @property

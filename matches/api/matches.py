@@ -164,14 +164,14 @@ class MatchForm(Form):
     def clean(self) -> dict[str, Any]:
         """Refuse what would have to be searched for among all matches."""
         cleaned = super().clean() or self.cleaned_data
-        given = {name for name, value in cleaned.items() if value not in (None, "")}
-        if not given & {"tournament", "leaderboard", "agent"} and not self.errors:
+        filters = {name for name, value in cleaned.items() if value not in (None, "")}
+        if not filters & {"tournament", "leaderboard", "agent"} and not self.errors:
             raise ValidationError({"tournament": "give one of tournament, leaderboard and agent"})
-        if "leaderboard" in given and given & {"tournament", "agent"}:
+        if "leaderboard" in filters and filters & {"tournament", "agent"}:
             raise ValidationError({"leaderboard": "give it alone, or the tournament instead"})
-        if "state" in given and "tournament" not in given:
+        if "state" in filters and "tournament" not in filters:
             raise ValidationError({"state": "give the tournament too"})
-        if {"state", "agent"} <= given:
+        if {"state", "agent"} <= filters:
             raise ValidationError({"state": "leave it out where an agent is given"})
         return cleaned
 
@@ -330,15 +330,15 @@ class AttemptFilter(Filters):
         form = AttemptForm
 
     def filter_queryset(self, queryset: QuerySet[Attempt]) -> QuerySet[Attempt]:
-        given = {name: value for name, value in self.form.cleaned_data.items() if value}
-        if given.get("ending") in Attempt.NOT_DONE:
+        filters = {name: value for name, value in self.form.cleaned_data.items() if value}
+        if filters.get("ending") in Attempt.NOT_DONE:
             # The condition of the index of those: without it PostgreSQL reads all attempts.
             queryset = queryset.filter(Attempt.is_not_done())
-        if "server" in given:
+        if "server" in filters:
             queryset = queryset.filter(Attempt.is_served())
-        if "tournament" in given:
-            given["match__tournament"] = given.pop("tournament")
-        return queryset.filter(**given)
+        if "tournament" in filters:
+            filters["match__tournament"] = filters.pop("tournament")
+        return queryset.filter(**filters)
 
 
 class AttemptView(mixins.ListModelMixin, Endpoints[Attempt]):

@@ -51,8 +51,8 @@ class PassView(Endpoints[Agent]):
     @extend_schema(request=NewPassSerializer, responses={201: PassSerializer})
     def create(self, request: Request) -> Response:
         """Make a pass for what is done through the head."""
-        wanted = read_body(NewPassSerializer, request)
+        new_pass = read_body(NewPassSerializer, request)
         granted = passes.grant_head_pass(
-            wanted["purpose"], name=wanted["name"], days=wanted["days"], now=db_now()
+            new_pass["purpose"], name=new_pass["name"], days=new_pass["days"], now=db_now()
         )
         return Response(PassSerializer(granted).data, status=status.HTTP_201_CREATED)

@@ -124,8 +124,8 @@ class WatchView(Endpoints[Campaign]):
         watch = Watch(values["run"], game=values["game"], against=against)
         watching.check_watch(watch)
         unfinished = watching.find_quiet_verdict(watch)
-        known = {"steps": watching.list_steps(watch), "left_alone": unfinished and unfinished.pk}
-        return Response(WatchSerializer(known).data)
+        watched = {"steps": watching.list_steps(watch), "left_alone": unfinished and unfinished.pk}
+        return Response(WatchSerializer(watched).data)
 
     @extend_schema(request=NewWatchSerializer, responses={201: WatchedSerializer})
     def create(self, request: Request) -> Response:

@@ -81,8 +81,8 @@ def adopt_verdict(checkpoint: Checkpoint, earlier: Checkpoint) -> bool:
     is_alike = all(getattr(checkpoint, field) == getattr(earlier, field) for field in alike)
     if not is_alike or earlier.state != Checkpoint.State.READY:
         return False
-    found = ("n_parameters", "state_size", "row_ms", "measured_placement", "checked_at")
-    fields = {field: getattr(earlier, field) for field in found}
+    measured_fields = ("n_parameters", "state_size", "row_ms", "measured_placement", "checked_at")
+    fields = {field: getattr(earlier, field) for field in measured_fields}
     if not _write_verdict(checkpoint, Checkpoint.State.READY, **fields):
         return False
     placement = checkpoint.forced_placement or earlier.measured_placement

@@ -113,11 +113,11 @@ def read_pairs(campaign: Campaign) -> Pairs | None:
 def name_parameters(campaign: Campaign) -> dict[str, object]:
     """Return the parameters of the question, agents by name."""
     parameters: dict[str, object] = dict(campaign.parameters)
-    given = {name: campaign.parameters[name] for name in NAMED if name in parameters}
-    if given:
+    positions = {name: campaign.parameters[name] for name in NAMED if name in parameters}
+    if positions:
         agents = entrants_of(campaign.tournament)
-        named = _agents_by_id([agents[position] for position in given.values()])
-        parameters |= {name: named[agents[position]].name for name, position in given.items()}
+        named = _agents_by_id([agents[position] for position in positions.values()])
+        parameters |= {name: named[agents[position]].name for name, position in positions.items()}
     return parameters
 
 

@@ -98,9 +98,9 @@ def check_plan(
     except ArenaError as error:
         raise BadInputError("agents", str(error)) from error
     question = questions.get(plan.question)
-    given = _replace_names(plan.parameters, agents)
+    replaced = _replace_names(plan.parameters, agents)
     try:
-        parameters = read_parameters(plan.question, question.parameters, given)
+        parameters = read_parameters(plan.question, question.parameters, replaced)
         _refuse_same_agent(parameters, agents)
         question.check(Terms(plan.error, margin, parameters), len(agents))
     except ArenaError as error:
@@ -205,10 +205,10 @@ def _replace_names(
     positions = {agent.name: position for position, agent in enumerate(agents)}
     replaced = dict(parameters)
     for name in NAMED:
-        given = replaced.get(name)
+        value = replaced.get(name)
         # A position may be given as it is, also as the text of a number.
-        if isinstance(given, str) and not given.isdecimal():
-            if given not in positions:
-                raise BadInputError("parameters", f"{name}: {given!r} is none of the entrants")
-            replaced[name] = positions[given]
+        if isinstance(value, str) and not value.isdecimal():
+            if value not in positions:
+                raise BadInputError("parameters", f"{name}: {value!r} is none of the entrants")
+            replaced[name] = positions[value]
     return replaced

@@ -63,25 +63,27 @@ class Share(NamedTuple):
 
 def describe_question(campaign: Campaign, names: Mapping[int, str]) -> str:
     """Return the question in words. names: of the entrants by position, as many as are needed."""
-    given = campaign.parameters
+    parameters = campaign.parameters
     if campaign.question == IS_SPRT:
-        elo0, elo1 = f"{given['elo0']:g}", f"{given['elo1']:g}"
+        elo0, elo1 = f"{parameters['elo0']:g}", f"{parameters['elo1']:g}"
         return f"Is {names[0]} better than {names[1]} by {elo1} Elo rather than by {elo0}?"
     if campaign.question == "beats":
-        lead = f" by more than {given['lead']:g}" if given["lead"] else ""
-        return f"Does {names[given['a']]} beat {names[given['b']]}{lead}?"
+        lead = f" by more than {parameters['lead']:g}" if parameters["lead"] else ""
+        return f"Does {names[parameters['a']]} beat {names[parameters['b']]}{lead}?"
     if campaign.question == "top_k":
-        return f"Which agents are the best {given['k']}?"
+        return f"Which agents are the best {parameters['k']}?"
     return str(campaign.get_question_display())
 
 
 def describe_terms(campaign: Campaign) -> str:
     """Return how sure the answer has to be, and what makes no difference."""
     if campaign.question == IS_SPRT:
-        given = campaign.parameters
-        accepted, rejected = (f"{100 * given[error]:.3g}{_SPACE}%" for error in ("alpha", "beta"))
+        parameters = campaign.parameters
+        accepted, rejected = (
+            f"{100 * parameters[error]:.3g}{_SPACE}%" for error in ("alpha", "beta")
+        )
         text = f"Wrongly accepted with a probability of at most {accepted}"
-        return f"{text}, wrongly rejected with at most {rejected}; {given['model']} Elo."
+        return f"{text}, wrongly rejected with at most {rejected}; {parameters['model']} Elo."
     text = f"Wrong with a probability of at most {_format_error(campaign.error)}{_SPACE}%"
     if campaign.margin:
         unit = "mean score" if campaign.is_by_scores else "rating"
@@ -196,9 +198,9 @@ def describe_saved(campaign: Campaign) -> str:
     n_reused = campaign.tournament.n_known
     parts = []
     if campaign.n_known:
-        known = describe_known(campaign.n_known, campaign.n_known_elsewhere)
+        known_text = describe_known(campaign.n_known, campaign.n_known_elsewhere)
         parts.append(
-            f"{known}{',' if campaign.n_known_elsewhere else ''} "
+            f"{known_text}{',' if campaign.n_known_elsewhere else ''} "
             f"{'was' if campaign.n_known == 1 else 'were'} known before and not played"
         )
     if n_reused:

@@ -28,13 +28,13 @@ def place_board(
     What it is already changes nothing and leaves no audit row. Raises BadInputError when nothing is
     asked for.
     """
-    given = {"is_listed": is_listed, "is_pinned": is_pinned}
-    if all(value is None for value in given.values()):
+    marks = {"is_listed": is_listed, "is_pinned": is_pinned}
+    if all(value is None for value in marks.values()):
         raise BadInputError("is_pinned", "say is_pinned or is_listed, true or false")
     locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
     changed = {
         name: value
-        for name, value in given.items()
+        for name, value in marks.items()
         if value is not None and value != getattr(locked, name)
     }
     if changed:

@@ -65,13 +65,13 @@ def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard
 
     Raises BadInputError: there is none of that name, or it is of other rules.
     """
-    game, name, given = evaluation.game, evaluation.leaderboard, evaluation.game_parameters
+    game, name, parameters = evaluation.game, evaluation.leaderboard, evaluation.game_parameters
     if not name:
         return open_leaderboard(
             f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
             title=f"{game}, {now:%Y-%m-%d %H:%M}",
             game=game,
-            game_parameters=_read_parameters(game, given),
+            game_parameters=_read_parameters(game, parameters),
             # After an hour of evaluations nobody would find their own board among them.
             is_listed=False,
         )
@@ -80,7 +80,7 @@ def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard
         raise BadInputError("leaderboard", describe_no_board(name))
     if board.game != game:
         raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not {game}")
-    if given and _read_parameters(board.game, given) != board.game_parameters:
+    if parameters and _read_parameters(board.game, parameters) != board.game_parameters:
         raise BadInputError("leaderboard", f"{name!r} has other rules: {board.game_parameters}")
     return board
 

@@ -55,7 +55,7 @@ def _write_arguments(option: Option) -> str:
     first = (option.name, option.kind, option.help, option.default, option.flags)
     others = {name: getattr(option, name) for name in SHOWN}
     # What is as the client's own Option has it is left out: a change shows what has changed.
-    given = [
+    keywords = [
         f"{name}={value!r}" for name, value in others.items() if value != getattr(Option, name)
     ]
-    return ", ".join([*map(repr, first), *given])
+    return ", ".join([*map(repr, first), *keywords])

@@ -105,13 +105,13 @@ def check_checkpoint(policy: Policy, kind: str, game: str, checkpoint: Checkpoin
 
 def check_pairing(pairing: str, parameters: object) -> None:
     """Refuse an unknown pairing, naming those there are, and parameters that it does not take."""
-    given = _check_mapping("pairing_parameters", parameters)
+    checked = _check_mapping("pairing_parameters", parameters)
     try:
         if pairing in pairings.adaptive_names():
-            pairings.get_adaptive(pairing).configured(given)
+            pairings.get_adaptive(pairing).configured(checked)
         else:
             pairings.get(pairing)
-            read_parameters(pairing, (), given)
+            read_parameters(pairing, (), checked)
     except ParameterError as error:
         raise ValidationError({"pairing_parameters": str(error)}) from error
     except ArenaError as error:

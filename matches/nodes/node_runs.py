@@ -68,12 +68,12 @@ def find_runs(orders: Iterable[Order]) -> dict[Run, NodeRun]:
 
     What is not of the worker's newest process is of an unknown class.
     """
-    wanted = {(o.node, o.incarnation): o.started_at for o in orders if o.node and o.started_at}
-    found = _read_runs(wanted)
-    workers = Worker.objects.in_bulk([node for node, _ in wanted.keys() - found], field_name="node")
+    starts = {(o.node, o.incarnation): o.started_at for o in orders if o.node and o.started_at}
+    runs = _read_runs(starts)
+    workers = Worker.objects.in_bulk([node for node, _ in starts.keys() - runs], field_name="node")
     new = []
-    for (node, incarnation), started_at in wanted.items():
-        if (node, incarnation) in found:
+    for (node, incarnation), started_at in starts.items():
+        if (node, incarnation) in runs:
             continue
         worker = workers.get(node)
         is_known = worker is not None and worker.incarnation == incarnation
@@ -86,8 +86,8 @@ def find_runs(orders: Iterable[Order]) -> dict[Run, NodeRun]:
     if new:
         NodeRun.objects.bulk_create(new, ignore_conflicts=True)
         _forget_oldest_runs()
-        found |= _read_runs(wanted)
-    return found
+        runs |= _read_runs(starts)
+    return runs
 
 
 def _forget_oldest_runs() -> None:

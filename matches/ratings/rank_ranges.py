@@ -54,11 +54,11 @@ def find_rank_ranges(board_id: int, agents: Collection[int]) -> dict[int, RankRa
     """Return the ranks of these agents on a leaderboard: one query that reads the field once."""
     played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
     rows = list(played.order_by("-mu", "agent_id").values_list("agent_id", "mu", "sd"))
-    ladder, wanted = build_ladder([row[1:] for row in rows]), set(agents)
+    ladder, chosen_agents = build_ladder([row[1:] for row in rows]), set(agents)
     return {
         agent: ladder.place(rank, mu, sd)
         for rank, (agent, mu, sd) in enumerate(rows, 1)
-        if agent in wanted
+        if agent in chosen_agents
     }
 
 

@@ -90,8 +90,8 @@ def recommend(wish: Wish) -> Recommendations:
     if not 1 <= wish.limit <= MOST:
         raise BadInputError("limit", f"{wish.limit} is not in 1..{MOST}")
     if (wish.agent is None) == (wish.rating is None):
-        given = "neither is" if wish.agent is None else "both are"
-        raise BadInputError("agent", f"give either agent or rating: {given} given")
+        which = "neither is" if wish.agent is None else "both are"
+        raise BadInputError("agent", f"give either agent or rating: {which} given")
     board, own, rating = _find_own(wish, spec)
     place = _seek_place(own.strength, rating, board, wish.purpose)
     return _recommend_to(own, place, board, wish)
@@ -135,12 +135,15 @@ def _recommend_to(
     rules, spec = _make_rules(board), games.get(board.game).spec
     near = {one.agent_id: one for one in _read_nearest(board, wish, *place)}
     all_measured = {pk: _measure(rating, spec) for pk, rating in near.items()}
-    known = {pk: measured for pk, measured in all_measured.items() if measured is not None}
+    measured_by_agent = {
+        pk: measured for pk, measured in all_measured.items() if measured is not None
+    }
     meetings = {
-        pk: compare(own.strength, measured.strength, rules) for pk, measured in known.items()
+        pk: compare(own.strength, measured.strength, rules)
+        for pk, measured in measured_by_agent.items()
     }
     chosen = [
-        Recommended(near[pk], known[pk], meetings[pk], explain(meetings[pk]))
+        Recommended(near[pk], measured_by_agent[pk], meetings[pk], explain(meetings[pk]))
         for pk in choose(meetings, wish.purpose)[: wish.limit]
     ]
     measure = SCORE if spec.is_scored else MU

@@ -122,8 +122,8 @@ def _read_played(board: Leaderboard) -> Iterator[Played]:
 def _learn_names(names: dict[int, str], lineups: Iterable[str]) -> None:
     missing = set(chain.from_iterable(map(read_numbers, lineups))) - names.keys()
     if missing:
-        found = Agent.objects.filter(pk__in=among(sorted(missing)))
-        names.update(found.values_list("pk", "name"))
+        agents = Agent.objects.filter(pk__in=among(sorted(missing)))
+        names.update(agents.values_list("pk", "name"))
 
 
 def _list_columns(n_seats: int) -> list[Column]:

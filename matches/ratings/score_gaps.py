@@ -55,18 +55,18 @@ def read_gaps(board: Leaderboard, first: int, second: int) -> ScoreGaps:
         better, lead = compare_on_seed(spec, score, other)
         counts[1 - better] += 1
         gaps.append(Gap(seed, (score, other), (match, other_match), lead))
-    known = [gap for gap in gaps if gap.lead is not None]
-    seeds = np.array([gap.game_seed for gap in known], np.int64)
-    leads = np.array([gap.lead for gap in known], np.float64)
-    summary = summarize_scores(np.zeros(len(known), np.int64), seeds, leads)
+    with_lead = [gap for gap in gaps if gap.lead is not None]
+    seeds = np.array([gap.game_seed for gap in with_lead], np.int64)
+    leads = np.array([gap.lead for gap in with_lead], np.float64)
+    summary = summarize_scores(np.zeros(len(with_lead), np.int64), seeds, leads)
     mean, low, high = (
-        float(column[0]) if len(known) >= n else None
+        float(column[0]) if len(with_lead) >= n else None
         for column, n in ((summary.mean, 1), (summary.low, 2), (summary.high, 2))
     )
     gaps.sort(key=lambda gap: (gap.lead is None, -(gap.lead or 0.0), gap.game_seed))
     is_cut = max(len(of_first), len(of_second)) >= MOST_SEEDS
     n_better, n_equal, n_worse = counts
-    n_without = len(gaps) - len(known)
+    n_without = len(gaps) - len(with_lead)
     return ScoreGaps(gaps, n_better, n_equal, n_worse, n_without, mean, low, high, is_cut)
 
 

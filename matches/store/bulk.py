@@ -66,11 +66,11 @@ def add_to_rows(
     )
     # An INSERT of less than zero would break the constraint of the column before it is added.
     taken = ", ".join(f"{name} = {name} + %s" for name in counters)
-    found = " AND ".join(f"{name} = %s" for name in keys)
+    condition = " AND ".join(f"{name} = %s" for name in keys)
     with connection.cursor() as cursor:
         cursor.executemany(sql, more)
         cursor.executemany(
-            f"UPDATE {table} SET {taken} WHERE {found}",
+            f"UPDATE {table} SET {taken} WHERE {condition}",
             [(*row[n_keys:], *row[:n_keys]) for row in less],
         )
 

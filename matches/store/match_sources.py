@@ -67,8 +67,8 @@ def choose_source(query: MatchQuery) -> Source:
 
 def _has_copies(tournament: int | None) -> bool:
     """Say whether matches of a tournament were known: those have no attempt of their own."""
-    known = Tournament.objects.filter(n_known__gt=0)
-    return tournament is not None and known.filter(pk=tournament).exists()
+    with_known = Tournament.objects.filter(n_known__gt=0)
+    return tournament is not None and with_known.filter(pk=tournament).exists()
 
 
 def _from_state(query: MatchQuery) -> Source | None:

@@ -120,8 +120,8 @@ def list_alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
 
 def list_services(*, now: datetime) -> frozenset[str]:
     """Return the services that answer now; game servers, whatever they play."""
-    said = {str(name) for worker in _list_recent(now=now) for name in worker.capabilities}
-    return frozenset(SERVICES) & said
+    capabilities = {str(name) for worker in _list_recent(now=now) for name in worker.capabilities}
+    return frozenset(SERVICES) & capabilities
 
 
 def _list_recent(*, now: datetime) -> Iterable[Worker]:

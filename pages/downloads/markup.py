@@ -55,10 +55,10 @@ def _name_column(names: list[str], place: int) -> str:
 
 
 def _type_cells(texts: list[str]) -> tuple[type, list[str | int | float | None]]:
-    given = [text for text in texts if text not in NOTHING]
-    if not given or not all(NUMBER.fullmatch(text) for text in given):
+    filled = [text for text in texts if text not in NOTHING]
+    if not filled or not all(NUMBER.fullmatch(text) for text in filled):
         return str, [text or None for text in texts]
-    kind = float if any("." in text for text in given) else int
+    kind = float if any("." in text for text in filled) else int
     plain = [text.replace(",", "").replace(MINUS, "-") for text in texts]
     return kind, [None if text in NOTHING else kind(text) for text in plain]
 

@@ -107,19 +107,23 @@ class _Reader(HTMLParser):
         self._name = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if self._open:
-            self._open_shape(tag, given)
+            self._open_shape(tag, attributes)
         elif tag == "svg":
-            self._begin_plot(given)
+            self._begin_plot(attributes)
         elif tag in CAPTIONS:
-            self._caption = given.get("id", tag)
+            self._caption = attributes.get("id", tag)
             # Anew at its end: the last of them is the nearest.
             self._captions.pop(self._caption, None)
             self._captions[self._caption] = ""
-        elif tag == "span" and self.plots and (at := MEASURE.search(given.get("data-vars", ""))):
-            hidden = "hidden" in given
-            self._name = "" if hidden else f'class="{escape(given.get("class", ""))}" y="{at[1]}"'
+        elif (
+            tag == "span" and self.plots and (at := MEASURE.search(attributes.get("data-vars", "")))
+        ):
+            hidden = "hidden" in attributes
+            self._name = (
+                "" if hidden else f'class="{escape(attributes.get("class", ""))}" y="{at[1]}"'
+            )
 
     def handle_data(self, data: str) -> None:
         if self._open:

@@ -80,11 +80,13 @@ def _group(
     route: str = "",
     text: str = "",
 ) -> Group:
-    found = list(rows[: HITS_A_GROUP + 1])
+    shown_rows = list(rows[: HITS_A_GROUP + 1])
     more = (
-        f"{reverse(route)}?{urlencode({'q': text})}" if route and len(found) > HITS_A_GROUP else ""
+        f"{reverse(route)}?{urlencode({'q': text})}"
+        if route and len(shown_rows) > HITS_A_GROUP
+        else ""
     )
-    return Group(title, [describe(row) for row in found[:HITS_A_GROUP]], more)
+    return Group(title, [describe(row) for row in shown_rows[:HITS_A_GROUP]], more)
 
 
 def _find_boards(text: str) -> QuerySet[Leaderboard]:

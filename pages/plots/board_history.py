@@ -149,8 +149,8 @@ def read_moments(
 
 
 def _read_rated(snapshot: RatingSnapshot, row: Sequence[float]) -> Rated:
-    known = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
-    return Rated(snapshot.taken_at, *(known[name] for name in ("mu", "sd", "low", "high")))
+    columns = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
+    return Rated(snapshot.taken_at, *(columns[name] for name in ("mu", "sd", "low", "high")))
 
 
 def space_round(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:

@@ -57,12 +57,12 @@ def read_checkpoints(board_id: int, runs: Collection[str]) -> dict[str, list[Che
     agents = Agent.objects.filter(checkpoint__game__in=game, checkpoint__run__in=list(runs))
     trained = _find_trained(board_id).filter(agent__in=agents)
     columns = (_RUN, "agent_id", _STEP, "mu", "sd", "n_matches")
-    found: dict[str, list[Checkpoint]] = defaultdict(list)
+    by_run: dict[str, list[Checkpoint]] = defaultdict(list)
     for run, *values in trained.values_list(*columns):
-        found[run].append(Checkpoint(*values))
+        by_run[run].append(Checkpoint(*values))
     # Sorted here: no index has this order.
     return {
-        run: sorted(of_run, key=lambda one: (one.step, one.agent)) for run, of_run in found.items()
+        run: sorted(of_run, key=lambda one: (one.step, one.agent)) for run, of_run in by_run.items()
     }
 
 

@@ -91,8 +91,8 @@ def draw_curves(
 def list_settled(moments: Sequence[Moment], agent: int) -> list[Rated]:
     """Return the ratings of an agent since its interval has settled."""
     # An agent that entered later begins where it is first known.
-    known = [one.ratings[agent] for one in moments if agent in one.ratings]
-    return known[settling.find_start([rated.sd for rated in known]) :]
+    ratings = [one.ratings[agent] for one in moments if agent in one.ratings]
+    return ratings[settling.find_start([rated.sd for rated in ratings]) :]
 
 
 def _draw_curve(

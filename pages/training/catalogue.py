@@ -93,11 +93,11 @@ def _describe_models(runs: Sequence[TrainingRun]) -> list[Model]:
             newest=Max("version", filter=is_released),
         )
     }
-    wanted = Q(pk=None)
+    are_newest = Q(pk=None)
     for run, (_, _, version) in counted.items():
         if version is not None:
-            wanted |= Q(run=run, version=version)
-    newest = {one.run_id: one for one in of_runs.filter(wanted).select_related(*_RELATED)}
+            are_newest |= Q(run=run, version=version)
+    newest = {one.run_id: one for one in of_runs.filter(are_newest).select_related(*_RELATED)}
     strengths, parents = read_strengths(newest.values()), _find_parents(newest.values())
     models = []
     for run in runs:

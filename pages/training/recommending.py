@@ -35,10 +35,10 @@ class Fitting(NamedTuple):
 def find_fitting(rating: Rating) -> list[Fitting]:
     """Return opponents and teachers of an agent on a leaderboard: four queries."""
     try:
-        found = [(one, recommend_near(rating, one, limit=N_SHOWN)) for one in PURPOSES]
+        fitting = [(one, recommend_near(rating, one, limit=N_SHOWN)) for one in PURPOSES]
     except BadInputError:
         return []  # nothing is known of it there yet
-    return [_describe(purpose, recommendations) for purpose, recommendations in found]
+    return [_describe(purpose, recommendations) for purpose, recommendations in fitting]
 
 
 def answer_form(query: QueryDict) -> dict[str, Any]:
@@ -76,11 +76,11 @@ def _read_wish(query: QueryDict) -> Wish:
 
 
 def _offer_fields(query: QueryDict) -> Sequence[Choice | Field]:
-    given = {name: query.get(name, "")[:120] for name in (GAME, AGENT, RATING, PURPOSE)}
+    texts = {name: query.get(name, "")[:120] for name in (GAME, AGENT, RATING, PURPOSE)}
     games = [("", "that of the agent"), *game_choices()]
     return [
-        Choice(GAME, "Game", given[GAME], games),
-        Field(AGENT, "Agent, name or number", "search", given[AGENT], "either"),
-        Field(RATING, "or rating, mean score", "search", given[RATING], "or"),
-        Choice(PURPOSE, "As", given[PURPOSE] or OPPONENT, [(one, one) for one in PURPOSES]),
+        Choice(GAME, "Game", texts[GAME], games),
+        Field(AGENT, "Agent, name or number", "search", texts[AGENT], "either"),
+        Field(RATING, "or rating, mean score", "search", texts[RATING], "or"),
+        Choice(PURPOSE, "As", texts[PURPOSE] or OPPONENT, [(one, one) for one in PURPOSES]),
     ]

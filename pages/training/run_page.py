@@ -105,12 +105,15 @@ def describe_run(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
 
 def _describe_uploads(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
     """Return how fast uploads come, and how far their readers are behind, or why nobody knows."""
-    found: dict[str, Any] = {"ingest": pace.measure_ingest(run.game, now=now), "has_uploads": True}
+    context: dict[str, Any] = {
+        "ingest": pace.measure_ingest(run.game, now=now),
+        "has_uploads": True,
+    }
     try:
-        found["readers"] = pace.read_readers(run.game, [learn_group(run.name)])
+        context["readers"] = pace.read_readers(run.game, [learn_group(run.name)])
     except StreamError as error:
-        found["stream_problem"] = str(error)
-    return found
+        context["stream_problem"] = str(error)
+    return context
 
 
 def _draw(

@@ -57,12 +57,12 @@ def _describe(rating: Rating, board: Leaderboard) -> Strength | None:
 
 def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> list[Judged]:
     """Return what can be drawn of versions, the fewest steps first."""
-    found = []
+    judged = []
     for release in releases:
         strength = strengths.get(release.pk)
         if strength is None or release.agent is None:
             continue
         if strength.low is not None and strength.high is not None:
             ends = strength.value, strength.low, strength.high
-            found.append(Judged(release.agent.pk, release.agent.name, release.n_steps, *ends))
-    return sorted(found, key=lambda one: one.step)
+            judged.append(Judged(release.agent.pk, release.agent.name, release.n_steps, *ends))
+    return sorted(judged, key=lambda one: one.step)

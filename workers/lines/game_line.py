@@ -304,12 +304,12 @@ class GameLine:
         self, refusal: ErrorMessage, *, was_given: bool
     ) -> ServerLostError | ServerFaultError | IllegalActionError:
         """Return what an error says; was_given: it answers actions of an earlier attempt."""
-        said = f"{self._server}: {refusal.reason}: {refusal.detail}".removesuffix(": ")
+        complaint = f"{self._server}: {refusal.reason}: {refusal.detail}".removesuffix(": ")
         if refusal.reason in _BUSY:
-            return ServerLostError(said)
+            return ServerLostError(complaint)
         if refusal.reason == _ILLEGAL and was_given:
-            return IllegalActionError(said)
-        return ServerFaultError(said)
+            return IllegalActionError(complaint)
+        return ServerFaultError(complaint)
 
 
 def close_lines(lines: Sequence[GameLine]) -> None:

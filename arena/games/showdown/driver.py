@@ -135,8 +135,8 @@ class Driver:
 
     def _describe_end(self) -> str:
         self._process.kill()
-        _, said = self._process.communicate()
-        lines = said.decode(errors="replace").strip().splitlines()
+        _, stderr = self._process.communicate()
+        lines = stderr.decode(errors="replace").strip().splitlines()
         if self._was_late:
             return f"the simulator has not answered for {self._answer_s:g} s"
         why = lines[-1][:300] if lines else f"status {self._process.returncode}"

@@ -137,9 +137,11 @@ def name_effects(effects: Sequence[str]) -> list[str]:
 
 
 def _tell_side(seat: int, side: Mapping[str, Any]) -> str:
-    known = side["pokemon"]
-    parts = [_tell_pokemon(one) for one in sorted(known, key=lambda one: not one["is_active"])]
-    if n_unknown := side["size"] - len(known):
+    seen_pokemon = side["pokemon"]
+    parts = [
+        _tell_pokemon(one) for one in sorted(seen_pokemon, key=lambda one: not one["is_active"])
+    ]
+    if n_unknown := side["size"] - len(seen_pokemon):
         parts.append(f"{n_unknown} not seen yet")
     return f"Seat {seat} has {side['left']} left: {'; '.join(parts)}."
 

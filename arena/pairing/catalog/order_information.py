@@ -85,8 +85,8 @@ class _OrderInformation(Adaptive):
         chosen = self._choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
-        known = _discount_repeats(n_met * information, pair_variance)
-        others = np.linalg.inv(joint) - _graph_laplacian(known)
+        discounted_information = _discount_repeats(n_met * information, pair_variance)
+        others = np.linalg.inv(joint) - _graph_laplacian(discounted_information)
         times = n_met + count_in_flight(standing)
         _add_lineups(times, chosen)
         while len(chosen) < n_blocks:

@@ -56,8 +56,12 @@ class _Beats:
 
 
 def _read_terms(terms: Terms) -> tuple[int, int, float]:
-    given = terms.parameters
-    return int(given.get("a", 0)), int(given.get("b", 1)), float(given.get("lead", 0.0))
+    parameters = terms.parameters
+    return (
+        int(parameters.get("a", 0)),
+        int(parameters.get("b", 1)),
+        float(parameters.get("lead", 0.0)),
+    )
 
 
 def _judge_margin(belief: Belief, terms: Terms, needed: float) -> Verdict | None:

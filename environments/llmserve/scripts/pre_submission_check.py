@@ -286,10 +286,10 @@ def _call(command: Sequence[str], root: Path, *, hint: str, limit_s: float = 600
         command, cwd=root, capture_output=True, text=True, check=False, timeout=limit_s
     )
     if done.returncode:
-        said = (done.stdout + done.stderr).strip()
+        output = (done.stdout + done.stderr).strip()
         raise CheckError(
             f"{Path(command[0]).name} {' '.join(command[1:])} ended with {done.returncode}"
-            f"{f' ({hint})' if hint else ''}: {said[-500:]}"
+            f"{f' ({hint})' if hint else ''}: {output[-500:]}"
         )
     return done.stdout
 

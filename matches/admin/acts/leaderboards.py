@@ -123,16 +123,16 @@ class Begin(Act[Leaderboard]):
         return Effect(f"{season}: {counted}, matches under way: {n_open:,}")
 
     def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
-        given = chosen.values
+        values = chosen.values
         ended = seasons.begin(
             chosen.row,
-            given["name"],
-            mode=SeasonMode(given["mode"]),
+            values["name"],
+            mode=SeasonMode(values["mode"]),
             actor=chosen.actor,
-            reason=given["reason"],
+            reason=values["reason"],
             now=chosen.now,
         )
-        return f"season {given['name']} of {chosen.row} has begun; {ended} is frozen"
+        return f"season {values['name']} of {chosen.row} has begun; {ended} is frozen"
 
 
 def _count_agents(board: Leaderboard) -> int:

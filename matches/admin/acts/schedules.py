@@ -86,9 +86,9 @@ class Remove(Act[Schedule]):
         )
 
     def perform_act(self, chosen: Confirmed[Schedule]) -> str:
-        said = f"{chosen.row} is removed"
+        message = f"{chosen.row} is removed"
         scheduling.delete_schedule(chosen.row, actor=chosen.actor, now=chosen.now)
-        return said
+        return message
 
 
 def _describe_schedule(schedule: Schedule) -> str:

@@ -218,17 +218,17 @@ def find_known_rows(
     lineups, ranks: what each agent's place and each result is written as. Raises BadRowsError for
     a key that was imported with another result.
     """
-    known: set[int] = set()
+    known_rows: set[int] = set()
     for keys in split_batches(sheet.keys, _KEYS_AT_ONCE):
         rows = ImportedKey.objects.filter(leaderboard=board, key__in=keys)
         for key, lineup, was in rows.values_list("key", "match__lineup", "match__outcome__ranks"):
             row = sheet.keys[key]
-            known.add(row)
+            known_rows.add(row)
             if not _is_same(sheet, row, lineup, was, lineups, ranks):
                 problem = "another result was imported under this key: strike that import first"
                 sheet.refuse(sheet.lines[row], sheet.columns.key, key, problem)
     sheet.raise_problems()
-    return known
+    return known_rows
 
 
 def _is_same(

@@ -153,8 +153,8 @@ def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Chec
     else:
         refuse_unknown_agents(sheet, agents, game=board.game)
     ids = _list_ids(sheet, agents)
-    known = find_known_rows(sheet, board.pk, ids, RANKS) if sheet.keys else set()
-    return Checked(sheet, agents, known)
+    known_rows = find_known_rows(sheet, board.pk, ids, RANKS) if sheet.keys else set()
+    return Checked(sheet, agents, known_rows)
 
 
 def _check_board(board: Leaderboard) -> None:
@@ -188,7 +188,7 @@ def _begin_batch(
     board: Leaderboard, sent: Sent, checked: Checked, *, sha256: str, actor: Actor, now: datetime
 ) -> ImportBatch:
     """Return a new batch with its tournament and entrants, before any of its rows."""
-    sheet, agents, known = checked
+    sheet, agents, known_rows = checked
     new_names = sorted({name.strip() for name in sheet.names} - set(agents))
     Agent.objects.bulk_create(
         (
@@ -201,7 +201,7 @@ def _begin_batch(
     tournament = Tournament.objects.create(
         leaderboard=board,
         name=f"import of {sent.name}"[:_MAX_NAME],
-        n_matches=len(sheet) - len(known),
+        n_matches=len(sheet) - len(known_rows),
         rules_version=games.get(board.game).spec.rules_version,
         state=Tournament.State.RUNNING,
         started_at=now,
@@ -222,12 +222,12 @@ def _begin_batch(
         sha256=sha256,
         columns=sheet.columns._asdict(),
         n_rows=len(sheet),
-        n_known=len(known),
+        n_known=len(known_rows),
         n_new_agents=len(new_names),
         actor=actor.name,
         created_at=now,
     )
-    touched = {"n_rows": len(sheet), "n_known": len(known), "n_new_agents": len(new_names)}
+    touched = {"n_rows": len(sheet), "n_known": len(known_rows), "n_new_agents": len(new_names)}
     auditing.add_audit_row(
         "importbatch.import",
         actor=actor,

@@ -47,7 +47,7 @@ def list_under_way(
     active = Tournament.objects.filter(state__in=Tournament.ACTIVE).order_by("-pk")
     paused = Tournament.objects.filter(state=Tournament.State.PAUSED).order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
-    active, paused = (found.select_related("leaderboard") for found in (active, paused))
+    active, paused = (queryset.select_related("leaderboard") for queryset in (active, paused))
     tournaments = [*active[:MAX_LISTED], *paused[:MAX_PAUSED]]
     alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
