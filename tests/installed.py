@@ -1,6 +1,7 @@
 """The client as `pip install .` gives it, in an environment of its own, far from any clone."""
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -15,21 +16,22 @@ CLIENT = ("requests", "urllib3", "certifi", "idna", "charset-normalizer")
 LIMIT_S = 120
 
 
+def copy_clone(folder: Path, *paths: str) -> None:
+    """Copy the files of the clone below these paths, or all: what git has, and what is new."""
+    command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *paths)
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        # Not there: deleted since the last commit.
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
 def build_wheel(folder: Path) -> Path:
     """Return the wheel of the clone, built with what is installed."""
     source = folder / "source"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "arena", "evalsite_client", "inference", "pyproject.toml"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
     # A copy: a build leaves its own folders beside the sources.
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
+    copy_clone(source, "arena", "evalsite_client", "inference", "pyproject.toml")
     build = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation")
     subprocess.run([*build, "-w", str(folder), str(source)], check=True)
     (built,) = folder.glob("evalsite-*.whl")

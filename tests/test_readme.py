@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from launcher.addresses import Ports
 from launcher.cli import PASSED_ON
 from launcher.folders import ROOT
 from launcher.stack import own_settings, stop_stack
+from tests.installed import copy_clone
 
 pytestmark = pytest.mark.slow
 
@@ -81,17 +81,7 @@ COMMANDS = read_commands(README)
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the files of the clone, set up by what is installed here."""
     folder = tmp_path_factory.mktemp("clone")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    copy_clone(folder)
     for name in (".venv", "node_modules"):
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
