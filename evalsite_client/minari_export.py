@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import minari  # type: ignore[import-not-found]  # an extra
@@ -11,6 +12,14 @@ import numpy as np
 import pyarrow.parquet as pq
 from gymnasium.spaces import Box, Discrete
 from minari.data_collector import EpisodeBuffer  # type: ignore[import-not-found]
+from minari.dataset.minari_dataset import (  # type: ignore[import-not-found]
+    parse_dataset_id,
+)
+from minari.namespace import (  # type: ignore[import-not-found]
+    create_namespace,
+    list_local_namespaces,
+)
+from pyarrow import ArrowException
 
 from evalsite_client.errors import InputError
 from evalsite_client.uploads import compute_sha256
@@ -28,12 +37,39 @@ COLUMNS: Final = (
 def export_folder(folder: Path, dataset_id: str, root: Path) -> int:
     """Write the dataset in a folder as one of Minari's below a root; return how many episodes.
 
-    Raises InputError where the folder holds no whole dataset, or the root has one of this id.
+    Raises InputError where the folder holds no whole dataset, or the id is none or taken.
     """
     manifest = read_manifest(folder)
-    os.environ["MINARI_DATASETS_PATH"] = str(root.resolve())
+    namespace = _read_namespace(dataset_id)
     if (root / dataset_id).exists():
         raise InputError("id", f"{root} has a dataset {dataset_id!r} already: choose another id")
+    root.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: Minari lists no hidden folder, and what is cut off takes no id.
+    with TemporaryDirectory(prefix=".unfinished-", dir=root) as unfinished:
+        _use_root(Path(unfinished))
+        n_episodes = _write_dataset(folder, dataset_id, manifest)
+        _use_root(root)
+        if namespace is not None and namespace not in list_local_namespaces():
+            create_namespace(namespace)
+        (Path(unfinished) / dataset_id).rename(root / dataset_id)
+    return n_episodes
+
+
+def _read_namespace(dataset_id: str) -> str | None:
+    try:
+        namespace: str | None = parse_dataset_id(dataset_id)[0]
+    except (TypeError, ValueError) as error:  # TypeError: it has no version
+        rule = "it must be name-v0 or namespace/name-v0"
+        raise InputError("id", f"{dataset_id!r} is no id of Minari's: {rule}") from error
+    return namespace
+
+
+def _use_root(root: Path) -> None:
+    os.environ["MINARI_DATASETS_PATH"] = str(root.resolve())
+
+
+def _write_dataset(folder: Path, dataset_id: str, manifest: Mapping[str, Any]) -> int:
+    """Write it below the root that Minari uses; return how many episodes it has."""
     made: Any = None
     for shard in manifest["shards"]:
         episodes = list(read_episodes(folder / shard["file"], manifest["observation_shape"]))
@@ -64,8 +100,11 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
 
 
 def read_episodes(path: Path, shape: list[int]) -> Iterator[Any]:
-    """Yield the episodes of a shard, of each seat its own."""
-    rows = pq.read_table(path, columns=list(COLUMNS))
+    """Yield the episodes of a shard, of each seat its own. Raises InputError."""
+    try:
+        rows = pq.read_table(path, columns=list(COLUMNS))
+    except ArrowException as error:
+        raise InputError("folder", f"{path} cannot be read: {error}") from error
     columns = {name: _read_column(rows, name, shape) for name in COLUMNS}
     numbers = np.stack([columns["episode"], columns["seat"]])
     starts = np.flatnonzero(np.any(np.diff(numbers, axis=1, prepend=-1) != 0, axis=0))

@@ -75,8 +75,10 @@ def find_python() -> str:
         pytest.skip(str(error))
 
 
-def export(folder: Path, root: Path) -> "subprocess.CompletedProcess[str]":
-    command = ("-m", "evalsite_client", "datasets", "minari", folder, "poles/all-v0")
+def export(
+    folder: Path, root: Path, dataset_id: str = "poles/all-v0"
+) -> "subprocess.CompletedProcess[str]":
+    command = ("-m", "evalsite_client", "datasets", "minari", folder, dataset_id)
     return subprocess.run(
         [find_python(), "-W", "ignore", *command, "--out", root],
         cwd=ROOT, check=False, capture_output=True, text=True,
@@ -101,6 +103,24 @@ def test_minari_reads_back_every_value(downloaded: Path, tmp_path: Path) -> None
     torn = export(downloaded, tmp_path / "other")
     assert (torn.returncode, "is not whole: download" in torn.stderr) == (2, True)
     assert "is no manifest of a dataset" in export(tmp_path / "nowhere", root).stderr
+
+
+@pytest.mark.slow
+def test_an_export_that_is_cut_off_takes_no_id(downloaded: Path, tmp_path: Path) -> None:
+    root, manifest = tmp_path / "minari", downloaded / "manifest.json"
+    whole = manifest.read_text()
+    written = json.loads(whole)
+    (downloaded / "torn.parquet").write_bytes(b"PAR1")
+    digest = sha256(b"PAR1").hexdigest()
+    written["shards"].append({"file": "torn.parquet", "sha256": digest})
+    manifest.write_text(json.dumps(written))
+    torn = export(downloaded, root)
+    assert (torn.returncode, "torn.parquet cannot be read" in torn.stderr) == (2, True)
+    assert list(root.iterdir()) == []
+    manifest.write_text(whole)
+    assert export(downloaded, root).returncode == 0
+    refused = export(downloaded, root, "poles")
+    assert (refused.returncode, "it must be name-v0" in refused.stderr) == (2, True)
 
 
 def list_episodes(folder: Path) -> list[dict[str, Any]]:
