@@ -16,6 +16,7 @@ from experience.datasets.queries import NewDataset
 from experience.datasets.starting import begin_dataset, delete_dataset
 from experience.models import Dataset, DatasetShard
 from matches.api.base import Endpoints, answer_created, read_body
+from matches.api.fields import OneOf
 from matches.api.filters import RowsOfGame
 from matches.api.operating import read_actor
 from matches.api.pagination import NewestFirst
@@ -57,7 +58,7 @@ class NewDatasetSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=60)
     game = serializers.CharField(max_length=60)
-    source = serializers.ChoiceField(  # type: ignore[assignment]  # the metaclass takes it out
+    source = OneOf(  # type: ignore[assignment]  # the metaclass takes it out
         choices=Dataset.Source.choices,
         default=NewDataset.source,
         help_text="What players uploaded, or decisions in matches that kept trajectories.",
@@ -109,7 +110,7 @@ class NewDatasetSerializer(serializers.Serializer[Any]):
         help_text="Only where one of these was met.",
     )
     results = serializers.ListField(
-        child=serializers.ChoiceField(choices=("win", "draw", "loss")),
+        child=OneOf(choices=("win", "draw", "loss")),
         max_length=3,
         default=list,
         help_text="Only where it ended so for who decided.",

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matches.api.base import Endpoints
-from matches.api.fields import AgentNameSerializer, AnyJson
+from matches.api.fields import AgentNameSerializer, AnyJson, OneOf
 from matches.api.pagination import NewestFirst
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.models import Checkpoint
@@ -69,7 +69,7 @@ class NewCheckpointSerializer(serializers.Serializer[Any]):
     sha256 = serializers.CharField(
         max_length=64, default="", allow_blank=True, help_text="Of the file, to be compared."
     )
-    placement = serializers.ChoiceField(
+    placement = OneOf(
         choices=Placement.choices, default="", allow_blank=True, help_text="Empty: as measured."
     )
 

@@ -30,6 +30,7 @@ from matches.errors import (
 
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
+_NOTHING: Final = object()
 
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     NoNodeError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -107,10 +108,13 @@ def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] |
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):
-        return list(_flatten_detail(error.detail, _read_sent(request)))
+        sent = _read_sent(request) if isinstance(error.detail, Mapping) else _NOTHING
+        return list(_flatten_detail(error.detail, sent))
     if isinstance(error, DjangoValidationError):
         is_by_field = hasattr(error, "error_dict")
-        return list(_flatten_detail(error.message_dict if is_by_field else error.messages, {}))
+        return list(
+            _flatten_detail(error.message_dict if is_by_field else error.messages, _NOTHING)
+        )
     return None
 
 
@@ -128,16 +132,30 @@ def _name_value(value: Any) -> Any:
     return value.name if isinstance(value, UploadedFile) else value
 
 
-def _flatten_detail(detail: Any, sent: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
-    """Yield one refusal per message of DRF's nested detail, with the value that was refused."""
+def _flatten_detail(detail: Any, sent: Any, field: str = "") -> Iterator[Refusal]:
+    """Yield one refusal per message of DRF's nested detail, with the value that was refused.
+
+    sent: what the detail is about; _NOTHING where that is all fields together, or not there.
+    """
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             part = "" if name in ("non_field_errors", "__all__") else str(name)
-            yield from _flatten_detail(inner, sent, f"{field}.{part}".strip("."))
+            value = _find_value(sent, name) if part else _NOTHING
+            yield from _flatten_detail(inner, value, f"{field}.{part}".strip("."))
     elif isinstance(detail, list):
-        for inner in detail:
-            yield from _flatten_detail(inner, sent, field)
+        for place, inner in enumerate(detail):
+            # Of many rows, each with what is wrong with it.
+            value = _find_value(sent, place) if isinstance(inner, Mapping) else sent
+            yield from _flatten_detail(inner, value, field)
+    elif sent is _NOTHING:
+        yield {"field": field, "message": str(detail)}
     else:
-        # Of a nested field the value is not told: `sent` holds the outer ones only.
-        value = f" Got {_name_value(sent[field])!r:.80}." if field in sent else ""
-        yield {"field": field, "message": f"{detail}{value}"}
+        sentence = str(detail).rstrip(".")
+        yield {"field": field, "message": f"{sentence}. Got {_name_value(sent)!r:.80}."}
+
+
+def _find_value(sent: Any, name: str | int) -> Any:
+    try:
+        return sent[name]
+    except (LookupError, TypeError):
+        return _NOTHING

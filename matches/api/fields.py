@@ -1,7 +1,7 @@
 """What several endpoints take and show: JSON that can be stored, parameters, agents."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from rest_framework import serializers
@@ -37,6 +37,11 @@ def check_unicode(value: Any) -> None:
     json.dumps(value, ensure_ascii=False).encode()
 
 
+def describe_choices(choices: Iterable[object]) -> str:
+    """Return the refusal of what is none of these texts."""
+    return f"choose one of {', '.join(str(choice) for choice in choices if choice != '')}."
+
+
 class BoardField(serializers.SlugRelatedField[Leaderboard]):
     """A leaderboard by its name; a refusal says which one may be meant and how to open one."""
 
@@ -46,6 +51,16 @@ class BoardField(serializers.SlugRelatedField[Leaderboard]):
             raise serializers.ValidationError(
                 describe_no_board(context["value"][:MAX_NAME]), code=key
             )
+        super().fail(key, **context)
+
+
+class OneOf(serializers.ChoiceField):
+    """One of a few texts; a refusal names them."""
+
+    def fail(self, key: str, **context: Any) -> NoReturn:
+        """Raise ValidationError with these words, or those of REST framework."""
+        if key == "invalid_choice":
+            raise serializers.ValidationError(describe_choices(self.choices), code=key)
         super().fail(key, **context)
 
 

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.forms import CharField, TextInput
+from django.forms import CharField, ModelChoiceField, TextInput
 from django.forms.utils import ErrorDict
 from django_filters import BooleanFilter, CharFilter
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
+from matches.api.fields import describe_choices
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_no_board
 from matches.models import Leaderboard
@@ -79,6 +80,16 @@ class Filters(FilterSet):  # type: ignore[misc]  # django-filter has no types
                 raise BadInputError(other, f"give it or {name}, not both")
         named = {self.other_names.get(name, name): query[name] for name in query}
         super().__init__(named if self._asked_by else data, *args, **options)
+
+    @property
+    def form(self) -> forms.Form:
+        """Return the form; where it refuses a choice, it names those that there are."""
+        form: forms.Form = super().form
+        for field in form.fields.values():
+            if isinstance(field, forms.ChoiceField) and not isinstance(field, ModelChoiceField):
+                choices: Any = field.choices
+                field.error_messages["invalid_choice"] = describe_choices(dict(choices))
+        return form
 
     @property
     def errors(self) -> ErrorDict:

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from arena.verdicts.paired_blocks import compare_blocks
 from arena.verdicts.sprt import EloModel
 from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
+from matches.api.fields import OneOf
 from matches.api.forecasts import ForecastSerializer, PairsSerializer
 from matches.api.permissions import list_scopes
 from matches.campaigns import endings, gates, texts
@@ -43,9 +44,7 @@ class NewGateSerializer(serializers.Serializer[Any]):
     elo1 = serializers.FloatField(default=20.0)
     alpha = serializers.FloatField(default=0.05, help_text="Of passing at elo0.")
     beta = serializers.FloatField(default=0.05, help_text="Of failing at elo1.")
-    model = serializers.ChoiceField(
-        choices=[model.value for model in EloModel], default=EloModel.LOGISTIC.value
-    )
+    model = OneOf(choices=[model.value for model in EloModel], default=EloModel.LOGISTIC.value)
     max_matches = serializers.IntegerField(default=20_000, help_text="Of this call.")
 
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints, read_body
-from matches.api.fields import AnyJson, BoardField, JsonParser
+from matches.api.fields import AnyJson, BoardField, JsonParser, OneOf
 from matches.api.filters import RowsOfBoard
 from matches.api.operating import ReasonSerializer, read_actor, read_reason
 from matches.api.pagination import NewestFirst
@@ -62,7 +62,7 @@ class NewImportSerializer(serializers.Serializer[Any]):
 
     file = serializers.FileField()
     leaderboard = BoardField(slug_field="name", queryset=Leaderboard.objects.all())
-    form = serializers.ChoiceField(
+    form = OneOf(
         choices=FORMS, default="", allow_blank=True, help_text="Empty: as the file's name ends."
     )
     columns = AnyJson(

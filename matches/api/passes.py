@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from matches.access import passes
 from matches.access.passes import Pass
 from matches.api.base import Endpoints, read_body
+from matches.api.fields import OneOf
 from matches.models import Agent
 from matches.store.clock import db_now
 
@@ -29,7 +30,7 @@ class PassSerializer(serializers.Serializer[Pass]):
 class NewPassSerializer(serializers.Serializer[Any]):
     """A pass to make."""
 
-    purpose = serializers.ChoiceField(
+    purpose = OneOf(
         list(passes.PURPOSES),
         help_text="; ".join(f"{name}: {text}" for name, text in passes.PURPOSES.items()) + ".",
     )

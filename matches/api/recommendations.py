@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from arena.ratings.fitting_others import OPPONENT, PURPOSES
 from matches.api.base import Endpoints, read_query
-from matches.api.fields import MAX_ID, AgentNameSerializer
+from matches.api.fields import MAX_ID, AgentNameSerializer, OneOf
 from matches.models import Rating
 from matches.ratings.recommendations import (
     HIGHEST,
@@ -38,7 +38,7 @@ class WishSerializer(serializers.Serializer[Any]):
         max_value=HIGHEST,
         help_text="Instead of an agent; in a game of one seat a mean score.",
     )
-    purpose = serializers.ChoiceField(
+    purpose = OneOf(
         choices=PURPOSES,
         default=OPPONENT,
         help_text="opponent: about as strong; teacher: surely stronger, and not out of reach.",

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 
 from arena.checkpoints import hash_file
 from matches.api.base import read_query
+from matches.api.fields import OneOf
 from matches.models import Leaderboard
 from matches.ratings.results_files import ALL_FORMS, PGN, write_results
 from matches.store import blobs
@@ -29,7 +30,7 @@ MEDIA_TYPES: Final = {**TYPES, PGN: "application/vnd.chess-pgn; charset=utf-8"}
 class ResultsFormSerializer(serializers.Serializer[Any]):
     """In which form the results are wanted."""
 
-    form = serializers.ChoiceField(
+    form = OneOf(
         choices=ALL_FORMS,
         default=CSV,
         help_text="pgn: tags and result of each game of two, as BayesElo and Ordo read them.",

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
-from matches.api.fields import BoardField, find_agents
+from matches.api.fields import BoardField, OneOf, find_agents
 from matches.api.filters import RowsOfBoard
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.options import PlanSerializer
@@ -86,7 +86,7 @@ class NewScheduleSerializer(PlanSerializer, RemarkSerializer):
     timezone = serializers.CharField(max_length=63, default="UTC")
     once_at = serializers.DateTimeField(default=None, allow_null=True)
     is_enabled = serializers.BooleanField(default=True)
-    season = serializers.ChoiceField(
+    season = OneOf(
         choices=SeasonMode.choices,
         default="",
         allow_blank=True,

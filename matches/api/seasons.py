@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints
+from matches.api.fields import OneOf
 from matches.api.operating import RemarkSerializer
 from matches.api.pagination import ByKeptRank
 from matches.models import Leaderboard, Season, SeasonRow
@@ -67,7 +68,7 @@ class BeginningSerializer(RemarkSerializer):
     """A season to begin, and what becomes of the results so far."""
 
     name = serializers.CharField(max_length=80)
-    mode = serializers.ChoiceField(choices=SeasonMode.choices)
+    mode = OneOf(choices=SeasonMode.choices)
 
 
 class SeasonView(mixins.RetrieveModelMixin, Endpoints[Season]):

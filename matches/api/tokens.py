@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from matches.access import tokens
 from matches.api.authentication import PasswordAuthentication, TokenAuthentication
 from matches.api.base import ID, Endpoints, read_body
+from matches.api.fields import OneOf
 from matches.api.pagination import NewestFirst
 from matches.api.permissions import list_scopes
 from matches.models import Scope, TokenAccess
@@ -58,9 +59,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
     """A token to make."""
 
     name = serializers.CharField(max_length=100)
-    scopes = serializers.ListField(
-        child=serializers.ChoiceField(Scope.choices), default=[Scope.READ], min_length=1
-    )
+    scopes = serializers.ListField(child=OneOf(Scope.choices), default=[Scope.READ], min_length=1)
     days = serializers.IntegerField(
         default=DAYS,
         allow_null=True,

@@ -61,7 +61,11 @@ def test_an_unknown_parameter_is_refused_and_the_others_are_named(
         ("leaderboards/board/ratings/?page_size=-1", "got '-1'"),
         ("runs/?state=zz", "Got 'zz'"),
         ("datasets/?state=zz", "Got 'zz'"),
-        ("tournaments/?state=zz", "Got 'zz'"),
+        ("tournaments/?state=zz", "running, paused, done, cancelled. Got 'zz'"),
+        (
+            "recommendations/?purpose=zz&game=connect_four",
+            "choose one of opponent, teacher. Got 'zz'.",
+        ),
         ("matches/?tournament=abc", "Got 'abc'"),
         ("campaigns/?question=why", "sprt. Got 'why'"),
         ("campaigns/?leaderboard=bord", "there is none named 'bord'; did you mean board?"),
@@ -113,3 +117,15 @@ def test_what_is_left_empty_is_not_asked_for(client: Client, broker: Redis) -> N
     factories.planned()
     query: dict[str, Any] = {"leaderboard": "", "state": "", "page_size": "", "cursor": ""}
     assert len(client.get("/api/v1/tournaments/", query).json()["results"]) == 1
+
+
+def test_what_is_refused_within_a_list_is_told_by_its_place_and_value(broker: Redis) -> None:
+    body = {"name": "ci", "scopes": ["read", "root"]}
+    answer = _log_in().post("/api/v1/tokens/", body, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [
+        {
+            "field": "scopes.1",
+            "message": "choose one of read, submit, operate, worker. Got 'root'.",
+        }
+    ]
