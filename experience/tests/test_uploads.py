@@ -80,7 +80,7 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(client: Client) -> Non
     assert answer.status_code == 400
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert answer.json()["errors"] == [
-        {"field": "rewards.7", "message": "rewards.7: is nan: must be -1000000 to 1000000"}
+        {"field": "rewards.7", "message": "is nan: must be -1000000 to 1000000"}
     ]
 
 

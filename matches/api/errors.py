@@ -106,7 +106,7 @@ def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] |
     if isinstance(error, BadRowsError):
         return [{"field": error.field, "message": problem} for problem in error.problems]
     if isinstance(error, BadInputError):
-        return [{"field": error.field, "message": str(error)}]
+        return [{"field": error.field, "message": error.reason}]
     if isinstance(error, ValidationError):
         sent = _read_sent(request) if isinstance(error.detail, Mapping) else _NOTHING
         return list(_flatten_detail(error.detail, sent))

@@ -82,13 +82,13 @@ def test_one_checkpoint_shows_its_state(client: Client, broker: Redis, tmp_path:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"game": "poker"}, "game: game: unknown game 'poker'"),
-        ({"architecture": ""}, "architecture: architecture: a.safetensors is not sealed"),
-        ({"parameters": "[1]"}, "parameters: parameters: [1]: must be an object"),
+        ({"game": "poker"}, "game: unknown game 'poker'"),
+        ({"architecture": ""}, "architecture: a.safetensors is not sealed"),
+        ({"parameters": "[1]"}, "parameters: [1]: must be an object"),
         ({"parameters": "{"}, "parameters: Value must be valid JSON"),
-        ({"parameters": '{"a": [1]}'}, "parameters: parameters: parameter 'a' is [1]"),
-        ({"parent": "nobody"}, "parent: parent: 'nobody' is no SHA-256"),
-        ({"sha256": "0" * 64}, "sha256: sha256: a.safetensors has"),
+        ({"parameters": '{"a": [1]}'}, "parameters: parameter 'a' is [1]"),
+        ({"parent": "nobody"}, "parent: 'nobody' is no SHA-256"),
+        ({"sha256": "0" * 64}, "sha256: a.safetensors has"),
         ({"placement": "moon"}, "placement: "),
         ({"step": "soon"}, "step: "),
         ({"name": ""}, "name: "),
@@ -107,7 +107,7 @@ def test_a_pickle_is_refused_with_the_way_to_convert_it(
 ) -> None:
     content = pickle.dumps({"weight": [1.0]})
     said = _problems(_upload(admin_client, content, FORM))
-    assert "file: file: a.safetensors: this is a pickle" in said
+    assert "file: a.safetensors: this is a pickle" in said
     assert "convert" in said
     assert _nothing_is_stored(stored)
 
@@ -168,7 +168,7 @@ def test_the_admin_uploads_a_checkpoint(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"architecture": ""}, "architecture: architecture: a.safetensors is not sealed"),
+        ({"architecture": ""}, "architecture: a.safetensors is not sealed"),
         ({"parent_name": "nobody"}, "parent_name: parent: 'nobody'"),
         ({"parameters": "[1]"}, "parameters: Write names and values"),
         ({"parameters-mlp-bounded_value": "maybe"}, "'bounded_value' must be bool, got 'maybe'"),
@@ -187,7 +187,7 @@ def test_the_admin_shows_a_refusal_at_its_field(
 
 def test_the_admin_refuses_a_pickle(admin_client: Client, stored: Stored) -> None:
     said = _form_errors(_upload(admin_client, pickle.dumps({}), ADMIN_FORM, ADMIN))
-    assert "file: file: a.safetensors: this is a pickle" in said
+    assert "file: a.safetensors: this is a pickle" in said
     assert _nothing_is_stored(stored)
 
 
