@@ -89,7 +89,8 @@ def _format_checked(checked: Checked) -> str:
 def write_skeleton(client: Client, given: Namespace) -> Answer:
     """Write a small plug-in of a family."""
     del client
-    if not given.name.isidentifier() or given.name != given.name.lower():
+    is_id = given.name.isidentifier() and given.name.isascii()
+    if not is_id or given.name != given.name.lower():
         raise InputError("name", f"must be lower-case letters, digits and _, got {given.name!r}")
     path = given.folder / FAMILIES[given.family].folder / f"{given.name}.py"
     if path.exists():
