@@ -96,8 +96,11 @@ def write_skeleton(client: Client, given: Namespace) -> Answer:
     if path.exists():
         raise InputError("name", f"{path} is there already: choose another one")
     text = (SKELETONS / f"{given.family}.txt").read_text(encoding="utf-8")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.replace("NAME", given.name), encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("NAME", given.name), encoding="utf-8")
+    except OSError as error:
+        raise InputError("folder", f"{path} cannot be written: {error.strerror}") from error
     lines = (
         f"wrote {path}; edit it, then:",
         f"  evalsite plugin check {path}",

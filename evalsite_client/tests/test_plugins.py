@@ -157,6 +157,15 @@ def test_a_new_file_needs_a_free_name(
     assert word in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main(["plugin", "new", "game", "nim", "--folder", str(tmp_path / "file")]) == 2
+    assert "folder: " in (said := capsys.readouterr().err)
+    assert "cannot be written: Not a directory" in said
+
+
 def test_without_the_core_it_says_what_to_install(
     check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
