@@ -107,11 +107,13 @@ def get_entry(family: Family, name: str) -> object:
     catalog = _load_family(family)
     if name in catalog.plugins:
         return catalog.plugins[name].entry
-    if name in catalog.shipped:
+    # Whoever loads one plug-in only means it, and not ours of the same name.
+    if name in catalog.shipped and _only.get(family.folder) != name:
         module = import_module(f"{family.package}.{name}")
         return _get_member(module, family)
-    if name in catalog.problems:
-        raise CatalogError(f"{family.name} {name!r} cannot be used: {catalog.problems[name]}")
+    problem = next((one for one in catalog.problems.values() if one.name == name), None)
+    if problem is not None:
+        raise CatalogError(f"{family.name} {name!r} cannot be used: {problem}")
     # A plug-in that another process knows is most often missing because this one lacks its folder.
     absent = [str(problem) for problem in catalog.problems.values() if not problem.name]
     hint = "; ".join(absent) or f"{PLUGINS} names {os.environ.get(PLUGINS)}, which has no such file"

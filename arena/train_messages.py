@@ -70,7 +70,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a slice is; the last report of it has the state from which the next one goes on.
 
     version: of the policy, whose sealed weights are `weights`. refusal: why the run cannot go on.
-    is_given_up: a server was away, so the slice is to be ordered again.
+    is_given_up: the slice is to be ordered again, as a server was away; with a refusal: it broke.
     """
 
     trainer: Text

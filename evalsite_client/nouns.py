@@ -26,7 +26,8 @@ class Agents(agents.Agents):
 
     def find(self, name: str, *, game: str) -> Agent | None:
         """Return the agent of a name, which is unique within its game; None if there is none."""
-        return next(self.list(name=name, game=game), None)
+        # Of no name the list would have every agent.
+        return next(self.list(name=name, game=game), None) if name else None
 
 
 class Campaigns(campaigns.Campaigns):

@@ -258,7 +258,17 @@ def _encode_body(body: Any) -> bytes:
         # NaN is no JSON, though Python writes it.
         return json.dumps(body or {}, default=_encode_value, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise InputError("body", f"it cannot be sent as JSON: {error}") from error
+        raise _name_unsent(body) or InputError("body", f"it cannot be sent: {error}") from error
+
+
+def _name_unsent(body: Any) -> InputError | None:
+    """Return which member of a body is no JSON."""
+    for name, value in body.items() if isinstance(body, Mapping) else ():
+        try:
+            json.dumps(value, default=_encode_value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            return InputError(str(name), f"{value!r:.80} cannot be sent: {error}")
+    return None
 
 
 def _encode_value(value: Any) -> Any:

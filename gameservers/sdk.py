@@ -5,7 +5,9 @@
         observation_shape, observation_dtype = (1,), "float32"
 
         def reset(self, seed, opening_plies, parameters):
-            self.left, self.mover = 15, 0
+            self.left, self.mover, rng = 15, 0, Random(seed)
+            for _ in range(opening_plies):
+                self.apply(rng.choice(self.legal()))
 
         def seat(self):  # who moves next; -1 once it is over
             return self.mover if self.left else -1
@@ -44,6 +46,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from math import prod
+from operator import index
 from pathlib import Path
 from random import random
 from typing import Any
@@ -109,15 +112,19 @@ class Server:
         self.n_running, self.n_ended, self.is_stopping = 0, 0, False
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,60}", name):
             raise ServerError(f"name is {name!r}: must be 1 to 60 of A-Z a-z 0-9 _ . -")
-        if not 1 <= slots <= MAX_SLOTS:
-            raise ServerError(f"slots is {slots}: must be 1 to {MAX_SLOTS}")
+        if type(slots) is not int or not 1 <= slots <= MAX_SLOTS:
+            raise ServerError(f"slots is {slots!r}: must be 1 to {MAX_SLOTS}")
         game = make()
         try:
-            self.game, self.rules_version = str(game.game), int(getattr(game, "rules_version", 1))
-            self.n_seats, self.n_actions = int(game.n_seats), int(game.n_actions)
-            self.shape, self.dtype = list(game.observation_shape), str(game.observation_dtype)
+            self.game, self.dtype = str(game.game or ""), str(game.observation_dtype)
+            self.rules_version = read_count("rules_version", getattr(game, "rules_version", 1))
+            self.n_seats = read_count("n_seats", game.n_seats)
+            self.n_actions = read_count("n_actions", game.n_actions)
+            self.shape = read_shape(game.observation_shape)
         except AttributeError as error:
             raise ServerError(f"{error}: such attributes say what the game is") from error
+        if not self.game:
+            raise ServerError("game is empty: must be the id of its catalog file")
         if self.dtype not in ITEM_BYTES:
             choices = ", ".join(ITEM_BYTES)
             raise ServerError(f"observation_dtype is {self.dtype!r}: must be one of {choices}")
@@ -131,6 +138,18 @@ class Server:
             "n_actions": self.n_actions, "observation_shape": self.shape,
             "observation_dtype": self.dtype, "load": load, "labels": self.labels,
         }  # fmt: skip
+
+
+def read_count(name: str, value: Any) -> int:
+    if not hasattr(value, "__index__") or index(value) < 1:
+        raise ServerError(f"{name} is {value!r:.80}: must be a whole number of 1 or more")
+    return index(value)
+
+
+def read_shape(value: Any) -> list[int]:
+    if not isinstance(value, (tuple, list)):
+        raise ServerError(f"observation_shape is {value!r:.80}: must be a tuple, such as (4,)")
+    return [read_count("a number of observation_shape", size) for size in value]
 
 
 class Episode:

@@ -13,6 +13,7 @@ from arena.conformance.families import FAMILIES
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+/\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
+SERVED = (ROOT / "docs" / "gameservers.md").read_text(encoding="utf-8")
 FOLDERS = {"games": "game", "policies": "policy", "pairing": "pairing"}
 MAX_LINES = 10
 """Of statements: a game, policy or pairing is that short."""
@@ -41,3 +42,14 @@ def test_a_shown_file_is_short_and_passes_all_checks(name: str, folder: Path) ->
     checks = FAMILIES[FOLDERS[path.parent.name]](path.stem, ())
     failures = {check: run_check(run) for check, run in checks}
     assert not {check: failure for check, failure in failures.items() if failure}
+
+
+def test_the_shown_file_of_a_game_server_passes_what_is_checked_without_it(folder: Path) -> None:
+    ((name, text),) = re.findall(r"```python\n# (games/nim\.py)\n(.*?)```", SERVED, re.DOTALL)
+    (folder / "games").mkdir()
+    (folder / name).write_text(text, encoding="utf-8")
+    catalogs.clear_loaded()
+    failures = [
+        failure for _, check in FAMILIES["game"]("nim", ()) if (failure := run_check(check))
+    ]
+    assert not failures

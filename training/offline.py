@@ -18,6 +18,8 @@ from training.engines.base import LearnOrder
 from training.errors import TrainingError
 
 BAD_INPUT: Final = 2
+MAX_DIGITS: Final = 18
+"""More than torch takes of a seed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +49,8 @@ def make_order(options: argparse.Namespace) -> LearnOrder:
     """Return the order of a command. Raises UnknownNameError, TrainingError."""
     if not options.out.absolute().parent.is_dir():
         raise TrainingError(f"--out {options.out}: there is no folder {options.out.parent}")
+    if options.out.is_dir():
+        raise TrainingError(f"--out {options.out} is a folder: name a file in it")
     spec = games.get(options.game).spec
     parameters = dict(_split_parameter(text) for text in options.parameter)
     return LearnOrder(
@@ -81,14 +85,22 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help="of it"
     )
     parser.add_argument("--passes", type=_read_passes, default=10, help="over all steps (10)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=_read_seed, default=0)
     parser.add_argument("--out", type=Path, required=True, help="the sealed checkpoint")
     return parser.parse_args(arguments)
 
 
 def _read_passes(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, got {text!r}")
+    passes = _read_seed(text)
+    if passes < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text!r}")
+    return passes
+
+
+def _read_seed(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > MAX_DIGITS:
+        rule = f"must be a whole number from 0 on, of {MAX_DIGITS} digits at most"
+        raise argparse.ArgumentTypeError(f"{rule}, got {text!r:.80}")
     return int(text)
 
 

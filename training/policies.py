@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from arena.errors import ParameterError
 from arena.parameters import Value, read_parameters
 from arena.trainers.networks import split_network
+from arena.trainers.ppo import NETWORK
 from inference.architectures import registry as architectures
 from training.base import Task
 from training.episodes import Episodes
@@ -40,8 +42,12 @@ def separate_values(hidden: str) -> Network:
 def read_network(owner: str, text: str) -> Network:
     """Return what is spelled `mlp;hidden=64,64`. Raises ParameterError."""
     architecture, values = split_network(owner, text, architectures.names())
-    declared = architectures.get(architecture).parameters
-    return Network(architecture, read_parameters(architecture, declared, values))
+    declared = architectures.get(architecture)
+    parameters = read_parameters(architecture, declared.parameters, values)
+    if declared.state_size(parameters):
+        rule = "must remember nothing between decisions, as trainers learn from each by itself"
+        raise ParameterError(owner, NETWORK, f"{rule}, got {text!r:.100}")
+    return Network(architecture, parameters)
 
 
 class Share(NamedTuple):

@@ -61,6 +61,11 @@ def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
         publish_report(self.app, _end(read, settings, is_given_up=True))
     except (ArenaError, TrainingError) as error:
         publish_report(self.app, _end(read, settings, refusal=str(error)[:MAX_DETAIL]))
+    except Exception as error:
+        # A plug-in's, ours, or the machine's: told to whoever waits, and tried again.
+        fault = f"{type(error).__name__}: {error}"[:MAX_DETAIL]
+        publish_report(self.app, _end(read, settings, refusal=fault, is_given_up=True))
+        raise
 
 
 def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:

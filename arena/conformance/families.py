@@ -18,6 +18,12 @@ def list_game_checks(name: str, on_games: Sequence[str]) -> list[NamedCheck]:
     """Return all checks of a game. Raises UnknownNameError, CatalogError."""
     del on_games
     game = all_games.get(name)
+    if game.spec.served and getattr(game, "rules", None) is None:
+        return [
+            name_check(game.spec.id, name),
+            *bind_checks(games.DECLARED, game),
+            ("is played elsewhere", lambda: "how it plays is checked in its matches alone"),
+        ]
     is_replayable = game.spec.is_replayable
     checks = [check for check in games.CHECKS if is_replayable or check not in games.REPLAYED]
     return [

@@ -235,6 +235,9 @@ REPLAYED = frozenset((
     chance_follows_the_seed,
 ))  # fmt: skip
 
+# What can be checked of a game that is played elsewhere.
+DECLARED: tuple[Callable[[Game], None], ...] = (declares_what_it_is, refuses_unknown_parameters)
+
 CHECKS: tuple[Callable[[Game], None], ...] = (
     declares_what_it_is,
     ends_with_valid_returns,

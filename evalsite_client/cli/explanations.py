@@ -42,6 +42,8 @@ def explain_row(client: Client, options: Namespace) -> Answer:
 
 def _find_number(client: Client, kind: str, text: str, *, game: str) -> int:
     """Return the number of the row that a text names. Raises InputError."""
+    if not text:
+        raise InputError("id", f"is empty: name the {kind}")
     rows: Iterable[Any] = ()
     if kind == "agent":
         rows = client.agents.list(name=text, game=game or None)

@@ -86,6 +86,8 @@ def download_model(client: Client, options: Namespace) -> Answer:
     version = _find_version(client, options)
     path: Path = options.out or Path(f"{version.run}-{version.version}.safetensors")
     # Before it is loaded; save_bytes sees to one that comes meanwhile.
+    if path.is_dir():
+        raise InputError("out", f"{path} is a folder: name a file in it")
     if path.exists() and not options.force:
         raise InputError(
             "out", f"{path} is there already: --force replaces it, --out names another"

@@ -89,14 +89,18 @@ def _format_checked(checked: Checked) -> str:
 def write_skeleton(client: Client, given: Namespace) -> Answer:
     """Write a small plug-in of a family."""
     del client
-    if not given.name.isidentifier() or given.name != given.name.lower():
+    is_id = given.name.isidentifier() and given.name.isascii()
+    if not is_id or given.name != given.name.lower():
         raise InputError("name", f"must be lower-case letters, digits and _, got {given.name!r}")
     path = given.folder / FAMILIES[given.family].folder / f"{given.name}.py"
     if path.exists():
         raise InputError("name", f"{path} is there already: choose another one")
     text = (SKELETONS / f"{given.family}.txt").read_text(encoding="utf-8")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.replace("NAME", given.name), encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("NAME", given.name), encoding="utf-8")
+    except OSError as error:
+        raise InputError("folder", f"{path} cannot be written: {error.strerror}") from error
     lines = (
         f"wrote {path}; edit it, then:",
         f"  evalsite plugin check {path}",

@@ -7,6 +7,7 @@ from getpass import getpass
 from evalsite_client.cli.options import add_command, add_limit, page_size, read_whole, take_rows
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
+from evalsite_client.errors import InputError
 
 SCOPES = ("read", "submit", "operate", "worker")
 HEAD = ("id", "user", "name", "scopes", "begins with", "created", "ends", "made with")
@@ -45,7 +46,11 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def ask_password(user: str) -> tuple[str, str]:
     """Return user and password, which is asked for unless the environment has it."""
-    return user, os.environ.get(PASSWORD_VARIABLE) or getpass(f"password of {user}: ")
+    try:
+        return user, os.environ.get(PASSWORD_VARIABLE) or getpass(f"password of {user}: ")
+    except EOFError as error:
+        missing = f"nobody answers for the password of {user!r}: set {PASSWORD_VARIABLE}"
+        raise InputError("password", missing) from error
 
 
 def create_token(client: Client, options: Namespace) -> Answer:

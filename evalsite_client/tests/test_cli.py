@@ -191,6 +191,27 @@ def test_tokens_are_made_with_a_password_listed_and_revoked(
     assert (status, "get a new one" in err, "EVALSITE_TOKEN" in err) == (2, True, True)
 
 
+def test_without_a_terminal_a_password_comes_by_the_environment(
+    evalsite: Evalsite, monkeypatch: Any
+) -> None:
+    def end_input(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.delenv("EVALSITE_PASSWORD", raising=False)
+    monkeypatch.setattr("evalsite_client.cli.tokens.getpass", end_input)
+    status, _, err = evalsite("token", "laptop", "--user", "bob")
+    assert (status, "password of 'bob': set EVALSITE_PASSWORD" in err) == (2, True)
+
+
+def test_no_name_is_no_agent(evalsite: Evalsite) -> None:
+    _field(evalsite)
+    for words in (("compare", "", "random", "-l", "c4"), ("schedule", "-l", "c4", "-n", 2, "")):
+        status, _, err = evalsite(*words)
+        assert (status, "there is no agent ''" in err) == (2, True), err
+    status, _, err = evalsite("explain", "agent", "")
+    assert (status, "is empty: name the agent" in err) == (2, True)
+
+
 REFUSED = [
     ("register a --game poker --policy mcts", "game: "),
     ("register a --game connect_four --policy mcts -p depth", "'depth' is not of the form"),

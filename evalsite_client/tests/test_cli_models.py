@@ -73,6 +73,8 @@ def test_a_file_that_is_there_stays_unless_it_is_forced(
     assert (status, file.read_text()) == (2, "mine")
     assert "is there already: --force replaces it" in err
     ok(evalsite("models", "download", "poles", "--out", file, "--force"))
+    status, _, err = evalsite("models", "download", "poles", "--out", file.parent, "--force")
+    assert (status, "is a folder: name a file in it" in err) == (2, True)
     assert file.read_bytes() == b"weights 2"
 
 

@@ -50,6 +50,16 @@ def test_a_new_plugin_passes_every_check(family: str, check: Check) -> None:
     assert ", 0 failed" in printed
 
 
+@pytest.mark.parametrize(("family", "name"), [("game", "chess"), ("policy", "random")])
+def test_a_file_of_a_name_that_is_taken_is_not_mistaken_for_ours(
+    family: str, name: str, check: Check
+) -> None:
+    status, printed = check(write(family, name))
+    assert status == 1
+    assert f"there is another {family} '{name}' already: rename the file" in printed
+    assert "0 checks passed, 1 failed" in printed
+
+
 def test_a_failure_says_in_one_line_what_to_change(check: Check) -> None:
     path = write("game", "mine", ("has_chance=False", "has_chance=True"))
     status, printed = check(path)
@@ -136,13 +146,24 @@ def test_what_is_no_plugin_is_refused(text: str | None, word: str, check: Check)
     assert word in printed
 
 
-@pytest.mark.parametrize(("name", "word"), [("My-Game", "lower-case"), ("nim", "there already")])
+@pytest.mark.parametrize(
+    ("name", "word"), [("My-Game", "lower-case"), ("schön", "lower-case"), ("nim", "there already")]
+)
 def test_a_new_file_needs_a_free_name(
     name: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write("game", "nim")
     assert main(["plugin", "new", "game", name]) == 2
     assert word in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main(["plugin", "new", "game", "nim", "--folder", str(tmp_path / "file")]) == 2
+    assert "folder: " in (said := capsys.readouterr().err)
+    assert "cannot be written: Not a directory" in said
 
 
 def test_without_the_core_it_says_what_to_install(

@@ -241,8 +241,10 @@ def test_what_is_no_token_is_refused_without_repeating_it(token: str) -> None:
 
 def test_what_is_no_json_is_not_sent() -> None:
     client, server = fakes.client(lambda _: _made())
-    with pytest.raises(InputError, match="body"):
+    with pytest.raises(InputError, match=r"parameters: \{'a': nan\} cannot be sent"):
         client.agents.register(**NEW, parameters={"a": float("nan")})
+    with pytest.raises(InputError, match="margin: inf cannot be sent"):
+        client.runs.start(name="poles", game="cart_pole", margin=float("inf"))
     assert not server.seen
 
 

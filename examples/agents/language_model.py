@@ -121,11 +121,14 @@ def make_handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
             self._send(HTTPStatus.OK, figures)
 
         def do_POST(self) -> None:
-            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             try:
+                message = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)))
                 self._send(HTTPStatus.OK, agent.reply(message))
             except ModelError as error:
                 self._send(HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)})
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                fault = f"no message of the platform: {type(error).__name__}: {error}"
+                self._send(HTTPStatus.BAD_REQUEST, {"error": fault})
 
         def _send(self, status: int, content: dict[str, Any]) -> None:
             body = json.dumps(content).encode()
@@ -152,7 +155,10 @@ def main() -> int:
         parser.error("OPENAI_API_KEY is not set: a model cannot be asked without it")
     url = os.environ.get("OPENAI_BASE_URL", OPENAI).rstrip("/")
     agent = Agent(lambda window: ask_model(url, key, options.model, window))
-    server = ThreadingHTTPServer(("127.0.0.1", options.port), make_handler(agent))
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", options.port), make_handler(agent))
+    except (OSError, OverflowError) as error:
+        parser.error(f"--port {options.port} cannot be listened at: {error}")
     print(f"http://127.0.0.1:{server.server_port}/ asks {options.model}", flush=True)
     with suppress(KeyboardInterrupt):
         server.serve_forever()

@@ -167,6 +167,22 @@ def test_over_http_it_answers_says_503_where_the_model_fails_and_counts() -> Non
         refusal = requests.post(url, json={**decide, "description": "b"}, timeout=5)
         assert (refusal.status_code, refusal.json()) == (503, {"error": "out of order"})
         assert requests.get(url, timeout=5).json() == {"questions": 2, "settings_kept": 0}
+        for junk in ("", "[]", "{}", '{"type": "hello"}', '{"type": "decide", "id": 1}'):
+            answer = requests.post(url, data=junk, timeout=5)
+            assert (answer.status_code, "no message of" in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("port", ["taken", "99999"])
+def test_a_port_that_is_none_or_taken_is_told(
+    port: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        number = str(other.server_port) if port == "taken" else port
+        monkeypatch.setattr("sys.argv", ["language_model.py", "--model", "m", "--port", number])
+        with pytest.raises(SystemExit):
+            language_model.main()
+    assert f"--port {number} cannot be listened at" in capsys.readouterr().err
 
 
 def fail() -> str:

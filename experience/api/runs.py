@@ -54,6 +54,9 @@ class NewTrainingRunSerializer(serializers.Serializer[Any]):
     dataset = serializers.SlugRelatedField(
         slug_field="name",
         queryset=Dataset.objects.all(),
+        error_messages={
+            "does_not_exist": "there is no dataset of this name: `evalsite datasets` lists them."
+        },
         default=None,
         allow_null=True,
         help_text="By its name: what bc and cql learn from, again and again until max_steps; "

@@ -80,4 +80,5 @@ def _list_notes(run: TrainingRun) -> list[str]:
     if not run.n_lost:
         return []
     lost = format_count(run.n_lost, "slice")
-    return [f"{lost} in a row came to nothing; after {MOST_LOST} it is given up"]
+    last = f", the last by {run.problem}" if run.problem else ""
+    return [f"{lost} in a row came to nothing{last}; after {MOST_LOST} it is given up"]

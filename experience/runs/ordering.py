@@ -91,9 +91,8 @@ def find_next_order(run: TrainingRun) -> datetime:
 def _order_slice(run: TrainingRun, *, now: datetime) -> bool:
     n_lost = 0 if run.order is None else run.n_lost + 1
     if n_lost >= MOST_LOST:
-        fail_run(
-            run, f"{n_lost} slices in a row were lost: look into the logs of trainers", now=now
-        )
+        why = run.problem or "look into the logs of trainers"
+        fail_run(run, f"{n_lost} slices in a row were lost: {why}", now=now)
         return False
     try:
         if run.has_group:

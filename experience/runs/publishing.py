@@ -12,14 +12,15 @@ from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 
 
-def find_or_add_agent(release: Release, *, now: datetime) -> Agent:
+def find_or_add_agent(release: Release, *, now: datetime, is_checked_again: bool = False) -> Agent:
     """Return the agent of a version, its checkpoint the child of the version before.
 
     Weights that are stored already, such as those that another run began with, are not stored
-    twice. Raises BadInputError, CheckpointFileError.
+    twice. is_checked_again: also where they were refused, as a plug-in may have been mended since.
+    Raises BadInputError, CheckpointFileError.
     """
     agent = _find_agent(release)
-    if agent is not None:
+    if agent is not None and not (is_checked_again and _is_refused(agent)):
         return agent
     try:
         return _add_agent(release, now=now)
@@ -35,6 +36,10 @@ def _find_agent(release: Release) -> Agent | None:
     run = release.run
     named = Agent.objects.filter(game=run.game, name=name_agent(release))
     return named.filter(checkpoint__sha256=release.sha256).select_related("checkpoint").first()
+
+
+def _is_refused(agent: Agent) -> bool:
+    return agent.checkpoint is not None and agent.checkpoint.state == Checkpoint.State.REFUSED
 
 
 def name_agent(release: Release) -> str:

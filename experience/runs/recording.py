@@ -2,7 +2,7 @@
 
 import logging
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -22,6 +22,8 @@ from matches.store.signing import is_same_token
 
 log = logging.getLogger(__name__)
 
+MAX_PROBLEM: Final = 500
+
 
 class _Weights(NamedTuple):
     seal: Seal
@@ -39,7 +41,7 @@ def record_report(report: object, *, now: datetime) -> bool:
     if run is None:
         return False
     if read.is_given_up:
-        return _take_back(run, now=now)
+        return _note_fault(run, read) if read.refusal else _take_back(run, now=now)
     try:
         weights = _inspect_weights(run, read)
         if read.state and not files.has_file(run.name, read.state):
@@ -53,6 +55,16 @@ def _take_back(run: TrainingRun, *, now: datetime) -> bool:
     """Order a slice anew that its trainer has given up, for no fault of the run's."""
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
     return bool(own.update(order=None, leased_until=None, reported_at=now))
+
+
+def _note_fault(run: TrainingRun, report: Trained) -> bool:
+    """Keep what broke a slice: it is lost, and ordered anew like one whose trainer has died."""
+    own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
+    return bool(own.update(problem=_clean(report.refusal), trainer=report.trainer[:60]))
+
+
+def _clean(problem: str) -> str:
+    return problem[:MAX_PROBLEM].replace("\0", " ")
 
 
 def extend_lease(sign: object, *, now: datetime) -> bool:
@@ -134,13 +146,13 @@ def _list_changes(
     }
     if report.is_last or report.weights or report.state not in ("", run.state_sha256):
         # Not at its first sign: what always dies after that would be ordered for ever.
-        changes["n_lost"] = 0
+        changes |= {"n_lost": 0, "problem": ""}
     if report.metrics:
         changes["metrics"] = report.metrics
     if report.state:
         changes["state_sha256"] = report.state
     if problem:
-        changes |= {"state": states.FAILED, "problem": problem[:500].replace("\0", " ")}
+        changes |= {"state": states.FAILED, "problem": _clean(problem)}
         # A refusal has none, and of what is refused the run does not go on.
         for name in ("n_steps", "version", "state_sha256"):
             changes.pop(name, None)

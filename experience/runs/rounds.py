@@ -102,7 +102,7 @@ def _begin_matches(begun: Round, *, now: datetime) -> bool:
 
 def _register_player(release: Release, *, now: datetime) -> Agent:
     """Return the agent that draws its actions from a version's own distribution."""
-    best = find_or_add_agent(release, now=now)
+    best = find_or_add_agent(release, now=now, is_checked_again=True)
     player = register_agent(
         f"{best.name} sampled",
         game=release.run.game,

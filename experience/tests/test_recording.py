@@ -120,6 +120,32 @@ def test_what_a_trainer_has_given_up_is_ordered_anew_and_is_no_loss(run: Trainin
     assert (run.state, run.slice, run.n_lost, run.n_steps) == (States.RUNNING, 12, 0, 300)
 
 
+def test_what_breaks_slices_again_and_again_is_the_reason_of_the_run(
+    run: TrainingRun, stream_server: Redis
+) -> None:
+    for turn in range(5):
+        fault = report(run, n_steps=0, is_last=True, is_given_up=True, refusal="KeyError: 'x'")
+        assert record_report(fault, now=later(300 * turn))
+        run.refresh_from_db()
+        assert (run.state, run.problem, run.n_lost) == (States.RUNNING, "KeyError: 'x'", turn)
+        stream_server.delete("train")
+        run = ordered(run, at_s=300 * turn + 250)
+    assert run.state == States.FAILED
+    assert run.problem == "5 slices in a row were lost: KeyError: 'x'"
+
+
+def test_what_broke_a_slice_is_over_with_the_next_that_comes_to_something(
+    run: TrainingRun, stream_server: Redis
+) -> None:
+    fault = report(run, n_steps=0, is_last=True, is_given_up=True, refusal="MemoryError: ")
+    assert record_report(fault, now=later(1))
+    stream_server.delete("train")
+    run = ordered(run, at_s=60)
+    assert record_report(report(run, n_steps=300, is_last=True), now=later(61))
+    run.refresh_from_db()
+    assert (run.n_lost, run.problem, run.n_steps) == (0, "", 300)
+
+
 def test_slices_that_always_end_after_their_first_sign_are_lost(
     run: TrainingRun, stream_server: Redis
 ) -> None:

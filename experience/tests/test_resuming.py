@@ -222,3 +222,26 @@ def test_it_is_resumed_over_the_api(stream_server: Redis) -> None:
     answer = operator.post(address, {"max_steps": 10**6, "reason": "more"}, "application/json")
     assert (answer.status_code, answer.json()["state"]) == (200, "running")
     assert answer.json()["max_steps"] == 10**6
+
+
+def test_a_network_that_was_refused_is_checked_again(stream_server: Redis, tmp_path: Path) -> None:
+    run = rounds.begin()
+    one = rounds.publish(run, tmp_path, 0, n_steps=0, seed=0)
+    rounds.admit(one, refusal="NameError in a plug-in")
+    run.refresh_from_db()
+    assert run.state == "failed"
+    resume(run)
+    advance_rounds(now=later(101))
+    again = Round.objects.get(release__run=run, release__version=0)
+    assert again.agent is not None
+    assert again.agent.checkpoint is not None
+    assert (again.agent.checkpoint.state, again.agent.checkpoint.reason) == ("checking", "")
+    # It is asked for once, and refused once more where nothing was mended.
+    advance_rounds(now=later(102))
+    rounds.admit(again, refusal="NameError once more")
+    run.refresh_from_db()
+    assert (run.state, "NameError once more" in run.problem) == ("failed", True)
+    resume(run, at_s=200)
+    advance_rounds(now=later(201))
+    again = Round.objects.get(release__run=run, release__version=0)
+    assert rounds.admit(again).tournament is not None

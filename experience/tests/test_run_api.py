@@ -45,6 +45,17 @@ def test_a_run_is_begun_looked_at_and_stopped(stream_server: Redis, operator: Cl
     assert (stopped.status_code, stopped.json()["state"]) == (200, "stopped")
 
 
+def test_a_dataset_that_is_not_there_is_told_where_to_look(operator: Client, db: None) -> None:
+    terms = {"name": "poles", "game": "cart_pole", "algorithm": "bc", "dataset": "gone"}
+    answer = _post(operator, "runs", **terms)
+    assert answer.status_code == 400
+    (fault,) = answer.json()["errors"]
+    assert (fault["field"], "`evalsite datasets` lists them" in fault["message"]) == (
+        "dataset",
+        True,
+    )
+
+
 def test_runs_of_a_game_that_is_gone_are_still_listed_by_it(run: TrainingRun) -> None:
     TrainingRun.objects.update(game="gone_game")
     listed = Client().get("/api/v1/runs/?game=gone_game").json()["results"]

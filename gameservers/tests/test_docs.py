@@ -27,7 +27,7 @@ def test_the_game_of_the_page_is_served() -> None:
     line.receive('[{"kind":"hello","protocol":1,"game":"nim"}]')
     ((text, _),) = line.receive('[{"kind":"start","episode":1,"seed":1,"actions":[2,2,2,2,2]}]')
 
-    assert len(program.splitlines()) < 30
+    assert len(program.splitlines()) < 33
     assert call.startswith("serve(Nim, ")
     assert json.loads(text)[0]["returns"] == [1.0, -1.0]
 

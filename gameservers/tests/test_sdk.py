@@ -272,10 +272,21 @@ class OddType(Nim):
     observation_dtype = "complex64"
 
 
+def declare(**attributes: Any) -> type:
+    return type("Odd", (Nim,), attributes)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"name": "a b"}, "name is 'a b'"),
+        ({"slots": "4"}, "slots is '4': must be 1 to 4096"),
+        ({"make": declare(game="")}, "game is empty"),
+        ({"make": declare(observation_shape=(4))}, "observation_shape is 4: must be a tuple"),
+        ({"make": declare(observation_shape=(0,))}, "a number of observation_shape is 0"),
+        ({"make": declare(n_seats=0)}, "n_seats is 0: must be a whole number of 1 or more"),
+        ({"make": declare(n_actions=None)}, "n_actions is None"),
+        ({"make": declare(rules_version="1.2")}, "rules_version is '1.2'"),
         ({"slots": 0}, "slots is 0: must be 1 to 4096"),
         ({"make": Nameless}, "no attribute 'game'"),
         ({"make": OddType}, "observation_dtype is 'complex64'"),

@@ -143,18 +143,33 @@ def _find_common_game(sides: Sequence[Side]) -> str:
 
 
 def _find_agent(side: Side, game: str) -> Agent:
-    stored = list(_filter_stored_agents(side).filter(game=game).select_related("checkpoint")[:2])
+    meant = _filter_stored_agents(side).filter(game=game)
+    stored = list(meant.select_related("checkpoint").order_by("pk"))
     if len(stored) == 1:
         return stored[0]
     if stored:
-        reason = f"{side.checkpoint!r} fits several checkpoints of {side.name!r}: give more digits"
-        raise BadInputError(side.field.replace("agent", "checkpoint"), reason)
+        return _choose_agent(side, stored)
     if side.checkpoint or not is_spelled(side.name):
         raise BadInputError(side.field, _describe_unknown(side, game=game))
     try:
         return register_spelled_agent(side.name, game=game)
     except ArenaError as error:
         raise BadInputError(side.field, str(error)) from error
+
+
+def _choose_agent(side: Side, stored: Sequence[Agent]) -> Agent:
+    """Return the agent that is named after the one checkpoint of all. Raises BadInputError.
+
+    Others of it draw their actions, as those do that play for a training run.
+    """
+    weights = stored[0].checkpoint
+    names = {side.name, f"{side.name}@{weights.step}"} if weights is not None else set()
+    own = [agent for agent in stored if agent.name in names]
+    if len({agent.checkpoint_id for agent in stored}) == len(own) == 1:
+        return own[0]
+    known = ", ".join(repr(agent.name) for agent in stored[:_KNOWN_NAMES])
+    reason = f"{side.checkpoint!r} of {side.name!r} fits {known}: name one, or give more digits"
+    raise BadInputError(side.field.replace("agent", "checkpoint"), reason)
 
 
 def _filter_stored_agents(side: Side) -> QuerySet[Agent]:
@@ -178,6 +193,7 @@ def _describe_unknown(side: Side, *, game: str) -> str:
     runs = agents.filter(checkpoint__run=side.name)
     if side.checkpoint and runs.exists():
         steps = runs.order_by("checkpoint__step").values_list("checkpoint__step", flat=True)
+        steps = steps.distinct()
         shown = ", ".join(map(str, steps[:_SHOWN_STEPS]))
         return f"{side.name!r} has no checkpoint {side.checkpoint!r}: there are the steps {shown}"
     names = list(agents.values_list("name", flat=True)[:_KNOWN_NAMES])

@@ -194,6 +194,27 @@ def test_a_step_or_hash_names_a_checkpoint_of_a_run(broker: Redis, tmp_path: Pat
         _agents(Side("run", "last"))
 
 
+def test_of_several_agents_of_a_checkpoint_a_step_means_the_one_that_is_named_by_it(
+    broker: Redis, tmp_path: Path
+) -> None:
+    (plain, other) = (added(tmp_path, "run", seed=step, step=step) for step in (10, 20))
+    for agent in (plain, other):
+        assert agent.checkpoint is not None
+        verdict(agent.checkpoint)
+    for name, agent in (("run@10 sampled", plain), ("fast", other), ("slow", other)):
+        Agent.objects.create(
+            name=name, game=agent.game, policy="network", checkpoint=agent.checkpoint,
+            parameters={"temperature": len(name)}, created_at=make.NOW,
+        )  # fmt: skip
+    assert _agents(Side("run", "10")) == ["run@10"]
+    other.name = "renamed"
+    other.save()
+    with pytest.raises(BadInputError, match="'20' of 'run' fits 'renamed', 'fast', 'slow': name"):
+        _agents(Side("run", "20"))
+    with pytest.raises(BadInputError, match=r"there are the steps 10, 20$"):
+        _agents(Side("run", "30"))
+
+
 def test_a_checkpoint_that_is_not_ready_is_refused(broker: Redis, tmp_path: Path) -> None:
     agent = added(tmp_path, "run", step=10)
     with pytest.raises(BadInputError, match="being checked"):

@@ -174,6 +174,13 @@ def test_a_wrong_value_of_parquet_is_named_by_its_row(tmp_path: Path) -> None:
     )
 
 
+def test_a_column_of_lists_is_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "games.parquet"
+    pq.write_table(pa.table({"first": [["a"]], "second": ["b"], "result": [1]}), path)
+    with pytest.raises(BadInputError, match="column 'first' holds list"):
+        open_results(path, name=path.name, form="", mapped={})
+
+
 def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="it is no Parquet file"):
         _read(tmp_path, b"PAR1", "games.parquet")

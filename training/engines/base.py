@@ -65,7 +65,10 @@ def read_chunks(paths: Iterable[str], *, game: str) -> list[Chunk]:
     for path in paths:
         try:
             sent = [one.chunk for one in read_segment(Path(path))]
-        except (ChunkError, OSError) as error:
+        except ChunkError as error:
+            rule = "give files of uploads; of a dataset learns `evalsite runs start --dataset NAME`"
+            raise TrainingError(f"{path} is not read: {error}; {rule}") from error
+        except OSError as error:
             raise TrainingError(f"{path} is not read: {error}") from error
         if sent and sent[0].game != game:
             raise TrainingError(f"{path} is of {sent[0].game}: give segments of {game} only")

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from arena.experience.segments import SentChunk, write_segment
 from arena.experience.tests.made import chunk_of
@@ -86,6 +87,26 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
     assert learn(segment, *more) == offline.BAD_INPUT
     assert said in capsys.readouterr().err
     assert not segment.with_name("out.safetensors").exists()
+
+
+@pytest.mark.parametrize("seed", ["-1", "9" * 19, "٣"])
+def test_a_seed_that_torch_does_not_take_is_refused(segment: Path, seed: str) -> None:
+    with pytest.raises(SystemExit):
+        learn(segment, f"--seed={seed}")
+
+
+def test_where_the_checkpoint_cannot_be_written_is_told(
+    segment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert learn(segment, "--out", str(segment.parent)) == offline.BAD_INPUT
+    assert "is a folder: name a file in it" in capsys.readouterr().err
+
+    def fill_disk(*_: object) -> None:
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr("training.engines.catalog.torch.save_sealed", fill_disk)
+    assert learn(segment, "--passes", "1") == offline.BAD_INPUT
+    assert "is not written: No space left on device" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_missing_is_told_before_anything_is_learned(

@@ -160,7 +160,7 @@ def test_a_state_goes_on_to_the_same_weights() -> None:
     assert first.save() == second.save()
 
 
-@pytest.mark.parametrize("network", ["mpl", "mlp;hidden", "mlp;size=3", "lines"])
+@pytest.mark.parametrize("network", ["mpl", "mlp;hidden", "mlp;size=3", "lines", "gru;width=8"])
 def test_a_network_that_cannot_be_built_is_refused(network: str) -> None:
     with pytest.raises(ParameterError):
         begin(network=network)

@@ -34,6 +34,7 @@ from training import registry
 from training.errors import StateError, TrainingError, UnavailableError
 from training.files import RunFiles
 from training.streams import CHUNKS_AT_ONCE
+from training.tasks import train
 from training.tests.cart_pole import TASK, Player
 
 ROOT = Path(__file__).parents[2]
@@ -143,6 +144,25 @@ def test_a_trainer_takes_an_order_and_reports_what_it_has_learned(
     assert (last.is_last, last.token) == (True, "t")
     put = (first.weights, version.weights, last.state)
     assert set(Site.kept) == {f"/files/training/7/{one}" for one in put}
+
+
+def test_what_breaks_a_slice_is_told_and_left_to_be_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = {
+        "REDIS_URL": "redis://x", "STREAM_REDIS_URL": "redis://x", "EVALSITE_SITE_URL": "http://x",
+        "EVALSITE_NODE_KEY": "the key", "EVALSITE_TRAINER": "trainer-1",
+    }  # fmt: skip
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    reports = list[Trained | Alive]()
+    monkeypatch.setattr("training.tasks.publish_report", lambda _, report: reports.append(report))
+    monkeypatch.setattr(registry, "get", lambda _: dict[str, Any]()["nothing"])
+    with pytest.raises(KeyError):
+        train(to_wire(msgspec.structs.replace(ORDER, files=[DataFile("0" * 64, "/f")])))
+    fault = reports[-1]
+    assert isinstance(fault, Trained)
+    assert (fault.is_given_up, fault.refusal) == (True, "KeyError: 'nothing'")
 
 
 def test_a_file_is_another_one_or_refused_or_not_to_be_had(

@@ -120,6 +120,11 @@ def _open_parquet(path: Path, mapped: Mapping[str, str]) -> Opened:
     except (pa.ArrowInvalid, OSError) as error:
         raise BadInputError("file", f"it is no Parquet file: {error}") from error
     columns = choose_columns(file.schema_arrow.names, mapped)
+    for name in filter(None, columns):
+        form = file.schema_arrow.field(name).type
+        if pa.types.is_nested(form):
+            reason = f"column {name!r} holds {form}: each cell must be one text or number"
+            raise BadInputError("file", reason)
     return Opened(columns, _read_parquet(file, columns), "row")
 
 

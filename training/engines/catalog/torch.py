@@ -4,11 +4,14 @@ from math import nan
 from pathlib import Path
 from typing import Final
 
+from safetensors import SafetensorError
+
 from arena.checkpoints import Seal
 from inference.model import save_sealed
 from training import registry
 from training.base import Task
 from training.engines.base import Learned, LearnOrder, read_chunks
+from training.errors import TrainingError
 
 CHUNKS_AT_ONCE: Final = 64
 
@@ -31,7 +34,10 @@ class TorchEngine:
                 loss = metrics.get("loss", nan)
         parameters = dict(learner.architecture_parameters)
         seal = Seal(learner.architecture, parameters, order.game, shape, order.n_actions)
-        sha256 = save_sealed(learner.module, Path(order.target), seal)
+        try:
+            sha256 = save_sealed(learner.module, Path(order.target), seal)
+        except (OSError, SafetensorError) as error:
+            raise TrainingError(f"{order.target} is not written: {error}") from error
         return Learned(sha256, learner.n_steps, loss, ["this process"])
 
 
