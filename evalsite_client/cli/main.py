@@ -206,7 +206,12 @@ def _describe_missing(error: NotThereError) -> str:
     """Return which row there is not; the server names it only by its address."""
     noun, _, rest = error.instance.partition("/api/v1/")[2].partition("/")
     name = rest.partition("/")[0]
-    if noun not in LISTING or not name or "matches the given query" not in error.detail:
+    is_named = error.detail.startswith("there is no ") and error.detail.endswith(
+        f" {unquote(name)}"
+    )
+    # The second is what servers before said.
+    is_missing = is_named or "matches the given query" in error.detail
+    if noun not in LISTING or not name or not is_missing:
         return str(error)
     one, listing = LISTING[noun]
     return f"there is no {one} {unquote(name)}{listing}"

@@ -86,25 +86,25 @@ def _format_checked(checked: Checked) -> str:
     return f"{'FAIL' if checked.failure else 'ok  '}  {checked.name}{': ' if rest else ''}{rest}"
 
 
-def write_skeleton(client: Client, given: Namespace) -> Answer:
+def write_skeleton(client: Client, options: Namespace) -> Answer:
     """Write a small plug-in of a family."""
     del client
-    is_id = given.name.isidentifier() and given.name.isascii()
-    if not is_id or given.name != given.name.lower():
-        raise InputError("name", f"must be lower-case letters, digits and _, got {given.name!r}")
-    path = given.folder / FAMILIES[given.family].folder / f"{given.name}.py"
+    is_id = options.name.isidentifier() and options.name.isascii()
+    if not is_id or options.name != options.name.lower():
+        raise InputError("name", f"must be lower-case letters, digits and _, got {options.name!r}")
+    path = options.folder / FAMILIES[options.family].folder / f"{options.name}.py"
     if path.exists():
         raise InputError("name", f"{path} is there already: choose another one")
-    text = (SKELETONS / f"{given.family}.txt").read_text(encoding="utf-8")
+    text = (SKELETONS / f"{options.family}.txt").read_text(encoding="utf-8")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("NAME", given.name), encoding="utf-8")
+        path.write_text(text.replace("NAME", options.name), encoding="utf-8")
     except OSError as error:
         raise InputError("folder", f"{path} cannot be written: {error.strerror}") from error
     lines = (
         f"wrote {path}; edit it, then:",
         f"  evalsite plugin check {path}",
-        f"  EVALSITE_PLUGINS={given.folder.resolve()} ./run",
+        f"  EVALSITE_PLUGINS={options.folder.resolve()} ./run",
     )
     return Answer({"file": str(path)}, "\n".join(lines))
 

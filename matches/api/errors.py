@@ -1,9 +1,11 @@
 """One place that turns errors into answers, as problems of RFC 9457; views catch nothing."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.apps import apps
 from django.core.exceptions import SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.files.uploadedfile import UploadedFile
@@ -31,6 +33,7 @@ from matches.errors import (
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
 _NOTHING: Final = object()
+_NO_ROW: Final = re.compile(r"No (\w+) matches the given query\.")
 
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     NoNodeError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -64,7 +67,17 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     # What a client needs to log in, or to come again at the right time.
     kept = ("WWW-Authenticate", "Retry-After")
     headers = {name: answer.headers[name] for name in kept if name in answer.headers}
-    return _answer_problem(status, str(answer.data["detail"]), request, headers=headers)
+    detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
+    return _answer_problem(status, detail, request, headers=headers)
+
+
+def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
+    """Return which row there is not, by what the address sought; Django names its model alone."""
+    missing = _NO_ROW.fullmatch(detail)
+    if missing is None or len(sought) != 1:
+        return detail
+    model = next(one for one in apps.get_models() if one.__name__ == missing[1])
+    return f"there is no {model._meta.verbose_name} {next(iter(sought.values()))!s:.80}"
 
 
 def build_problem(

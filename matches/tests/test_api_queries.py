@@ -129,3 +129,15 @@ def test_what_is_refused_within_a_list_is_told_by_its_place_and_value(broker: Re
             "message": "choose one of read, submit, operate, worker. Got 'root'.",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("address", "row"),
+    [
+        ("tournaments/999/", "tournament 999"),
+        ("leaderboards/nosuch/ratings/", "leaderboard nosuch"),
+    ],
+)
+def test_a_row_that_is_not_there_is_named(client: Client, address: str, row: str) -> None:
+    answer = client.get(f"/api/v1/{address}")
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"there is no {row}")
