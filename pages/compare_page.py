@@ -50,8 +50,9 @@ def show_comparison(request: HttpRequest) -> HttpResponse:
     """Show the agents of the address side by side; without any, how to name them."""
     try:
         agents = read_agents(request.GET)
-        boards = _list_boards(agents)
-        board = _choose_board(boards, request.GET.get("leaderboard", ""))
+        name = request.GET.get("leaderboard", "")
+        boards = _list_boards(agents, name)
+        board = _choose_board(boards, name)
     except BadAddressError as error:
         context = {"problem": str(error), "chips": [], "most": MAX_AGENTS}
         return render(request, "pages/compare.html", context, status=BAD_REQUEST)
@@ -95,13 +96,19 @@ def read_agents(given: QueryDict) -> list[Agent]:
     return agents
 
 
-def _list_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
-    """Return the listed leaderboards that rate two of these agents or more, those of most first."""
+def _list_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
+    """Return leaderboards that rate two of these agents or more, those of most first.
+
+    Of as many the listed ones before those of single evaluations; that of the name is among them.
+    """
     rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
     counted = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
-    pks = list(counted.order_by("-n", "-leaderboard").values_list("leaderboard", flat=True))
-    boards = Leaderboard.objects.in_bulk(pks[:MAX_BOARDS])
-    return [boards[pk] for pk in pks[:MAX_BOARDS]]
+    order = ("-n", "-leaderboard__is_listed", "-leaderboard")
+    in_order = counted.order_by(*order).values_list("leaderboard", flat=True)
+    named = in_order.filter(leaderboard__name=name) if name and "\0" not in name else []
+    pks = dict.fromkeys([*in_order[:MAX_BOARDS], *named])
+    boards = Leaderboard.objects.in_bulk(list(pks))
+    return [boards[pk] for pk in pks]
 
 
 def _choose_board(boards: Sequence[Leaderboard], name: str) -> Leaderboard | None:

@@ -81,9 +81,9 @@ def describe_cluster(*, now: datetime) -> Cluster:
     n_waiting = active.aggregate(n=Sum(unplayed))["n"] or 0
     pace = sample.point.matches_per_s
     trouble = format_state(state)["trouble"]
-    if not trouble and n_waiting and not sample.counts.n_slots:
+    if not trouble and n_waiting:
         no_node = "no play node is alive, so nothing can play: start the system with ./run"
-        trouble = sample.standstill or no_node
+        trouble = sample.standstill or ("" if sample.counts.n_slots else no_node)
     remaining = ""
     if n_waiting:
         remaining = f"about {format_span(n_waiting / pace)}" if pace else "not known"

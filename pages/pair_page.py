@@ -37,8 +37,9 @@ MAY_PLAY = "matches.add_tournament"
 def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
     """Show two agents against each other. Raises Http404 where they cannot meet."""
     agents = _agents(first, second)
-    boards = _shared_boards(agents)
-    board = _chosen(boards, request.GET.get("leaderboard", ""), agents)
+    name = request.GET.get("leaderboard", "")
+    boards = _shared_boards(agents, name)
+    board = _chosen(boards, name, agents)
     played = pair_numbers.read_games(first, second)
     of_board = [game for game in played if board and game.leaderboard == board.pk]
     context = {
@@ -77,12 +78,18 @@ def _agents(first: int, second: int) -> list[Agent]:
     return [one, other]
 
 
-def _shared_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
-    """Return the listed leaderboards that rate all of these agents, the newest first."""
+def _shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
+    """Return leaderboards that rate all of these agents, the newest first.
+
+    Of many the listed ones before those of single evaluations; that of the name is among them.
+    """
     rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
     shared = rated.values("leaderboard").annotate(n=Count("pk")).filter(n=len(agents))
-    newest = shared.order_by("-leaderboard").values_list("leaderboard", flat=True)[:MAX_BOARDS]
-    boards = Leaderboard.objects.in_bulk(list(newest))
+    pks = shared.order_by("-leaderboard__is_listed", "-leaderboard").values_list(
+        "leaderboard", flat=True
+    )
+    named = pks.filter(leaderboard__name=name) if name and "\0" not in name else []
+    boards = Leaderboard.objects.in_bulk([*pks[:MAX_BOARDS], *named])
     return [boards[pk] for pk in sorted(boards, reverse=True)]
 
 

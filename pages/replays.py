@@ -13,6 +13,7 @@ from arena.games.base import OVER, Game, State
 from arena.games.pictures import Grid, Side, check_picture
 from arena.games.served import can_replay
 from arena.parameters import parse_number
+from matches.store.formats import hide_folders
 from pages import drawings
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,12 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
     Where nothing can be shown it has no last step and says why. The position at the last step is
     always there.
     """
+    replay = _try_again(recorded, steps)
+    # For every reader: who operates sees on the page of the game where its program should lie.
+    return replay._replace(problem=hide_folders(replay.problem))
+
+
+def _try_again(recorded: Recorded, steps: Collection[int] | None) -> Replay:
     empty = Replay(recorded.game, [], [], {}, "")
     if recorded.game not in games.names():
         return empty._replace(problem=f"the game {recorded.game} is not installed here")

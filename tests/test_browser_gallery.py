@@ -44,6 +44,12 @@ return [...document.querySelectorAll("figure .drawing")].flatMap((drawing) => {
             return e.width && (e.left < box.left || e.right > box.right || e.top < box.top); })
         .map((part) => `${part.textContent || part.tagName} sticks out of its plot`);
 })"""
+CLIPPED = """
+return [...document.querySelectorAll(".sheet")]
+    .filter((e) => ["clip", "hidden"].includes(getComputedStyle(e).overflowX))
+    .filter((e) => e.scrollWidth > e.clientWidth + 1)
+    .map((e) => `${e.querySelector("h2")?.textContent || e.className}: its right edge is cut off`);
+"""
 UNSAID = """
 const named = (e) => e.ariaLabel || e.getAttribute("aria-labelledby") || e.title;
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -164,7 +170,8 @@ def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
     colour = run(chrome, "return getComputedStyle(document.body).backgroundColor")
     is_dark = int(colour.split("(")[1].split(",")[0]) < 128
     wrong += [f"its paper is {colour}"] if is_dark != (scheme == "dark") else []
-    wrong += run(chrome, STICKING_OUT) + run(chrome, UNSAID)
+    for script in (STICKING_OUT, CLIPPED, UNSAID):
+        wrong += run(chrome, script)
     rules = axe.OF_COLOURS if scheme == "dark" else ()
     found = axe.violations(chrome, only=rules)
     return wrong + [f"{one.rule}: {one.places[0]}" for one in found]

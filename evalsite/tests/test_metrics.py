@@ -1,5 +1,7 @@
 """What Prometheus is told, by whom it may be read, and that a scrape looks at nothing itself."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 from django.test import AsyncClient, Client
@@ -7,9 +9,9 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from redis import Redis
 
 from arena.messages import Serving, serving_key
-from matches.models import RecorderMark
+from matches.models import RecorderMark, Tournament
 from matches.operations.system import pushing
-from matches.store import fast_store
+from matches.store import disk, fast_store
 from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.clock import db_now
 from matches.tests import factories
@@ -54,6 +56,21 @@ def test_it_tells_what_control_saw(
         assert line in told
     for name in ("sample_age", "control_age", "recorder_lag", "rating_lag"):
         assert f"\nevalsite_{name}_seconds " in told
+
+
+def test_a_standstill_is_told_beside_what_waits_for_its_end(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _busy(broker)
+    told = client.get("/metrics").content.decode()
+    assert "evalsite_standstill 0.0" in told
+    assert "evalsite_tournaments_under_way 1.0" in told
+    monkeypatch.setattr(disk, "describe_shortage", lambda: "the disk has 3 MB left")
+    Tournament.objects.update(state=Tournament.State.PAUSED)
+    pushing.push_sample(now=db_now() + timedelta(seconds=9))
+    told = client.get("/metrics").content.decode()
+    assert "evalsite_standstill 1.0" in told
+    assert "evalsite_tournaments_under_way 0.0" in told
 
 
 def test_requests_are_timed_by_pattern_and_never_by_path(client: Client, broker: Redis) -> None:

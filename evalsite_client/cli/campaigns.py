@@ -198,10 +198,15 @@ def _follow_campaign(client: Client, made: CampaignDetail, *, is_shown: bool) ->
     """Return the campaign with its verdict; after Ctrl-C it goes on."""
     # On stderr: in place on a terminal, elsewhere now and then.
     lines = following.Lines(client, sys.stderr)
+    still = following.Standstill(client, lambda: client.campaigns.explain(made.id))
+
+    def show(now: CampaignDetail) -> None:
+        lines.show(f"{describe_progress(now)}{still.describe(now.n_done)}")
+
     try:
         ended = client.campaigns.wait(
             made.id,
-            progress=(lambda now: lines.show(describe_progress(now))) if is_shown else None,
+            progress=show if is_shown else None,
             trouble=lambda why: lines.show(f"no answer: {why}"),
         )
     except KeyboardInterrupt:

@@ -1,20 +1,25 @@
 """Follow what is played: wait for nodes, show progress, wait for ratings."""
 
+import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, TextIO
 
+from evalsite_client.api.shared import Explanation
 from evalsite_client.api.tournaments import Report, Tournament, TournamentDetail
 from evalsite_client.api.workers import Worker
 from evalsite_client.client import Client
-from evalsite_client.errors import InputError
+from evalsite_client.errors import ClientError, InputError
 from evalsite_client.retries import ask_again
 
 POLL_S: Final = 0.25
 NODE_WAIT_S: Final = 30.0
 LINE_EVERY_S: Final = 5.0
 """A terminal sees each change; a file or pipe one line in so many seconds."""
+STILL_S: Final = 3.0
+"""A count that has not moved for so long is explained."""
 RATING_WAIT_S: Final = 60.0
 SERVICES: Final = frozenset(("gpu", "server"))
 """Capabilities of those that answer for networks or serve games; all others play."""
@@ -91,7 +96,9 @@ class Lines:
         """Show the line as it is now."""
         now_s = self._clock.monotonic()
         if self._out.isatty():
-            self._out.write(f"\r\033[K{line}")
+            # A line that wraps would stay, in part, when the next one is written.
+            width = shutil.get_terminal_size().columns - 1
+            self._out.write(f"\r\033[K{line[:width]}")
             self._out.flush()
         elif now_s - self._shown_s >= LINE_EVERY_S:
             self._shown_s = now_s
@@ -102,11 +109,34 @@ class Lines:
         write_line(self._out, f"\r\033[K{line}" if self._out.isatty() else line)
 
 
+class Standstill:
+    """Says why nothing goes on, once that has lasted a while."""
+
+    def __init__(self, client: Client, explain: Callable[[], Explanation]) -> None:
+        """explain: asks the server what is waited for."""
+        self._clock, self._explain = client.clock, explain
+        self._count, self._looked_s, self._why = -1, 0.0, ""
+
+    def describe(self, count: int) -> str:
+        """Return how a line goes on: empty while the count moves, or where nothing is missing."""
+        now_s = self._clock.monotonic()
+        if count != self._count:
+            self._count, self._looked_s, self._why = count, now_s, ""
+        elif now_s - self._looked_s >= STILL_S:
+            self._looked_s = now_s
+            # A server that is away is the line's own matter.
+            with suppress(ClientError):
+                waits_for = self._explain().waits_for
+                self._why = f", waits for {'; '.join(waits_for)}" if waits_for else ""
+        return self._why
+
+
 def follow_tournament(
     client: Client, tournament: int, out: TextIO, *, timeout_s: float | None, fraction: float
 ) -> TournamentDetail:
     """Show progress until enough is closed or time is up; return how far it is then."""
     lines = Lines(client, out)
+    still = Standstill(client, lambda: client.tournaments.explain(tournament))
     for seen in client.tournaments.watch(tournament, poll_s=POLL_S):
         one = seen.tournament
         line = describe_progress(one, seen.elapsed_s)
@@ -117,7 +147,8 @@ def follow_tournament(
         if is_enough or is_late or is_held or one.finished_at is not None:
             lines.end(line)
             break
-        lines.show(line)
+        why = f", no answer: {seen.trouble}" if seen.trouble else still.describe(one.n_closed)
+        lines.show(f"{line}{why}")
     return one
 
 

@@ -99,11 +99,13 @@ def test_candidate(client: Client, options: Namespace) -> Answer:
 
 def wait_for_gate(client: Client, campaign: int, lines: following.Lines) -> None:
     """Show the log-likelihood ratio until there is a verdict."""
+    still = following.Standstill(client, lambda: client.campaigns.explain(campaign))
     looks = ask_again(lambda: client.gates.get(campaign), client.clock, poll_s=following.POLL_S)
     for now, trouble in looks:
         if now.is_over:
             break
-        lines.show(f"no answer: {trouble}" if trouble else describe_gate(now))
+        why = f"no answer: {trouble}" if trouble else ""
+        lines.show(why or f"{describe_gate(now)}{still.describe(now.n_games)}")
 
 
 def describe_gate(gate: Gate) -> str:

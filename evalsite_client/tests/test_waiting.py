@@ -185,6 +185,25 @@ def test_a_gate_is_waited_for_over_a_restart_of_the_server() -> None:
     assert "no answer: starting" in terminal.getvalue()
 
 
+def test_an_evaluation_that_stands_still_says_what_it_waits_for() -> None:
+    still = _look("running", 5, problem="", finished_at=None)
+    client, _ = fakes.client(_server(still, waits_for=("room: a disk",)))
+    out = StringIO()
+    following.follow_tournament(client, 1, out, timeout_s=20, fraction=1.0)
+    first, *later = out.getvalue().splitlines()
+    assert first.startswith("5/100 - Pending: 95")
+    assert first.endswith(", waits for room: a disk")
+    assert later
+
+
+def test_a_gate_that_stands_still_says_what_it_waits_for() -> None:
+    looks = [*[_sample("Gate", is_over=False)] * 40, _sample("Gate", is_over=True)]
+    client, _ = fakes.client(_server(*looks, waits_for=("room: a disk",)))
+    out = StringIO()
+    gates.wait_for_gate(client, 1, following.Lines(client, out))
+    assert out.getvalue().splitlines()[-1].endswith(", waits for room: a disk")
+
+
 def test_ratings_are_waited_for_over_a_restart_of_the_server() -> None:
     looks = (_sample("Report", is_rated=False), broken, _sample("Report", is_rated=True))
     client, _ = fakes.client(_server(*looks), retries=NEVER)

@@ -13,6 +13,7 @@ from arena.games import registry
 from matches.api.base import Endpoints
 from matches.api.pagination import WholeList
 from matches.store.catalog import read_reference
+from matches.store.formats import hide_folders
 
 
 class GameSerializer(serializers.Serializer[Any]):
@@ -81,9 +82,9 @@ class GameView(Endpoints[Any]):
     @extend_schema(parameters=[GAME], responses=ReferenceSerializer)
     def retrieve(self, request: Request, game: str) -> Response:
         """Return the reference of a game."""
-        del request
         try:
             reference = read_reference(game)
         except ArenaError as error:
-            raise Http404(str(error)) from error
+            is_operator = request.user.is_staff
+            raise Http404(str(error) if is_operator else hide_folders(str(error))) from error
         return Response(ReferenceSerializer(reference).data)

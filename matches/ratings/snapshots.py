@@ -7,6 +7,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from django.db.models import QuerySet
+
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.store import snapshot_tables
 from matches.store.bulk import among
@@ -78,13 +80,14 @@ def read_mu_before(board: Leaderboard, agents: Collection[int] | None) -> Mappin
 
     Of a younger board it is that of the first snapshot with enough results: what moved before them
     was no trend but the doubt of the beginning. Counted from the last rating and not from now, so
-    that what a quiet board shows does not change.
+    that what a quiet board shows does not change. A season in which everybody began anew compares
+    with nothing before it.
     """
     if board.rated_at is None or (agents is not None and not agents):
         return NOTHING
-    taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
+    taken = _list_comparable(board)
     past = taken.filter(taken_at__lte=board.rated_at - TREND_WINDOW).order_by("-taken_at").first()
-    snapshot = past or _find_first_settled(board)
+    snapshot = past or _find_first_settled(board, taken)
     if snapshot is None:
         return NOTHING
     if agents is None:
@@ -94,9 +97,18 @@ def read_mu_before(board: Leaderboard, agents: Collection[int] | None) -> Mappin
     return {agent: row[1] for agent, row in rows.items()}
 
 
-def _find_first_settled(board: Leaderboard) -> RatingSnapshot | None:
-    n_agents = Rating.objects.filter(leaderboard=board, n_matches__gt=0).count()
+def _list_comparable(board: Leaderboard) -> QuerySet[RatingSnapshot]:
     taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
+    # Only a season that resets the ratings moves the first match that counts.
+    if board.season_began_at is not None and board.season_first_sequence > 1:
+        taken = taken.filter(taken_at__gt=board.season_began_at)
+    return taken
+
+
+def _find_first_settled(
+    board: Leaderboard, taken: QuerySet[RatingSnapshot]
+) -> RatingSnapshot | None:
+    n_agents = Rating.objects.filter(leaderboard=board, n_matches__gt=0).count()
     settled = taken.filter(n_outcomes__gte=ENOUGH_OUTCOMES * n_agents)
     # Of a board younger than an hour there are few.
     return settled.order_by("taken_at").first()

@@ -142,8 +142,9 @@ def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
     top = list(rank_played(board_id).values_list(*columns)[:TOP])
     agents, mu, sd, runs = zip(*top, strict=True) if top else ((), (), (), ())
     chances = compute_chances(mu, sd, runs)
-    columns_of_board = ("rated_at", "results_hash", "n_settled")
-    board = Leaderboard.objects.only(*columns_of_board).get(pk=board_id)
+    of_results = ("rated_at", "results_hash", "n_settled")
+    of_season = ("season_began_at", "season_first_sequence")
+    board = Leaderboard.objects.only(*of_results, *of_season).get(pk=board_id)
     return Field(
         dict(zip(agents, chances.of_all, strict=True)),
         dict(zip(agents, chances.of_run, strict=True)),

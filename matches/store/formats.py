@@ -3,6 +3,7 @@
 Moments are written by pages/templatetags/readable.py, as a script puts them in the viewer's zone.
 """
 
+import re
 from datetime import datetime
 from math import floor, log10
 
@@ -14,6 +15,8 @@ _FEW, _MANY = 10, 100
 
 _SLOWEST = 0.01
 """Matches a minute of which a pace is no number any more."""
+# An absolute path of two parts or more; the slashes of an address follow a colon or a name.
+_FOLDERS = re.compile(r"(?<![\w.:/])(?:/[^\s/:;,'\"()]+)+(?=/[^\s/:;,'\"()])")
 
 
 def format_number(value: float, n_places: int = 0) -> str:
@@ -109,3 +112,11 @@ def format_since(since: datetime | None, *, now: datetime) -> str:
     """Return ` for 40 s`, or nothing when nobody knows since when."""
     age = age_s(since, now=now)
     return "" if age is None else f" for {format_span(age)}"
+
+
+def hide_folders(text: str) -> str:
+    """Return a text in which paths of this machine have their last part alone.
+
+    What a game or plug-in lacks is for every reader to know, and where it lies for who operates.
+    """
+    return _FOLDERS.sub("\N{HORIZONTAL ELLIPSIS}", text)

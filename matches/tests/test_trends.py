@@ -46,6 +46,16 @@ def test_a_young_board_has_a_trend_once_there_are_enough_matches(board: Leaderbo
     assert _trends(board) == {"+3.00"}
 
 
+def test_a_season_in_which_all_began_anew_compares_with_none_before_it(board: Leaderboard) -> None:
+    RatingSnapshot.objects.update(n_outcomes=snapshots.ENOUGH_OUTCOMES * Rating.objects.count())
+    Leaderboard.objects.update(season_began_at=NOW - timedelta(minutes=40))
+    assert _trends(board) == {"+4.00"}, "this one carries all results on"
+    Leaderboard.objects.update(season_first_sequence=20)
+    assert _trends(board) == {"+3.00"}
+    Leaderboard.objects.update(season_began_at=NOW - timedelta(minutes=10))
+    assert _trends(board) == {""}
+
+
 def test_an_agent_without_a_match_has_no_trend(board: Leaderboard) -> None:
     Rating.objects.update(n_matches=0)
     assert _trends(board) == {""}

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from django import template
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.template import RequestContext
 from django.utils.html import format_html
 
@@ -13,6 +14,7 @@ from matches.store.formats import (
     format_short,
     format_signed,
     format_span,
+    hide_folders,
 )
 
 register = template.Library()
@@ -48,6 +50,13 @@ def span(seconds: float | None) -> str:
 def brief(ms: float) -> str:
     """Return milliseconds as a length of time that may be short, such as 12 ms or 37 s."""
     return format_brief(ms / 1_000)
+
+
+@register.filter
+def told_to(problem: object, user: AbstractBaseUser | AnonymousUser | None) -> str:
+    """Return what is wrong as this user may read it: only staff sees where files lie here."""
+    text = str(problem)
+    return text if getattr(user, "is_staff", False) else hide_folders(text)
 
 
 @register.simple_tag(takes_context=True)

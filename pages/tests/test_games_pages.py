@@ -8,6 +8,7 @@ from django.test import Client
 from arena import catalogs
 from arena.games import registry as games
 from pages.games import draw_start
+from pages.replays import Recorded, replay_match
 from tests.catalogs import each_game
 
 pytestmark = pytest.mark.django_db
@@ -69,23 +70,35 @@ GAME = Ugly()
 
 AWAY = UGLY.replace(
     'return get("tic_tac_toe").start(game_seed, opening_plies=opening_plies)',
-    'raise UnsupportedGameError("it needs Node.js: ./run tools install showdown")',
+    'raise UnsupportedGameError("/srv/own/tools has no Node.js: ./run tools install showdown")',
 ).replace("from", "from arena.errors import UnsupportedGameError\nfrom", 1)
 
 
 def test_a_game_that_lacks_a_program_has_a_page_that_says_which(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, admin_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "games").mkdir()
     (tmp_path / "games" / "away.py").write_text(AWAY)
+    (tmp_path / "games" / "broken.py").write_text("import no_such_package")
     monkeypatch.setenv("EVALSITE_PLUGINS", str(tmp_path))
     catalogs.clear_loaded()
     try:
         page = read_page(client, "/games/away/")
-        assert "it needs Node.js: ./run tools install showdown" in page
+        assert "…/tools has no Node.js: ./run tools install showdown" in page
         assert "9, numbered from 0" in page
         assert "How it begins" not in page
-        assert client.get("/api/v1/games/away/").status_code == 404
+        answer = client.get("/api/v1/games/away/")
+        assert answer.status_code == 404
+        assert answer.json()["detail"].startswith("…/tools has no Node.js")
+        # Where files lie on the server is for who operates it.
+        assert str(tmp_path) not in read_page(client, "/games/")
+        assert str(tmp_path) not in client.get("/games/broken/").content.decode()
+        assert str(tmp_path) in read_page(admin_client, "/games/")
+        assert "/srv/own/tools has no Node.js" in read_page(admin_client, "/games/away/")
+        detail = admin_client.get("/api/v1/games/away/").json()["detail"]
+        assert detail.startswith("/srv/own/tools")
+        problem = replay_match(Recorded("away", {}, None, 1, "4")).problem
+        assert problem.startswith("…/tools has no Node.js")
     finally:
         monkeypatch.undo()
         catalogs.clear_loaded()

@@ -9,8 +9,10 @@ from redis import Redis
 
 from matches.ledger.evaluation import Evaluation, start_evaluation
 from matches.models import Rating, Tournament
+from matches.operations.system import pushing
 from matches.plans import TournamentPlan
 from matches.ratings import standings
+from matches.store import disk
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 from pages import home
@@ -112,6 +114,17 @@ def test_it_says_why_nothing_can_play(client: Client, broker: Redis) -> None:
     factories.alive(now=db_now() - timedelta(hours=2))
     line = _home(client).split('id="cluster"')[1].split("</p>")[0]
     assert "Trouble: " in line
+
+
+def test_a_full_disk_is_trouble_though_nodes_are_there(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards.planned_board()
+    factories.alive(now=db_now())
+    monkeypatch.setattr(disk, "describe_shortage", lambda: "the disk has 3 MB left")
+    pushing.push_sample(now=db_now())
+    line = _home(client).split('id="cluster"')[1].split("</p>")[0]
+    assert "Trouble: Nothing is sent: the disk has 3 MB left." in line
 
 
 def test_it_asks_no_more_for_more_rows(

@@ -167,6 +167,23 @@ def test_where_they_meet_on_several_boards_one_is_chosen(client: Client, broker:
     assert words in _get(client, f"{_address(one, other)}?leaderboard=third", status=404)
 
 
+def test_a_standing_board_is_found_among_many_single_evaluations(
+    client: Client, broker: Redis
+) -> None:
+    board = boards.played_board().leaderboard
+    one, other = _pair()
+    for number in range(pair_page.MAX_BOARDS + 1):
+        single = open_leaderboard(f"single-{number}", game="connect_four", is_listed=False)
+        for agent in (one, other):
+            Rating.objects.create(leaderboard=single, agent=agent)
+    for address in (_address(one, other), f"/compare/?agents={one.pk},{other.pk}"):
+        assert f'leaderboard={board.name}" aria-current' in _get(client, address)
+    # Of another one that is not among the newest the address tells.
+    Leaderboard.objects.filter(pk=board.pk).update(is_listed=False)
+    _get(client, f"{_address(one, other)}?leaderboard={board.name}")
+    _get(client, f"/compare/?agents={one.pk},{other.pk}&leaderboard={board.name}")
+
+
 def test_two_of_no_common_board_are_told_so(client: Client, broker: Redis) -> None:
     boards.played_board()
     one, _ = _pair()

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 
 from matches.store.formats import format_pace
-from pages.templatetags.readable import change, cut_middle, moment, number, span
+from pages.templatetags.readable import change, cut_middle, moment, number, span, told_to
 
 AT = datetime(2026, 3, 1, 23, 5, 9, tzinfo=timezone(timedelta(hours=2)))
 
@@ -81,6 +82,14 @@ def test_a_change_that_rounds_to_nothing_has_no_sign(value: float | None, text: 
 )
 def test_a_length_of_time_is_no_more_exact_than_it_is_read(seconds: float, text: str) -> None:
     assert span(seconds) == text
+
+
+def test_only_staff_reads_where_files_lie() -> None:
+    text = "a /srv/x/tool.js lacks './run x', http://a.b/c/d and 1/2: '/srv/y' and /run"
+    assert told_to(text, User(is_staff=True)) == text
+    hidden = "a …/tool.js lacks './run x', http://a.b/c/d and 1/2: '…/y' and /run"
+    assert told_to(text, User()) == hidden
+    assert told_to(text, AnonymousUser()) == hidden
 
 
 def test_templates_write_times_and_numbers_by_our_filters_only() -> None:

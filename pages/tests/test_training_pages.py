@@ -175,6 +175,7 @@ def test_somebody_who_fits_is_found_by_the_form(client: Client, run: TrainingRun
     assert ">poles@60800</a>" in found
     assert "its mean score is" in found
     near = _get(client, "/models/?for=cart_pole&rating=395").partition('class="fitting"')[2]
+    assert "/compare/" not in near
     assert near.index(">poles@83200</a>") < near.index(">poles@105600</a>")
 
 
@@ -205,6 +206,10 @@ def test_the_page_of_an_agent_says_who_fits_it_and_which_run_it_is_of(
     assert '<a href="/runs/poles/">poles</a>' in page
     fitting = page.partition("Who fits it")[2]
     assert fitting.index("Opponents on") < fitting.index("Teachers on")
+    # Here the two count as independent, there not: both numbers are one click apart.
+    near = Agent.objects.get(name="poles@83200")
+    assert f'href="/compare/{agent.pk}/{near.pk}/?leaderboard=' in fitting
+    assert "The two count as independent here" in fitting
 
 
 def test_an_empty_site_says_how_to_begin(client: Client) -> None:

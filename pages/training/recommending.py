@@ -24,12 +24,13 @@ LABELS: Final[Mapping[str, str]] = {OPPONENT: "Opponents", "teacher": "Teachers"
 
 
 class Fitting(NamedTuple):
-    """Who fits for a purpose; rule: by which they were chosen."""
+    """Who fits for a purpose; rule: by which they were chosen; agent: for whom, if it is one."""
 
     purpose: str
     label: str
     found: Recommendations
     rule: str
+    agent: int | None
 
 
 def find_fitting(rating: Rating) -> list[Fitting]:
@@ -38,7 +39,7 @@ def find_fitting(rating: Rating) -> list[Fitting]:
         fitting = [(one, recommend_near(rating, one, limit=N_SHOWN)) for one in PURPOSES]
     except BadInputError:
         return []  # nothing is known of it there yet
-    return [_describe(purpose, recommendations) for purpose, recommendations in fitting]
+    return [_describe(purpose, fits, rating.agent_id) for purpose, fits in fitting]
 
 
 def answer_form(query: QueryDict) -> dict[str, Any]:
@@ -48,14 +49,14 @@ def answer_form(query: QueryDict) -> dict[str, Any]:
         return context
     try:
         wish = _read_wish(query)
-        context["fitting"] = [_describe(wish.purpose, recommend(wish))]
+        context["fitting"] = [_describe(wish.purpose, recommend(wish), wish.agent)]
     except (BadAddressError, BadInputError) as error:
         context["wish_problem"] = str(error)
     return context
 
 
-def _describe(purpose: str, found: Recommendations) -> Fitting:
-    return Fitting(purpose, LABELS[purpose], found, describe_rule(purpose, found.measure))
+def _describe(purpose: str, found: Recommendations, agent: int | None) -> Fitting:
+    return Fitting(purpose, LABELS[purpose], found, describe_rule(purpose, found.measure), agent)
 
 
 def _read_wish(query: QueryDict) -> Wish:

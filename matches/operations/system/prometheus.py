@@ -7,6 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from arena.messages import Serving
 from matches.operations.system.sample import Sample, SystemState
+from matches.operations.system.standstill import PAUSED
 
 PARTS = ("broker", "fast store")
 
@@ -47,6 +48,10 @@ def _export_cluster(sample: Sample) -> Iterator[Metric]:
     yield _make_gauge(
         "evalsite_backlog_slot_seconds", "Work that waits, in slots", sample.counts.backlog_s
     )
+    yield _make_gauge("evalsite_standstill", "1 when nothing can play", bool(sample.standstill))
+    n_under_way = sum(one.state != PAUSED for one in sample.tournaments)
+    words = "Tournaments that are not over and not paused, of the newest"
+    yield _make_gauge("evalsite_tournaments_under_way", words, n_under_way)
     slots = _make_gauges("evalsite_server_slots", "Slots of game servers", "state")
     slots.add_metric(["taken"], sample.counts.n_server_slots_taken)
     slots.add_metric(
