@@ -89,7 +89,7 @@ def _list_tournaments(sample: Sample) -> Table:
         "caption": f"Tournaments under way{cut}",
         "columns": ["Tournament", "State", "Matches ended", "With nodes", "What it waits for"],
         "rows": rows,
-        "empty": "None: schedule one, or ask a question with evalsite evaluate.",
+        "empty": "None: schedule one, or start one with evalsite evaluate or campaign.",
     }
 
 
