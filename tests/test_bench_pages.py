@@ -71,6 +71,13 @@ def test_one_agent_is_in_a_tenth_of_the_matches() -> None:
     assert counts[0] > 2 * counts[1:].mean()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_this_agent_forfeits_one_however_few_are_drawn(seed: int) -> None:
+    drawn = draw_matches(200, 1_000, seed=seed)
+    guilty = np.where(drawn.losing_seat == 0, drawn.first, drawn.second)
+    assert (drawn.is_forfeit & drawn.is_counted & (guilty == 0)).any()
+
+
 def test_the_same_seed_draws_the_same_matches() -> None:
     one, other = draw_matches(20, 100, seed=3), draw_matches(20, 100, seed=3)
     assert (one.first == other.first).all()
@@ -86,10 +93,11 @@ def test_p95_is_a_time_that_was_measured() -> None:
 @pytest.mark.long
 def test_the_benchmark_in_small(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     figures = tmp_path / "figures.json"
-    few = ["--agents", "2000", "--matches", "10000", "--repeats", "1"]
+    # A tenth of the agents is more than a page of a board: what only a full page asks is compared.
+    few = ["--agents", "2500", "--matches", "10000", "--repeats", "1"]
     assert pages.main([*few, "--keep", str(tmp_path / "kept"), "--json", str(figures)]) == 0
     found = json.loads(figures.read_text())
-    assert (found["agents"], found["matches"], found["grown"]) == (2_000, 10_000, [])
+    assert (found["agents"], found["matches"], found["grown"]) == (2_500, 10_000, [])
     assert found["p95_ms_max"] == max(one["p95_ms"] for one in found["endpoints"])
     assert {"path", "p95_ms", "queries"} <= found["endpoints"][0].keys()
     assert "slowest" in capfd.readouterr().out

@@ -48,7 +48,8 @@ def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -
 def _watch(site: Site, name: str) -> None:
     """Open the page of the campaign at once and wait for its verdict, without a reload."""
     site.chrome.get(f"{site.address}/campaigns/")
-    site.chrome.find_element(By.LINK_TEXT, name).click()
+    asked = "//th[.//*[@class='called'][text()='{}']]/a"
+    site.chrome.find_element(By.XPATH, asked.format(name)).click()
     wait_until(site.chrome, lambda: run(site.chrome, SHOWN))
     assert not run(site.chrome, OVER), "it ended before anybody could look"
     run(site.chrome, "window.isTheSamePage = true")

@@ -4,8 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic, sleep
+from urllib.request import urlopen
 
 import pytest
 
@@ -36,6 +39,16 @@ def _finished(running: subprocess.Popen[str]) -> str:
     return printed
 
 
+def _wait_for_web(stack: Stack) -> None:
+    """Wait until the web server is there again: a client asks for some four seconds only."""
+    end = monotonic() + 60
+    while monotonic() < end:
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{stack.plan.ports.web}/healthz"):
+            return
+        sleep(0.2)
+    pytest.fail("the web server was not started again")
+
+
 def _sums(out: Path) -> dict[str, str]:
     found = {path.name: sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
     del found["run.json"]
@@ -56,6 +69,7 @@ def test_the_bytes_are_the_same_whoever_played_and_died(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         first.send_signal(signal.SIGINT)
         assert first.wait(timeout=30) == 130
+        _wait_for_web(stack)
         _finished(_command(stack, tmp_path / "rough"))
     calm = _sums(tmp_path / "calm")
     assert calm == _sums(tmp_path / "rough")

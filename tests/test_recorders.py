@@ -97,7 +97,7 @@ def test_each_records_its_tournaments_and_fewer_take_over_what_is_left(tmp_path:
     seeds = iter(range(1, 100))
     with run_postgres(tmp_path / "postgres") as url:
         var, settings = tmp_path / "var", {"DATABASE_URL": url}
-        with start_stack(var, nodes=1, slots=2, recorders=2, settings=settings) as stack:
+        with start_stack(var, nodes=1, slots=2, recorders=2, web=True, settings=settings) as stack:
             alive = "SELECT count(*) FROM matches_worker"
             wait_until(lambda: rows(url, alive) == [(1,)], "the node is alive")
             play_in_both_shards(stack, url, seeds)

@@ -21,6 +21,8 @@ from matches.store import snapshot_tables
 
 MAIN = "field"
 N_ON_SMALL = 6
+# A call of a list of tournaments works out the ends of some ten: small fields have as many, too.
+N_OF_FIRST, ONE_IN = 24, 5
 # So far apart the matches of the main board ended.
 MATCH_MS = 20
 # Of the matches, by tournament of the main board; the rest is under way.
@@ -103,7 +105,8 @@ def _choose_agents(number: int, tournament: Tournament, n_agents: int) -> list[i
         first = n_agents + 1 + N_OTHER * OTHER_GAMES.index(game)
         return list(range(first, first + N_OTHER))
     others = range(2 + number % (n_agents - N_ON_SMALL), n_agents + 1)
-    return [1, *others[: N_ON_SMALL - 1]] if number % 5 == 0 else [*others[:N_ON_SMALL]]
+    has_first = number < N_OF_FIRST or number % ONE_IN == 0
+    return [1, *others[: N_ON_SMALL - 1]] if has_first else [*others[:N_ON_SMALL]]
 
 
 def write_main_board(n_agents: int, drawn: Drawn, *, now: datetime) -> MainBoard:

@@ -53,15 +53,19 @@ def draw_matches(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
     result = np.where(rng.random(n_matches) < chance, FIRST_WINS, SECOND_WINS)
     result[rng.random(n_matches) < DRAWS] = DRAW
     is_void = rng.random(n_matches) < VOIDS
-    # One for sure: pages of few matches must ask as much as those of many.
+    is_forfeit = (rng.random(n_matches) < FORFEITS) & (result != DRAW)
+    # One of each for sure: pages of few matches must ask as much as those of many.
     is_void[0] = True
+    is_cancelled = (rng.random(n_matches) < CANCELLED) & ~is_void
+    is_lost = np.where(first == 0, result == SECOND_WINS, (second == 0) & (result == FIRST_WINS))
+    is_forfeit[np.argmax(is_lost & ~is_void & ~is_cancelled)] = True
     return Drawn(
         skills=skills,
         first=first,
         second=second,
         result=result,
-        is_forfeit=(rng.random(n_matches) < FORFEITS) & (result != DRAW),
+        is_forfeit=is_forfeit,
         is_void=is_void,
-        is_cancelled=(rng.random(n_matches) < CANCELLED) & ~is_void,
+        is_cancelled=is_cancelled,
         is_retried=rng.random(n_matches) < RETRIED,
     )

@@ -17,6 +17,8 @@ from training.errors import StateError
 from training.tests.cart_pole import STEPS, TASK, Player, measure_return
 
 N_PLAYERS, CHUNKS_AT_ONCE, MOST_STEPS, SOLVED = 4, 8, 60_000, 475.0
+# Training ends at the first mean that is this good, so it was chosen: others come out a bit worse.
+ENOUGH = 490.0
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +42,12 @@ def test_it_solves_cart_pole_within_sixty_thousand_transitions(seed: int) -> Non
     learner, players = begin(seed=seed), [Player(100 * seed + n) for n in range(N_PLAYERS)]
     n_steps, score = 0, 0.0
     seeds = count(10_000, 1_000)  # of episodes that nothing was chosen by before
-    while score < SOLVED and n_steps < MOST_STEPS:
+    while score < ENOUGH and n_steps < MOST_STEPS:
         rounds = range(CHUNKS_AT_ONCE // N_PLAYERS)
         learner.learn([player.play(learner) for _ in rounds for player in players])
         n_steps += CHUNKS_AT_ONCE * STEPS
         # Of few episodes first: a hundred of a good policy are 50,000 steps.
-        if measure_return(learner, n_episodes=5, seed=n_steps) >= SOLVED:
+        if measure_return(learner, n_episodes=5, seed=n_steps) >= ENOUGH:
             score = measure_return(learner, seed=next(seeds))
     assert measure_return(learner, seed=next(seeds)) >= SOLVED, n_steps
     assert n_steps <= MOST_STEPS
