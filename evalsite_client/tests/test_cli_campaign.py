@@ -201,7 +201,7 @@ REFUSED = [
     ("--agents level:5,nobody", "there is no agent of skill_game named 'nobody'"),
     ("--question top_k -p k=9", "k must be from 1 to below the 4"),
     ("--pairing lottery", "pairing: "),
-    ("--error 0.6", "error: "),
+    ("--error 0.6", "error must be between 0 and 0.5"),
     ("--margin 1 --margin-elo 2", "not allowed with argument --margin"),
     ("--max-matches 0", "argument --max-matches: must be 1.."),
 ]
