@@ -67,7 +67,8 @@ def _note_fault(run: TrainingRun, report: Trained) -> bool:
 
 
 def _clean(problem: str) -> str:
-    return problem[:MAX_PROBLEM].replace("\0", " ")
+    # No database takes NUL or half a letter (a lone surrogate).
+    return problem[:MAX_PROBLEM].replace("\0", " ").encode(errors="replace").decode()
 
 
 def extend_lease(sign: object, *, now: datetime) -> bool:

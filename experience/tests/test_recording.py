@@ -144,6 +144,18 @@ def test_what_breaks_a_slice_is_told_without_the_folders_of_its_machine(run: Tra
     assert run.problem == "FileNotFoundError: no '…/net.bin'"
 
 
+@pytest.mark.parametrize("is_given_up", [True, False])
+def test_what_no_database_can_store_of_a_fault_is_replaced(
+    run: TrainingRun, *, is_given_up: bool
+) -> None:
+    # As Python reads the name of a file that is no UTF-8.
+    why = "OSError: \udcff\0.bin"
+    refused = report(run, n_steps=0, is_last=True, is_given_up=is_given_up, refusal=why)
+    assert record_report(refused, now=later(1))
+    run.refresh_from_db()
+    assert run.problem == "OSError: ? .bin"
+
+
 def test_what_broke_a_slice_is_not_said_of_the_one_after_it(
     run: TrainingRun, stream_server: Redis
 ) -> None:
