@@ -1,5 +1,6 @@
 """How far a tournament is, and a line in the terminal that shows it."""
 
+import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ WINDOW_S: Final = 30.0
 # Where lines cannot be overwritten one is written so often, and when the state changes.
 LINE_EVERY_S: Final = 10.0
 WIDTH: Final = 24
+# Of a terminal that does not tell.
+FEW_COLUMNS: Final = 80
 MINUTE_S: Final = 60
 HOUR_S: Final = 3_600
 
@@ -95,6 +98,17 @@ class Pace:
             self.seen.popleft()
         begun_s, n_before = self.seen[0]
         return (n_closed - n_before) / (now_s - begun_s) if now_s > begun_s else None
+
+
+def measure_width(terminal: TextIO) -> int:
+    """Return the columns of the terminal that this stream is, FEW_COLUMNS where it does not tell.
+
+    Of this one: shutil looks at stdout, which may be a file meanwhile.
+    """
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or FEW_COLUMNS
+    except OSError:
+        return FEW_COLUMNS
 
 
 class ProgressLine:

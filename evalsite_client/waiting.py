@@ -1,6 +1,5 @@
 """Waiting for a tournament to end, showing how far it is meanwhile, and what it leaves."""
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,7 +10,7 @@ from evalsite_client.api import tournaments
 from evalsite_client.api.tournaments import TournamentDetail
 from evalsite_client.downloads import download_stream
 from evalsite_client.errors import WaitTimeoutError
-from evalsite_client.progress import Pace, Progress, ProgressLine
+from evalsite_client.progress import Pace, Progress, ProgressLine, measure_width
 from evalsite_client.retries import ask_again
 
 
@@ -114,4 +113,4 @@ class Tournaments(tournaments.Tournaments):
 
 def make_progress_line() -> ProgressLine:
     """Return what shows progress on stderr."""
-    return ProgressLine(sys.stderr, width=lambda: shutil.get_terminal_size().columns)
+    return ProgressLine(sys.stderr, width=lambda: measure_width(sys.stderr))

@@ -141,9 +141,10 @@ class Server:
 
 
 def read_count(name: str, value: Any) -> int:
-    if not hasattr(value, "__index__") or index(value) < 1:
-        raise ServerError(f"{name} is {value!r:.80}: must be a whole number of 1 or more")
-    return index(value)
+    with suppress(TypeError):
+        if (count := index(value)) >= 1:
+            return count
+    raise ServerError(f"{name} is {value!r:.80}: must be a whole number of 1 or more")
 
 
 def read_shape(value: Any) -> list[int]:

@@ -6,6 +6,7 @@ python -m training.offline --engine ray --game cart_pole --out poles.safetensors
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from training.errors import TrainingError
 
 BAD_INPUT: Final = 2
 MAX_DIGITS: Final = 18
-"""More than torch takes of a seed."""
+"""Torch takes every seed of so many."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,22 +85,18 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help="of it"
     )
-    parser.add_argument("--passes", type=_read_passes, default=10, help="over all steps (10)")
-    parser.add_argument("--seed", type=_read_seed, default=0)
+    parser.add_argument(
+        "--passes", type=partial(_read_whole, least=1), default=10, help="over all steps (10)"
+    )
+    parser.add_argument("--seed", type=partial(_read_whole, least=0), default=0)
     parser.add_argument("--out", type=Path, required=True, help="the sealed checkpoint")
     return parser.parse_args(arguments)
 
 
-def _read_passes(text: str) -> int:
-    passes = _read_seed(text)
-    if passes < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text!r}")
-    return passes
-
-
-def _read_seed(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > MAX_DIGITS:
-        rule = f"must be a whole number from 0 on, of {MAX_DIGITS} digits at most"
+def _read_whole(text: str, *, least: int) -> int:
+    is_whole = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+    if not is_whole or int(text) < least:
+        rule = f"must be a whole number from {least} on, of {MAX_DIGITS} digits at most"
         raise argparse.ArgumentTypeError(f"{rule}, got {text!r:.80}")
     return int(text)
 

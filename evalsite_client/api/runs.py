@@ -27,7 +27,7 @@ class TrainingRun:
     release_s: Seconds between two candidates for a release.
     release_steps: Or so many steps.
     budget: Matches that judging a candidate may cost.
-    problem: Why it failed.
+    problem: Why it failed, or what broke slices that are tried again.
     n_steps: Learned from.
     version: The latest; -1: none yet.
     metrics: As its trainer reported last.

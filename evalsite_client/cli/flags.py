@@ -40,16 +40,16 @@ def add_plan_flags(
             _add_flag(groups[option.group], option, flags, defaults or {})
 
 
-def plan_from_flags(options: Namespace, plan: str = "tournament") -> dict[str, Any]:
+def plan_from_flags(command_line: Namespace, plan: str = "tournament") -> dict[str, Any]:
     """Return the options that were given, as the API takes them.
 
     What was not given is left out, so that the server's default counts. Faults without a rate above
     0 are none.
     """
     values = {
-        option.name: _read_value(option, getattr(options, option.name))
+        option.name: _read_value(option, getattr(command_line, option.name))
         for option in PLANS[plan]
-        if hasattr(options, option.name)
+        if hasattr(command_line, option.name)
     }
     if plan == "faults" and not any(values.get(rate) for rate in RATES):
         return {}

@@ -1,6 +1,5 @@
 """Follow what is played: wait for nodes, show progress, wait for ratings."""
 
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from evalsite_client.api.tournaments import Report, Tournament, TournamentDetail
 from evalsite_client.api.workers import Worker
 from evalsite_client.client import Client
 from evalsite_client.errors import ClientError, InputError
+from evalsite_client.progress import measure_width
 from evalsite_client.retries import ask_again
 
 POLL_S: Final = 0.25
@@ -97,8 +97,7 @@ class Lines:
         now_s = self._clock.monotonic()
         if self._out.isatty():
             # A line that wraps would stay, in part, when the next one is written.
-            width = shutil.get_terminal_size().columns - 1
-            self._out.write(f"\r\033[K{line[:width]}")
+            self._out.write(f"\r\033[K{line[: measure_width(self._out) - 1]}")
             self._out.flush()
         elif now_s - self._shown_s >= LINE_EVERY_S:
             self._shown_s = now_s

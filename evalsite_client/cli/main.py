@@ -134,23 +134,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:2] == ["checkpoints", "convert"]:
         return convert_files(words[2:])  # its options are its own
-    options = build_parser().parse_args(words)
-    options.json = getattr(options, "json", False)
-    is_json = options.json is True  # else it may be the file that gets it
+    command_line = build_parser().parse_args(words)
+    command_line.json = getattr(command_line, "json", False)
+    is_json = command_line.json is True  # else it may be the file that gets it
     try:
         with take_sigterm():
-            answer = _run_command(options)
+            answer = _run_command(command_line)
         _write_answer(answer, is_json=is_json)
     except ClientError as error:
         _write_complaint(error, is_json=is_json)
-        return BAD_INPUT if options.command in VERDICTS else _choose_status(error)
+        return BAD_INPUT if command_line.command in VERDICTS else _choose_status(error)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # Who read the output has seen enough (| head); Python must not flush it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         sys.stderr.write(f"evalsite: {error}\n")
-        return BAD_INPUT if options.command in VERDICTS else FAILED
+        return BAD_INPUT if command_line.command in VERDICTS else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     return answer.status

@@ -1,5 +1,8 @@
 """A wait shows how far a tournament is, outlives a restart of the server, and ends clean."""
 
+import os
+import pty
+import termios
 from collections.abc import Callable
 from io import StringIO
 from typing import Any
@@ -235,6 +238,19 @@ def test_a_line_is_cut_to_the_terminal_and_overwritten() -> None:
     assert lines[0] == "cup (running) [############............] 50%, 50/100, 3 forfeits"
     assert lines[1] == "cup (running) 50%, 50/100, 3 forfeits"
     assert lines[2] == "cup (running) 52%, 52/100, 3 forfeits,…\n"
+
+
+@pytest.mark.parametrize(("columns", "width"), [(40, 39), (200, 120), (0, 79)])
+def test_a_line_of_a_gate_is_as_wide_as_the_terminal_that_it_is_written_to(
+    columns: int, width: int
+) -> None:
+    client, _ = fakes.client(_server())
+    terminal, side = pty.openpty()
+    # stdout is no terminal here, as after `--json > file`.
+    termios.tcsetwinsize(side, (24, columns))
+    with os.fdopen(side, "w") as out, os.fdopen(terminal, "rb", buffering=0) as screen:
+        following.Lines(client, out).show("x" * 120)
+        assert screen.read(1_000).count(b"x") == width
 
 
 def test_elsewhere_a_line_comes_now_and_then_and_with_every_change() -> None:

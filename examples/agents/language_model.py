@@ -40,6 +40,11 @@ FIRST = (
 )
 """How the server runs before the first window."""
 OPENAI, TIMEOUT_S = "https://api.openai.com/v1", 30.0
+# What comes of reading anything else; StopIteration: no action is one of this game.
+NO_MESSAGE = (
+    *(ValueError, LookupError, TypeError, AttributeError),
+    *(RecursionError, StopIteration),
+)
 
 
 class ModelError(Exception):
@@ -126,7 +131,7 @@ def make_handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
                 self._send(HTTPStatus.OK, agent.reply(message))
             except ModelError as error:
                 self._send(HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)})
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
+            except NO_MESSAGE as error:
                 fault = f"no message of the platform: {type(error).__name__}: {error}"
                 self._send(HTTPStatus.BAD_REQUEST, {"error": fault})
 

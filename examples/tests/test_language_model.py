@@ -167,7 +167,9 @@ def test_over_http_it_answers_says_503_where_the_model_fails_and_counts() -> Non
         refusal = requests.post(url, json={**decide, "description": "b"}, timeout=5)
         assert (refusal.status_code, refusal.json()) == (503, {"error": "out of order"})
         assert requests.get(url, timeout=5).json() == {"questions": 2, "settings_kept": 0}
-        for junk in ("", "[]", "{}", '{"type": "hello"}', '{"type": "decide", "id": 1}'):
+        of_others = {"type": "decide", "id": 1, "description": "a", "action_names": ["left"]}
+        nested, half = "[" * 100_000, '{"type": "decide", "id": 1}'
+        for junk in ("", "[]", "{}", '{"type": "hello"}', half, nested, json.dumps(of_others)):
             answer = requests.post(url, data=junk, timeout=5)
             assert (answer.status_code, "no message of" in answer.json()["error"]) == (400, True)
 

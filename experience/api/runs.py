@@ -1,6 +1,6 @@
 """Endpoints of training runs: begun, looked at, stopped, resumed."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
@@ -42,6 +42,9 @@ class TrainingRunSerializer(serializers.ModelSerializer[TrainingRun]):
             *("version", "metrics", "slice", "n_lost", "trainer", "created_by", "created_at"),
             *("reported_at", "ended_at"),
         )
+        extra_kwargs: ClassVar = {
+            "problem": {"help_text": "Why it failed, or what broke slices that are tried again."}
+        }
 
 
 class NewTrainingRunSerializer(serializers.Serializer[Any]):

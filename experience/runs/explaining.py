@@ -80,5 +80,6 @@ def _list_notes(run: TrainingRun) -> list[str]:
     if not run.n_lost:
         return []
     lost = format_count(run.n_lost, "slice")
-    last = f", the last by {run.problem}" if run.problem else ""
-    return [f"{lost} in a row came to nothing{last}; after {MOST_LOST} it is given up"]
+    # Not always by the last of them: a trainer that is killed says nothing.
+    told = f" (last told: {run.problem})" if run.problem else ""
+    return [f"{lost} in a row came to nothing{told}; after {MOST_LOST} it is given up"]

@@ -18,6 +18,7 @@ from experience.runs import files
 from experience.runs.ordering import LEASE
 from experience.runs.snapshots import expire_snapshots
 from matches.store import blobs
+from matches.store.formats import hide_folders
 from matches.store.signing import is_same_token
 
 log = logging.getLogger(__name__)
@@ -60,11 +61,14 @@ def _take_back(run: TrainingRun, *, now: datetime) -> bool:
 def _note_fault(run: TrainingRun, report: Trained) -> bool:
     """Keep what broke a slice: it is lost, and ordered anew like one whose trainer has died."""
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
-    return bool(own.update(problem=_clean(report.refusal), trainer=report.trainer[:60]))
+    # Every reader sees it; the log of the trainer tells where its files lie.
+    problem = _clean(hide_folders(report.refusal))
+    return bool(own.update(problem=problem, trainer=report.trainer[:60]))
 
 
 def _clean(problem: str) -> str:
-    return problem[:MAX_PROBLEM].replace("\0", " ")
+    # No database takes NUL or half a letter (a lone surrogate).
+    return problem[:MAX_PROBLEM].replace("\0", " ").encode(errors="replace").decode()
 
 
 def extend_lease(sign: object, *, now: datetime) -> bool:

@@ -9,6 +9,7 @@ from redis import Redis
 
 from experience.models import Release, TrainingRun
 from experience.runs import files, snapshots
+from experience.runs.explaining import explain_run
 from experience.runs.recording import record_report
 from experience.runs.starting import stop_run
 from experience.tests import made
@@ -132,6 +133,39 @@ def test_what_breaks_slices_again_and_again_is_the_reason_of_the_run(
         run = ordered(run, at_s=300 * turn + 250)
     assert run.state == States.FAILED
     assert run.problem == "5 slices in a row were lost: KeyError: 'x'"
+
+
+def test_what_breaks_a_slice_is_told_without_the_folders_of_its_machine(run: TrainingRun) -> None:
+    why = "FileNotFoundError: no '/home/ann/plugins/net.bin'"
+    assert record_report(
+        report(run, n_steps=0, is_last=True, is_given_up=True, refusal=why), now=later(1)
+    )
+    run.refresh_from_db()
+    assert run.problem == "FileNotFoundError: no '…/net.bin'"
+
+
+@pytest.mark.parametrize("is_given_up", [True, False])
+def test_what_no_database_can_store_of_a_fault_is_replaced(
+    run: TrainingRun, *, is_given_up: bool
+) -> None:
+    # As Python reads the name of a file that is no UTF-8.
+    why = "OSError: \udcff\0.bin"
+    refused = report(run, n_steps=0, is_last=True, is_given_up=is_given_up, refusal=why)
+    assert record_report(refused, now=later(1))
+    run.refresh_from_db()
+    assert run.problem == "OSError: ? .bin"
+
+
+def test_what_broke_a_slice_is_not_said_of_the_one_after_it(
+    run: TrainingRun, stream_server: Redis
+) -> None:
+    fault = report(run, n_steps=0, is_last=True, is_given_up=True, refusal="KeyError: 'x'")
+    assert record_report(fault, now=later(1))
+    for at_s in (60, 120):  # the second time nobody has said a word
+        stream_server.delete("train")
+        run = ordered(run, at_s=at_s)
+    (note,) = explain_run(run, now=later(121)).notes
+    assert note.startswith("2 slices in a row came to nothing (last told: KeyError: 'x');")
 
 
 def test_what_broke_a_slice_is_over_with_the_next_that_comes_to_something(

@@ -286,6 +286,8 @@ def declare(**attributes: Any) -> type:
         ({"make": declare(observation_shape=(0,))}, "a number of observation_shape is 0"),
         ({"make": declare(n_seats=0)}, "n_seats is 0: must be a whole number of 1 or more"),
         ({"make": declare(n_actions=None)}, "n_actions is None"),
+        ({"make": declare(n_actions=np.array([2, 2]))}, "n_actions is array"),
+        ({"make": declare(n_actions=int)}, "n_actions is <class 'int'>"),
         ({"make": declare(rules_version="1.2")}, "rules_version is '1.2'"),
         ({"slots": 0}, "slots is 0: must be 1 to 4096"),
         ({"make": Nameless}, "no attribute 'game'"),

@@ -163,8 +163,9 @@ def _flatten_detail(detail: Any, sent: Any, field: str = "") -> Iterator[Refusal
     elif sent is _NOTHING:
         yield {"field": field, "message": str(detail)}
     else:
-        sentence = str(detail).rstrip(".")
-        yield {"field": field, "message": f"{sentence}. Got {_name_value(sent)!r:.80}."}
+        sentence = str(detail)
+        end = "" if sentence.endswith((".", "?")) else "."
+        yield {"field": field, "message": f"{sentence}{end} Got {_name_value(sent)!r:.80}."}
 
 
 def _find_value(sent: Any, name: str | int) -> Any:

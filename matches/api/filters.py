@@ -42,7 +42,7 @@ class _BoardNameField(CharField):
         name: str = super().clean(value)
         if name and not Leaderboard.objects.filter(name=name).exists():
             # Not in the message itself, which django-filter formats: a name may hold a %.
-            raise ValidationError("%(problem)s.", params={"problem": describe_no_board(name)})
+            raise ValidationError("%(problem)s", params={"problem": describe_no_board(name)})
         return name
 
 

@@ -24,6 +24,7 @@ from matches.models.versions import (
     version_of_game,
 )
 from matches.store.catalog import game_problem, policy_problem
+from matches.store.formats import hide_folders
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +71,14 @@ def _describe_agents_problem(pk: int, _key: str, _generation: int) -> str:
 
 def _note_problem(tournament: Tournament, begins: str, problem: str) -> str:
     """Write down why a tournament is held back, or clear what held it back; return the problem."""
-    text = f"{begins}{problem}"[:_MAX] if problem else ""
+    # Every reader sees it: the page of the game tells staff where its files should lie.
+    text = f"{begins}{hide_folders(problem)}"[:_MAX] if problem else ""
     # The other one who looks clears its own text.
     if text != tournament.problem and (problem or tournament.problem.startswith(begins)):
         Tournament.objects.filter(pk=tournament.pk).update(problem=text)
         tournament.problem = text
-        log.warning("tournament %s: %s", tournament.pk, text or "goes on: its code is here again")
+        told = f"{begins}{problem}" if problem else "goes on: its code is here again"
+        log.warning("tournament %s: %s", tournament.pk, told)
     return problem
 
 

@@ -31,7 +31,7 @@ from arena.ratings.fitting_others import (
 )
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
-from matches.store.formats import format_percent, format_score, format_signed
+from matches.store.formats import format_percent, format_score, format_signed, hide_folders
 
 N_NEAREST: Final = 100
 """So many agents above and below what fits best are looked at."""
@@ -202,7 +202,8 @@ def _find_game(game: str) -> GameSpec:
     try:
         return games.get(game).spec
     except ArenaError as error:
-        raise BadInputError("game", str(error)) from error
+        # Anybody may ask.
+        raise BadInputError("game", hide_folders(str(error))) from error
 
 
 def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating | None]:

@@ -15,8 +15,8 @@ _FEW, _MANY = 10, 100
 
 _SLOWEST = 0.01
 """Matches a minute of which a pace is no number any more."""
-# An absolute path of two parts or more; the slashes of an address follow a colon or a name.
-_FOLDERS = re.compile(r"(?<![\w.:/])(?:/[^\s/:;,'\"()]+)+(?=/[^\s/:;,'\"()])")
+# An absolute path of two parts or more, also behind the colon of a list; `http://` begins none.
+_FOLDERS = re.compile(r"(?<![\w./])(?!(?<=:)//[^/])(?:/+[^\s/:;,'\"()]+)+(?=/+[^\s/:;,'\"()])")
 
 
 def format_number(value: float, n_places: int = 0) -> str:

@@ -16,7 +16,7 @@ from arena.games.base import GameSpec
 from matches.models import Order, Worker
 from matches.store.catalog import game_problem
 from matches.store.clock import ALIVE_WITHIN, SERVER_ALIVE_WITHIN
-from matches.store.formats import format_count, format_span
+from matches.store.formats import format_count, format_span, hide_folders
 
 RULES = "rules"
 """In the versions of a game server: the number of its rules."""
@@ -152,7 +152,7 @@ def describe_missing(game: str, workers: Iterable[Worker], *, now: datetime) -> 
     workers: the game servers that were heard of lately. A game whose file is gone: that it is.
     """
     if problem := game_problem(game):
-        return problem
+        return hide_folders(problem)
     spec = games.get(game).spec
     of_game = [worker for worker in workers if worker.game == spec.id]
     problems = {worker.node: describe_problem(worker, spec, now=now) for worker in of_game}

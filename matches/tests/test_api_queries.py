@@ -68,7 +68,10 @@ def test_an_unknown_parameter_is_refused_and_the_others_are_named(
         ),
         ("matches/?tournament=abc", "Got 'abc'"),
         ("campaigns/?question=why", "sprt. Got 'why'"),
-        ("campaigns/?leaderboard=bord", "there is none named 'bord'; did you mean board?"),
+        (
+            "campaigns/?leaderboard=bord",
+            "there is none named 'bord'; did you mean board? Got 'bord'.",
+        ),
         ("alarms/?leaderboard=nosuch", "'nosuch'"),
         ("alarms/?leaderboard=%25s%25", "Got '%s%'"),
         ("matches/?leaderboard=nosuch", "'nosuch'"),

@@ -107,6 +107,19 @@ def test_an_agent_of_old_code_enters_nothing_new(folder: PluginFolder) -> None:
         )
 
 
+def test_what_holds_a_tournament_back_tells_no_reader_where_files_lie(
+    folder: PluginFolder,
+) -> None:
+    tournament = factories.planned(N, agents=AGENTS, game="nim")
+    folder.game.write_text("import no_such_package")
+    folder.restart()
+    assert not code_versions.is_plannable(tournament)
+    assert "…/nim.py: ModuleNotFoundError" in tournament.problem
+    explained = str(explain.of_tournament(tournament, now=NOW))
+    assert "nim.py" in explained
+    assert str(folder.root) not in explained
+
+
 def test_a_tournament_under_way_waits_for_the_code_that_it_began_with(
     folder: PluginFolder, broker: Redis
 ) -> None:

@@ -92,6 +92,19 @@ def test_only_staff_reads_where_files_lie() -> None:
     assert told_to(text, AnonymousUser()) == hidden
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("PLUGINS names /srv/a/one:/srv/b/two, which", "PLUGINS names …/one:…/two, which"),
+        ("cannot open:/srv/x/y.so", "cannot open:…/y.so"),
+        ("file:///srv/x/y.py or /srv//x/y", "file:…/y.py or …/y"),
+        ("http://[::1]:80/c/d, ws://a/b/c", "http://[::1]:80/c/d, ws://a/b/c"),
+    ],
+)
+def test_each_of_several_folders_is_hidden(text: str, hidden: str) -> None:
+    assert told_to(text, AnonymousUser()) == hidden
+
+
 def test_templates_write_times_and_numbers_by_our_filters_only() -> None:
     # stringformat makes ids and values of forms, and no number that is read.
     forbidden = "date|time|timesince|timeuntil|floatformat|intcomma|naturaltime|filesizeformat"

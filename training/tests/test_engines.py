@@ -95,6 +95,15 @@ def test_a_seed_that_torch_does_not_take_is_refused(segment: Path, seed: str) ->
         learn(segment, f"--seed={seed}")
 
 
+@pytest.mark.parametrize("passes", ["0", "x", "1.5"])
+def test_passes_are_a_whole_number_from_1_on(
+    segment: Path, passes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        learn(segment, "--passes", passes)
+    assert "must be a whole number from 1 on" in capsys.readouterr().err
+
+
 def test_where_the_checkpoint_cannot_be_written_is_told(
     segment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from matches.ledger import server_voiding
 from matches.models import Worker
 from matches.store import game_servers
 from matches.store.catalog import game_problem
-from matches.store.formats import format_count
+from matches.store.formats import format_count, hide_folders
 
 MAX_COUNTED = 10_000
 """Matches of a server that are counted for an explanation."""
@@ -26,7 +26,7 @@ def list_waits(worker: Worker, *, now: datetime) -> list[str]:
     if worker.game not in games.names():
         return [f"matches of {worker.game or 'a game'}: that game is not installed here"]
     if problem := game_problem(worker.game):
-        return [f"matches of {worker.game}: {problem}"]
+        return [f"matches of {worker.game}: {hide_folders(problem)}"]
     spec = games.get(worker.game).spec
     problem = game_servers.describe_problem(worker, spec, now=now)
     return [f"its matches: it {problem}"] if problem else []
