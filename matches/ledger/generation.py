@@ -167,8 +167,8 @@ def _choose_agent(side: Side, stored: Sequence[Agent]) -> Agent:
     own = [agent for agent in stored if agent.name in names]
     if len({agent.checkpoint_id for agent in stored}) == len(own) == 1:
         return own[0]
-    known = ", ".join(repr(agent.name) for agent in stored[:_KNOWN_NAMES])
-    reason = f"{side.checkpoint!r} of {side.name!r} fits {known}: name one, or give more digits"
+    choices = ", ".join(repr(agent.name) for agent in stored[:_KNOWN_NAMES])
+    reason = f"{side.checkpoint!r} of {side.name!r} fits {choices}: name one, or give more digits"
     raise BadInputError(side.field.replace("agent", "checkpoint"), reason)
 
 
