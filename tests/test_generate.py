@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic, sleep
 from urllib.request import urlopen
 
 import pytest
 
+from benchmarks.stacks import wait_until
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
 
@@ -39,14 +40,10 @@ def _finished(running: subprocess.Popen[str]) -> str:
     return printed
 
 
-def _wait_for_web(stack: Stack) -> None:
-    """Wait until the web server is there again: a client asks for some four seconds only."""
-    end = monotonic() + 60
-    while monotonic() < end:
-        with suppress(OSError), urlopen(f"http://127.0.0.1:{stack.plan.ports.web}/healthz"):
-            return
-        sleep(0.2)
-    pytest.fail("the web server was not started again")
+def _has_web(stack: Stack) -> bool:
+    with suppress(OSError), urlopen(f"http://127.0.0.1:{stack.plan.ports.web}/healthz"):
+        return True
+    return False
 
 
 def _sums(out: Path) -> dict[str, str]:
@@ -69,7 +66,8 @@ def test_the_bytes_are_the_same_whoever_played_and_died(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         first.send_signal(signal.SIGINT)
         assert first.wait(timeout=30) == 130
-        _wait_for_web(stack)
+        # A client asks a server that is away for some four seconds only.
+        wait_until(partial(_has_web, stack), limit_s=60, what="the new start of the web server")
         _finished(_command(stack, tmp_path / "rough"))
     calm = _sums(tmp_path / "calm")
     assert calm == _sums(tmp_path / "rough")

@@ -104,8 +104,10 @@ def wait_for_gate(client: Client, campaign: int, lines: following.Lines) -> None
     for now, trouble in looks:
         if now.is_over:
             break
-        why = f"no answer: {trouble}" if trouble else ""
-        lines.show(why or f"{describe_gate(now)}{still.describe(now.n_games)}")
+        if trouble:
+            lines.show(f"no answer: {trouble}")
+        else:
+            lines.show(f"{describe_gate(now)}{still.describe(now.n_games)}")
 
 
 def describe_gate(gate: Gate) -> str:

@@ -226,11 +226,11 @@ def test_the_list_of_matches_is_filtered_and_counts_nothing(
 def test_a_list_offers_all_its_rows_without_a_made_up_number(admin_client: Client) -> None:
     factories.planned(60)
     page = admin_client.get("/admin/matches/match/").content.decode()
-    assert "Select those of all its pages, too" in page
+    assert "Select all matches of this list</a>" in page
     assert "9999999999" not in page
     for short in ("/admin/matches/match/?p=2", "/admin/matches/leaderboard/"):
         page = admin_client.get(short).content.decode()
-        assert ("Select those of all" in page) is ("p=2" in short), short
+        assert ("of this list</a>" in page) is ("p=2" in short), short
         assert "9999999999" not in page
 
 
