@@ -32,6 +32,7 @@ class Leaderboard:
     fitted_draw_probability: The draw probability that explains the results.
     seat_mu: Advantage of the first of two seats, as a rating.
     seat_sd: Its doubt.
+    ratings_reset_at: When a season last gave everybody the prior again.
     """
 
     id: int
@@ -56,6 +57,7 @@ class Leaderboard:
     seat_sd: float | None
     season_name: str
     season_began_at: datetime | None
+    ratings_reset_at: datetime | None
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
             *("draw_probability", "is_rated", "is_listed", "is_pinned", "created_at"),
             *("n_counted", "n_settled", "rated_at", "is_rerating"),
             *("spread", "fitted_draw_probability", "seat_mu", "seat_sd"),
-            *("season_name", "season_began_at"),
+            *("season_name", "season_began_at", "ratings_reset_at"),
         )
 
 

@@ -81,6 +81,10 @@ class Leaderboard(models.Model):
         max_length=80, blank=True, default="", db_default="", editable=False
     )
     season_began_at = models.DateTimeField(null=True, editable=False)
+    # Not always the beginning of the season: a later one may carry the results on.
+    ratings_reset_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a season last gave everybody the prior again."
+    )
     season_first_sequence = models.PositiveBigIntegerField(
         default=1,
         db_default=1,

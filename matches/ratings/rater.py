@@ -166,7 +166,7 @@ def count_written(board: Leaderboard, written: Sequence[Result], *, now: datetim
     return True
 
 
-def start_over(board: Leaderboard) -> None:
+def start_over(board: Leaderboard, *, now: datetime) -> None:
     """Count nothing that is planned by now, and give everybody the prior again.
 
     The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
@@ -182,6 +182,7 @@ def start_over(board: Leaderboard) -> None:
     )
     Leaderboard.objects.filter(pk=board.pk).update(
         season_first_sequence=board.next_sequence,
+        ratings_reset_at=now,
         prefix_sequence=board.next_sequence - 1,
         **dict.fromkeys(("n_counted", "n_settled"), 0),
         **dict.fromkeys(FITTED),

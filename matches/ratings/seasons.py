@@ -70,7 +70,7 @@ def begin(
     ended = _freeze_locked(board, old, actor=actor, reason=reason, now=now)
     Leaderboard.objects.filter(pk=board.pk).update(season_name=begun, season_began_at=now)
     if mode == SeasonMode.RESET:
-        rater.start_over(board)
+        rater.start_over(board, now=now)
         # Campaigns that go on have of this leaderboard the new season only.
         undecided = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
         undecided.update(n_judged=0, n_known=F("n_known_elsewhere"))

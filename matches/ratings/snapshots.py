@@ -85,7 +85,7 @@ def read_mu_before(board: Leaderboard, agents: Collection[int] | None) -> Mappin
     """
     if board.rated_at is None or (agents is not None and not agents):
         return NOTHING
-    taken = _list_comparable(board)
+    taken = list_comparable(board)
     past = taken.filter(taken_at__lte=board.rated_at - TREND_WINDOW).order_by("-taken_at").first()
     snapshot = past or _find_first_settled(board, taken)
     if snapshot is None:
@@ -97,11 +97,11 @@ def read_mu_before(board: Leaderboard, agents: Collection[int] | None) -> Mappin
     return {agent: row[1] for agent, row in rows.items()}
 
 
-def _list_comparable(board: Leaderboard) -> QuerySet[RatingSnapshot]:
+def list_comparable(board: Leaderboard) -> QuerySet[RatingSnapshot]:
+    """Return the snapshots since the ratings were last reset, without their tables."""
     taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
-    # Only a season that resets the ratings moves the first match that counts.
-    if board.season_began_at is not None and board.season_first_sequence > 1:
-        taken = taken.filter(taken_at__gt=board.season_began_at)
+    if board.ratings_reset_at is not None:
+        taken = taken.filter(taken_at__gt=board.ratings_reset_at)
     return taken
 
 

@@ -143,8 +143,7 @@ def load_field(board_id: int, agents: Collection[int] | None = None) -> Field:
     agents, mu, sd, runs = zip(*top, strict=True) if top else ((), (), (), ())
     chances = compute_chances(mu, sd, runs)
     of_results = ("rated_at", "results_hash", "n_settled")
-    of_season = ("season_began_at", "season_first_sequence")
-    board = Leaderboard.objects.only(*of_results, *of_season).get(pk=board_id)
+    board = Leaderboard.objects.only(*of_results, "ratings_reset_at").get(pk=board_id)
     return Field(
         dict(zip(agents, chances.of_all, strict=True)),
         dict(zip(agents, chances.of_run, strict=True)),

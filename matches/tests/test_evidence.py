@@ -173,7 +173,7 @@ def test_what_is_struck_elsewhere_is_no_evidence_any_more() -> None:
 def test_a_season_that_begins_elsewhere_takes_its_results_along() -> None:
     play(board_of("one"), 1)
     campaign = judged(asked(board_of("new")), 100)
-    rater.start_over(Leaderboard.objects.get(name="one"))
+    rater.start_over(Leaderboard.objects.get(name="one"), now=factories.NOW)
     assert gather_all_evidence(board_of("new"), ids()).known == (0, 0)
     assert campaign.decided_at is None
 

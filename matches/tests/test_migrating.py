@@ -55,6 +55,16 @@ def add_rows(before: Any) -> None:
     board = boards.objects.create(name="old", game="othello", next_sequence=3)
     boards.objects.create(name="own", game="nim", next_sequence=3)
     boards.objects.create(name="generated", game="othello", is_listed=False)
+    # Reset, and carried on in a later season.
+    for minutes, mode in enumerate(("reset", "reset", "carry")):
+        before.get_model("matches", "AuditRow").objects.create(
+            at=later(60 * minutes),
+            actor="ada",
+            action="leaderboard.begin",
+            target_kind="leaderboard",
+            target_id=board.pk,
+            touched={"mode": mode},
+        )
     # With a doubt that is not that of a newcomer.
     rated = agents.objects.create(name="rated", game="nim", policy="centre")
     before.get_model("matches", "Rating").objects.create(
@@ -127,6 +137,14 @@ def test_an_interval_stays_as_it_was_until_it_is_fitted_again() -> None:
     rating = Rating.objects.get(agent__name="rated")
     assert (rating.mu, rating.sd) == (30.0, 2.0)
     assert (rating.low, rating.high) == pytest.approx((30 - 3.92, 30 + 3.92), abs=1e-3)
+
+
+def test_ratings_were_last_reset_when_the_audit_says() -> None:
+    assert dict(Leaderboard.objects.values_list("name", "ratings_reset_at")) == {
+        "old": later(60),
+        "own": None,
+        "generated": None,
+    }
 
 
 def test_boards_of_unrated_play_are_told_from_those_that_are_only_unlisted() -> None:

@@ -232,7 +232,7 @@ def test_a_replay_that_comes_out_otherwise_is_counted_and_shown(client: Client) 
 
 def test_a_match_of_an_earlier_season_is_played() -> None:
     first = played()
-    rater.start_over(Leaderboard.objects.get(pk=first.leaderboard_id))
+    rater.start_over(Leaderboard.objects.get(pk=first.leaderboard_id), now=factories.NOW)
     assert again(first).n_known == 0
 
 

@@ -6,8 +6,10 @@ import pytest
 from redis import Redis
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
-from matches.ratings import snapshots, standings
+from matches.models.choices import SeasonMode
+from matches.ratings import seasons, snapshots, standings
 from matches.store import snapshot_tables
+from matches.store.auditing import Actor
 from matches.tests import factories
 from matches.tests.factories import NOW
 
@@ -48,12 +50,19 @@ def test_a_young_board_has_a_trend_once_there_are_enough_matches(board: Leaderbo
 
 def test_a_season_in_which_all_began_anew_compares_with_none_before_it(board: Leaderboard) -> None:
     RatingSnapshot.objects.update(n_outcomes=snapshots.ENOUGH_OUTCOMES * Rating.objects.count())
-    Leaderboard.objects.update(season_began_at=NOW - timedelta(minutes=40))
-    assert _trends(board) == {"+4.00"}, "this one carries all results on"
-    Leaderboard.objects.update(season_first_sequence=20)
+    Leaderboard.objects.update(ratings_reset_at=NOW - timedelta(minutes=40))
     assert _trends(board) == {"+3.00"}
-    Leaderboard.objects.update(season_began_at=NOW - timedelta(minutes=10))
+    Leaderboard.objects.update(ratings_reset_at=NOW - timedelta(minutes=10))
     assert _trends(board) == {""}
+
+
+def test_a_season_that_carries_results_on_keeps_the_trends(board: Leaderboard) -> None:
+    Leaderboard.objects.update(
+        ratings_reset_at=NOW - timedelta(minutes=90), n_settled=1, n_counted=1
+    )
+    carry = SeasonMode.CARRY
+    seasons.begin(board, "second", mode=carry, actor=Actor("somebody"), now=NOW)
+    assert _trends(board) == {"+4.00"}
 
 
 def test_an_agent_without_a_match_has_no_trend(board: Leaderboard) -> None:

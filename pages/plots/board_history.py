@@ -12,6 +12,7 @@ from django.db.models import Q, Subquery
 from django.db.models.functions import Length
 
 from matches.models import Leaderboard, RatingSnapshot
+from matches.ratings.snapshots import list_comparable
 from matches.ratings.standings import Row
 from matches.store import snapshot_tables
 from pages.plots.charts import BOTTOM, MIN_POINTS, Scale, Tick, TimeAxis
@@ -125,10 +126,11 @@ def read_moments(
 ) -> list[Moment]:
     """Return the ratings of the agents at the snapshots next to moments spread over the history.
 
+    The history begins where the ratings were last reset: a line across that would be of two fields.
     Four queries, however long the history is: snapshots are found by time. Of large boards fewer
     are read, so many that they hold `budget_bytes`, but not fewer than `fewest`.
     """
-    taken = RatingSnapshot.objects.filter(leaderboard=board)
+    taken = list_comparable(board)
     ends = taken.annotate(size=Length("table")).values_list("taken_at", "size")
     # Two queries: one with MIN and MAX would walk the index of the history from end to end.
     first, last = ends.order_by("taken_at").first(), ends.order_by("-taken_at").first()

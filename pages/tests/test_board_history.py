@@ -51,6 +51,19 @@ def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> No
     assert found.drawing.times[-1].label == "12:00"
 
 
+def test_curves_begin_where_the_ratings_were_reset(board: Leaderboard, client: Client) -> None:
+    reset_at = NOW - timedelta(minutes=30)
+    Leaderboard.objects.filter(pk=board.pk).update(ratings_reset_at=reset_at)
+    moments = board_history.read_moments(
+        Leaderboard.objects.get(pk=board.pk), [], board_history.space_round, 24, 8, 3_000_000
+    )
+    assert moments[0].taken_at == NOW - timedelta(minutes=29)
+    assert (
+        "when a season began all ratings anew"
+        in client.get(f"/leaderboards/{board.name}/").content.decode()
+    )
+
+
 def test_the_page_draws_the_curves(board: Leaderboard, client: Client) -> None:
     drawn = board_history.draw_history(board, standings.load_rows(board.pk))
     assert drawn is not None
