@@ -120,8 +120,11 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | No
     comparison = compare_agents(ratings[agents[0].pk], ratings[agents[1].pk])
     count = comparison.head_to_head
     record = Record(count.n_wins, count.n_draws, count.n_losses)
+    is_first = comparison.p_above >= 1 / 2
+    p_better = comparison.p_above if is_first else 1 - comparison.p_above
     return {
-        "p_above": format_percent(comparison.p_above, is_estimate=True),
+        "better": agents[0] if is_first else agents[1],
+        "p_better": format_percent(p_better, is_estimate=True),
         # To what is shown of it, as `evalsite compare` has it.
         "is_even": round(100 * comparison.p_above, 1) == 50,  # noqa: PLR2004
         "elo": pair_numbers.compute_elo(comparison, board),

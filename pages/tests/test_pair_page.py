@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from operator import itemgetter
 
 import pytest
 from django.contrib.auth.models import User
@@ -59,7 +60,15 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
     ratings = [Rating.objects.select_related("leaderboard").get(agent=a) for a in (one, other)]
     found = ComparisonSerializer(compare_agents(*ratings)).data
     page = _get(client, _address(one, other))
-    assert f"<b>{format_percent(found['p_above'], is_estimate=True)}</b>" in page
+    better, p_better = max(
+        (one, found["p_above"]), (other, 1 - found["p_above"]), key=itemgetter(1)
+    )
+    verdict = (
+        f"<b>{better}</b> is the better one with a probability of"
+        f" <b>{format_percent(p_better, is_estimate=True)}</b>"
+    )
+    assert verdict in page
+    assert verdict in _get(client, _address(other, one))
     count = found["head_to_head"]
     said = f"{count['n_wins']} / {count['n_draws']} / {count['n_losses']}"
     texts = " ".join(re.sub(r"<[^>]+>", "", page).split())
