@@ -47,6 +47,8 @@ def wait_for_cluster(client: Client, *, limit_s: float = NODE_WAIT_S) -> str:
     """
     clock = client.clock
     until_s = clock.monotonic() + limit_s
+    if not find_play_nodes(client):
+        sys.stderr.write(f"waiting up to {limit_s:g} s for a play node to report\n")
     while not (nodes := find_play_nodes(client)):
         if clock.monotonic() >= until_s:
             why = "none is alive: start the system with ./run or ./run up"

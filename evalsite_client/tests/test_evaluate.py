@@ -88,6 +88,7 @@ def test_without_a_play_node_it_says_what_to_start(
     monkeypatch.setattr(following.wait_for_cluster, "__kwdefaults__", {"limit_s": 0.0})
     status, _, complaint = evalsite("evaluate")
     assert status == 2
+    assert "waiting up to 0 s for a play node to report" in complaint
     assert "./run up" in complaint
     assert not Tournament.objects.exists()
 
