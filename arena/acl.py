@@ -11,7 +11,7 @@ from typing import Literal
 
 from arena.credentials import node_secret, node_user, role_secret
 from arena.faststore import queue_key, reply_key
-from arena.messages import (
+from arena.queues import (
     REPORTS_QUEUE,
     TRAIN_QUEUE,
     TRAINED_QUEUE,

@@ -6,7 +6,6 @@ and read by `read_order` and `read_report`, which refuse anything that does not 
 form (a bool or a float is not an int).
 """
 
-import hmac
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,20 +13,8 @@ import msgspec
 
 from arena.errors import MessageError
 from arena.parameters import Value
-from arena.seeding import derive
+from arena.queues import MAX_RECORDERS, REPORTS_QUEUE
 
-# Names by which processes call each other: a rename strands what is in the queues.
-PLAY_TASK = "workers.play"
-RECORD_TASK = "matches.record"
-DRAIN_TASK = "inference.drain"
-CHECK_TASK = "inference.check"
-TRAIN_TASK = "training.train"
-EXPERIENCE_RECORD_TASK = "experience.record"
-EXPERIENCE_ALIVE_TASK = "experience.alive"
-REPORTS_QUEUE = "reports"
-TRAIN_QUEUE, TRAINED_QUEUE = "train", "trained"
-# So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first.
-MAX_RECORDERS = 10
 MAX_DETAIL = 500
 # In the versions of a node: which orders it reads.
 ORDERS, ORDERS_WITH_ACTIONS, ORDERS_WITH_SERVERS = "orders", "2", "3"
@@ -54,40 +41,6 @@ Few = msgspec.Meta(max_length=100)
 Many = msgspec.Meta(max_length=10_000)
 # Path and query of a signed address on the web server: /files/...?until=...&signature=...
 Link = Annotated[str, msgspec.Meta(max_length=400)]
-
-
-def play_queue(node: str) -> str:
-    """Return the name of the queue of a play node: what it consumes, and nobody else."""
-    return f"play.{node}"
-
-
-def reports_queue(shard: int) -> str:
-    """Return the name of the queue of reports of that shard of the tournaments."""
-    return f"{REPORTS_QUEUE}.{shard}" if shard else REPORTS_QUEUE
-
-
-def shard_of(tournament: int, n_recorders: int) -> int:
-    """Return the shard of a tournament.
-
-    Not the id modulo N: what is rehearsed and rolled back takes an id, too, so that every
-    tournament of `evaluate` on PostgreSQL had an even one, and one recorder all the work.
-    """
-    return derive("recorder", tournament) % n_recorders
-
-
-def reports_aside(queue: str) -> str:
-    """Return the list of what a queue's recorder has taken and not recorded yet."""
-    return f"{queue}.aside"
-
-
-def recorder_name(shard: int) -> str:
-    """Return the name of the program that records that shard of the tournaments."""
-    return f"recorder-{shard + 1}" if shard else "recorder"
-
-
-def gpu_queue(shard: int) -> str:
-    """Return the name of the queue of that shard of the checkpoints."""
-    return f"gpu.{shard}" if shard else "gpu"
 
 
 class Ending(StrEnum):
@@ -367,11 +320,6 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Report = Alive | Started | Results | Mark | Checked
 
 
-def serving_key(gpu: str) -> str:
-    """Return where the fast store keeps what a gpu worker said of itself last."""
-    return f"inf:metrics:{gpu}"
-
-
 def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
     """Return the JSON object that is sent for a message; read_order and the like take it back."""
     wire: dict[str, Any] = msgspec.to_builtins(message)
@@ -403,28 +351,3 @@ def read_message(wire: object, form: Any, what: str) -> Any:
     # msgspec lets huge ints and deep nesting through as errors of Python's own.
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
         raise MessageError(f"broken {what}: {error}") from error
-
-
-def match_token(secret: bytes, match: int, attempt: int) -> str:
-    """Return the capability to report this attempt of this match (HMAC-SHA256, 128 bits)."""
-    return _sign_token(secret, f"match:{match}:{attempt}")
-
-
-def order_token(secret: bytes, order: str) -> str:
-    """Return the capability to report that an order has been started."""
-    return _sign_token(secret, f"order:{order}")
-
-
-def mark_token(secret: bytes, at: str, shard: int = 0) -> str:
-    """Return the proof that a mark comes from control."""
-    return _sign_token(secret, f"mark:{shard}:{at}")
-
-
-def checkpoint_token(secret: bytes, checkpoint: str) -> str:
-    """Return the capability to report what a check of this checkpoint found."""
-    return _sign_token(secret, f"checkpoint:{checkpoint}")
-
-
-def _sign_token(secret: bytes, text: str) -> str:
-    # Half of the digest: 128 bits cannot be guessed, and an order carries a token for every match.
-    return hmac.digest(secret, text.encode(), "sha256")[:16].hex()

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import msgspec
 
 from arena.errors import MessageError
-from arena.messages import (
+from arena.messages import CheckOrder, Count, MatchOrder, Report, Text
+from arena.queues import (
     CHECK_TASK,
     DRAIN_TASK,
     EXPERIENCE_ALIVE_TASK,
@@ -23,11 +24,6 @@ from arena.messages import (
     TRAIN_QUEUE,
     TRAIN_TASK,
     TRAINED_QUEUE,
-    CheckOrder,
-    Count,
-    MatchOrder,
-    Report,
-    Text,
     gpu_queue,
     play_queue,
 )

@@ -12,8 +12,8 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from arena.messages import MAX_RECORDERS
 from arena.parameters import parse_number
+from arena.queues import MAX_RECORDERS
 from launcher.folders import read_variables
 
 FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}

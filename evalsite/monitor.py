@@ -19,7 +19,7 @@ from kombu.transport import redis as kombu_redis
 
 from arena.acl import CONTROL_QUEUE
 from arena.kombu_bindings import TRANSPORT_OPTIONS, CheckedPops, InProcessBindings
-from arena.messages import REPORTS_QUEUE, gpu_queue
+from arena.queues import REPORTS_QUEUE, gpu_queue
 from arena.task_messages import MAX_ITEM
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from kombu.transport import redis as kombu_redis
 
 from arena.errors import MessageError
 from arena.kombu_bindings import CheckedPops, InProcessBindings
-from arena.messages import RECORD_TASK
+from arena.queues import RECORD_TASK
 from arena.task_messages import TaskForm, read_item, tasks_of_queue, timed_task
 from matches import dispatch
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from celery import shared_task
 
-from arena.messages import EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK
+from arena.queues import EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK
 from experience import duties
 from experience.runs.recording import extend_lease, record_report
 from matches import dispatch

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from arena.faststore import queue_key
-from arena.messages import serving_key
+from arena.queues import serving_key
 from inference.connection import FastConnection
 from inference.drain_loop import PoppedRequest
 from inference.errors import InferenceError

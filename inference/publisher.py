@@ -7,14 +7,8 @@ from celery import Celery
 from kombu.exceptions import KombuError
 
 from arena.message_texts import describe_message
-from arena.messages import (
-    DRAIN_TASK,
-    RECORD_TASK,
-    REPORTS_QUEUE,
-    Report,
-    gpu_queue,
-    to_wire,
-)
+from arena.messages import Report, to_wire
+from arena.queues import DRAIN_TASK, RECORD_TASK, REPORTS_QUEUE, gpu_queue
 from inference.errors import InferenceError
 
 # One more try: a connection that has waited in the pool may have been closed by the broker.

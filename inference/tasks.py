@@ -6,7 +6,8 @@ from typing import Any
 from celery import shared_task
 
 from arena.errors import MessageError
-from arena.messages import CHECK_TASK, DRAIN_TASK, read_check
+from arena.messages import read_check
+from arena.queues import CHECK_TASK, DRAIN_TASK
 from inference import node
 from inference.errors import UnavailableError
 from inference.publisher import PublishError

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from arena.errors import ProgramListError
 from arena.machine import LabelError, read_machine_labels
-from arena.messages import MAX_RECORDERS
 from arena.needs import refuse_capability
 from arena.programs import VARIABLE as PROGRAM_LIST
 from arena.programs import format_programs, read_programs
+from arena.queues import MAX_RECORDERS
 from launcher import compose, foreground, toolbox, tools
 from launcher.addresses import LOOPBACK, Ports, check_bound, describe_bound
 from launcher.errors import SetupError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from arena.acl import ADMIN, ROLES, SERVERS
 from arena.credentials import gpu_key, head_key, node_secret, pass_key, trainer_key
-from arena.messages import TRAINED_QUEUE
 from arena.passes import make_pass
+from arena.queues import TRAINED_QUEUE
 from launcher.addresses import Ports
 from launcher.brokers import user_lines
 from launcher.folders import SECRETS, read_variables, write_private, write_variables

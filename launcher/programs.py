@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.games.showdown.installed import VARIABLE as SHOWDOWN
-from arena.messages import (
+from arena.needs import list_installed
+from arena.programs import VARIABLE as PROGRAM_LIST
+from arena.queues import (
     TRAIN_QUEUE,
     TRAINED_QUEUE,
     gpu_queue,
@@ -15,8 +17,6 @@ from arena.messages import (
     recorder_name,
     reports_queue,
 )
-from arena.needs import list_installed
-from arena.programs import VARIABLE as PROGRAM_LIST
 
 PYTHON = sys.executable
 # Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
 from arena.acl import SERVERS, Server
-from arena.messages import MAX_RECORDERS, recorder_name
+from arena.queues import MAX_RECORDERS, recorder_name
 from launcher.addresses import LOOPBACK, Ports, find_place, without_password
 from launcher.awaiting import Patience, wait_while_alive
 from launcher.brokers import inspect, make_users

@@ -14,7 +14,9 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from arena.message_texts import describe_message
-from arena.messages import (
+from arena.message_tokens import mark_token
+from arena.messages import CheckOrder, Mark, MatchOrder, to_wire
+from arena.queues import (
     CHECK_TASK,
     MAX_RECORDERS,
     PLAY_TASK,
@@ -22,14 +24,9 @@ from arena.messages import (
     REPORTS_QUEUE,
     TRAIN_QUEUE,
     TRAIN_TASK,
-    CheckOrder,
-    Mark,
-    MatchOrder,
     gpu_queue,
-    mark_token,
     reports_aside,
     reports_queue,
-    to_wire,
 )
 from arena.train_messages import TrainOrder
 from arena.train_messages import describe as describe_slice

@@ -5,7 +5,7 @@ from typing import Any
 
 from celery import shared_task
 
-from arena.messages import RECORD_TASK
+from arena.queues import RECORD_TASK
 from matches import control, dispatch
 from matches.campaigns import scheduling
 from matches.errors import ConflictError

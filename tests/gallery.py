@@ -14,8 +14,9 @@ from redis import Redis
 
 from arena.games import registry as games
 from arena.games.base import OVER, Game, State
-from arena.messages import Serving, serving_key
+from arena.messages import Serving
 from arena.move_notes import note_time, note_value, pack_notes
+from arena.queues import serving_key
 from experience.tests import trained_runs
 from matches.ledger import day_costs, planning
 from matches.models import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.messages import (
+from arena.queues import (
     CHECK_TASK,
     DRAIN_TASK,
     EXPERIENCE_ALIVE_TASK,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from arena.messages import play_queue
+from arena.queues import play_queue
 from arena.tests.deadly import DEADLY
 from launcher.folders import ROOT
 from launcher.stack import Stack

@@ -12,7 +12,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
-from arena.messages import Serving, serving_key
+from arena.messages import Serving
+from arena.queues import serving_key
 from evalsite.metrics import registry
 from inference.metrics import Metrics, gpu_metrics
 from inference.settings import Settings

@@ -9,7 +9,8 @@ from celery import Celery
 from celery.exceptions import Retry
 from redis import Redis
 
-from arena.messages import Checked, CheckOrder, Started, order_token, to_wire
+from arena.message_tokens import order_token
+from arena.messages import Checked, CheckOrder, Started, to_wire
 from inference import node
 from inference.errors import UnavailableError
 from inference.publisher import Publisher as GpuPublisher

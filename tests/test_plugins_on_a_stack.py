@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from arena.messages import play_queue
+from arena.queues import play_queue
 from launcher import programs
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack

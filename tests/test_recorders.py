@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from arena.messages import shard_of
+from arena.queues import shard_of
 from benchmarks.storm.servers import run_postgres
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack

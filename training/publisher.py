@@ -4,7 +4,7 @@ import redis
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from arena.messages import EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK, TRAINED_QUEUE
+from arena.queues import EXPERIENCE_ALIVE_TASK, EXPERIENCE_RECORD_TASK, TRAINED_QUEUE
 from arena.train_messages import Alive, Trained, describe, to_wire
 from training.errors import UnavailableError
 

@@ -14,7 +14,8 @@ from redis import Redis
 
 from arena.errors import ArenaError, MessageError
 from arena.games import registry as games
-from arena.messages import MAX_DETAIL, TRAIN_TASK
+from arena.messages import MAX_DETAIL
+from arena.queues import TRAIN_TASK
 from arena.train_messages import Alive, Trained, TrainOrder, read_train_order
 from arena.trainers import registry as trainers
 from training.base import Task as Learned

@@ -11,7 +11,7 @@ from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
 
 from arena.kombu_bindings import TRANSPORT_OPTIONS
-from arena.messages import play_queue
+from arena.queues import play_queue
 from workers import node, settings
 from workers.errors import SettingsError
 

@@ -15,16 +15,9 @@ from celery.app import app_or_default
 
 from arena.catalogs import hash_plugin_files
 from arena.machine import measure_load
-from arena.messages import (
-    ORDERS,
-    ORDERS_WITH_SERVERS,
-    PLAYED_PLUGINS,
-    REPORTS_QUEUE,
-    Alive,
-    Ending,
-    MatchOrder,
-)
+from arena.messages import ORDERS, ORDERS_WITH_SERVERS, PLAYED_PLUGINS, Alive, Ending, MatchOrder
 from arena.programs import name_capability
+from arena.queues import REPORTS_QUEUE
 from workers import node_lock, settings
 from workers.doorbells import Ring, ignore_doorbell
 from workers.notices.watcher import NoticeWatcher, choose_cloud

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from arena.messages import REPORTS_QUEUE, Alive, Report
+from arena.messages import Alive, Report
+from arena.queues import REPORTS_QUEUE
 from workers.doorbells import Ring, ignore_doorbell
 from workers.errors import PublishError
 

@@ -7,13 +7,8 @@ from kombu import Connection, Producer
 from kombu.exceptions import KombuError
 
 from arena.message_texts import describe_message
-from arena.messages import (
-    DRAIN_TASK,
-    RECORD_TASK,
-    Report,
-    gpu_queue,
-    to_wire,
-)
+from arena.messages import Report, to_wire
+from arena.queues import DRAIN_TASK, RECORD_TASK, gpu_queue
 from workers.errors import PublishError
 
 

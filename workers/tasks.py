@@ -6,7 +6,8 @@ from typing import Any
 from celery import shared_task
 
 from arena.errors import MessageError
-from arena.messages import PLAY_TASK, read_order
+from arena.messages import read_order
+from arena.queues import PLAY_TASK
 from workers import node
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,6 @@ from arena.messages import (
     Results,
     Started,
     read_order,
-    serving_key,
     to_wire,
 )
 
@@ -70,12 +69,6 @@ def test_a_message_is_shown_without_its_tokens(
     assert describe_message(message) == shown
     assert TOKEN not in shown
     assert KEY not in shown
-
-
-def test_every_gpu_worker_has_a_place_for_what_it_says() -> None:
-    assert serving_key("gpu-7") == "inf:metrics:gpu-7"
-    # Functions and rights of players name keys by a shard in braces.
-    assert "{" not in serving_key("gpu-7")
 
 
 def test_a_node_that_knows_one_queue_of_reports_is_sent_nothing_else() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arena import messages
 from arena.errors import MessageError
-from arena.messages import (
+from arena.queues import (
     CHECK_TASK,
     DRAIN_TASK,
     EXPERIENCE_RECORD_TASK,

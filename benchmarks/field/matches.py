@@ -9,7 +9,7 @@ import numpy as np
 
 from arena.games import registry as games
 from arena.games.base import OVER
-from arena.messages import play_queue
+from arena.queues import play_queue
 from benchmarks.field.boards import MainBoard
 from benchmarks.field.drawn import DRAW, FIRST_WINS, Drawn
 from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES, node_name

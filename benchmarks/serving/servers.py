@@ -23,8 +23,8 @@ import zmq
 from celery import Celery
 from prometheus_client.parser import text_string_to_metric_families
 
-from arena.messages import DRAIN_TASK, gpu_queue
 from arena.policies.network_policy import FloatBatch
+from arena.queues import DRAIN_TASK, gpu_queue
 from benchmarks.networks import Checkpoint, Forward
 from benchmarks.serving.load import Asker, Served, make_context
 from benchmarks.stacks import run_program, run_servers, wait_until

@@ -8,7 +8,8 @@ from django.test import AsyncClient, Client
 from pytest_django import DjangoAssertNumQueries, Settings
 from redis import Redis
 
-from arena.messages import Serving, serving_key
+from arena.messages import Serving
+from arena.queues import serving_key
 from matches.models import RecorderMark, Tournament
 from matches.operations.system import pushing
 from matches.store import disk, fast_store

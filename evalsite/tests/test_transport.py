@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from arena.messages import RECORD_TASK, REPORTS_QUEUE
+from arena.queues import RECORD_TASK, REPORTS_QUEUE
 from evalsite.transport import CONTROL_CALLS, find_fault
 from matches import dispatch
 

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from arena.credentials import trainer_key
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.messages import TRAIN_QUEUE, TRAINED_QUEUE
+from arena.queues import TRAIN_QUEUE, TRAINED_QUEUE
 from arena.train_messages import DataFile, TrainOrder
 from experience.datasets.manifests import sign_shard
 from experience.errors import StreamError

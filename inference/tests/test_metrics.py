@@ -8,8 +8,9 @@ import pytest
 from prometheus_client import generate_latest
 
 from arena.faststore import queue_key
-from arena.messages import Serving, serving_key
+from arena.messages import Serving
 from arena.policies.network_policy import NetworkOutput
+from arena.queues import serving_key
 from inference.connection import FastConnection
 from inference.drain_loop import PoppedRequest
 from inference.metrics import SHOWN_MS, Metrics, gpu_metrics

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from arena.messages import play_queue
+from arena.queues import play_queue
 from launcher.errors import SetupError
 from launcher.folders import read_variables, require_writable, var_folder, write_variables
 from launcher.joining.checks import (

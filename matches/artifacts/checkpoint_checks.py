@@ -10,7 +10,8 @@ from django.db.models import F, Q, QuerySet
 from arena.credentials import gpu_key
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.messages import Checked, CheckOrder, checkpoint_token
+from arena.message_tokens import checkpoint_token
+from arena.messages import Checked, CheckOrder
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import Agent, Checkpoint

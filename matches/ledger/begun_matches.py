@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from arena.games import registry as games
-from arena.messages import BegunRow, Ending, Reason, ResultRow, match_token
+from arena.message_tokens import match_token
+from arena.messages import BegunRow, Ending, Reason, ResultRow
 from matches.models import BegunMatch, Match, Tournament
 from matches.store.bulk import among, insert_rows
 from matches.store.signing import derive_tournament_key, is_same_token

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from arena.messages import Alive, Reason, Started, order_token
+from arena.message_tokens import order_token
+from arena.messages import Alive, Reason, Started
 from arena.needs import SERVER
 from matches import dispatch
 from matches.ledger.order_states import (

@@ -7,17 +7,9 @@ from typing import NamedTuple
 from django.conf import settings
 
 from arena.games import registry as games
-from arena.messages import (
-    AgentOrder,
-    Limits,
-    MatchOrder,
-    MatchOrderRow,
-    ServerLink,
-    match_token,
-    order_token,
-    reports_queue,
-    shard_of,
-)
+from arena.message_tokens import match_token, order_token
+from arena.messages import AgentOrder, Limits, MatchOrder, MatchOrderRow, ServerLink
+from arena.queues import reports_queue, shard_of
 from matches.models import Agent, Order, Tournament, Worker
 from matches.models.match import parse_numbers
 from matches.models.tournament import parse_faults

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from arena.messages import Reason, Results, play_queue
+from arena.messages import Reason, Results
+from arena.queues import play_queue
 from matches import dispatch
 from matches.ledger import begun_matches, server_reports
 from matches.ledger.attempts import Ended, give_matches_back

@@ -6,8 +6,9 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Q
 
-from arena.messages import Reason, play_queue
+from arena.messages import Reason
 from arena.needs import GPU
+from arena.queues import play_queue
 from matches import dispatch
 from matches.errors import ConflictError
 from matches.ledger.order_states import lose_orders, take_from_server

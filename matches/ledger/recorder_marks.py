@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from arena.messages import Mark, mark_token, recorder_name
+from arena.message_tokens import mark_token
+from arena.messages import Mark
+from arena.queues import recorder_name
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import RecorderMark

@@ -13,7 +13,8 @@ from arena.errors import InvalidReturnsError
 from arena.games import registry as games
 from arena.games.base import forfeit_ranks
 from arena.games.base import ranks as rank_returns
-from arena.messages import Ending, Reason, ResultRow, match_token
+from arena.message_tokens import match_token
+from arena.messages import Ending, Reason, ResultRow
 from arena.teams import Teams, group_by_team
 from matches.artifacts import trajectories
 from matches.models import Attempt, Match, Tournament

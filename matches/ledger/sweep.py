@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from arena.messages import Reason, play_queue
+from arena.messages import Reason
+from arena.queues import play_queue
 from matches.ledger import recorder_marks
 from matches.ledger.order_states import lose_order
 from matches.models import Order, Worker

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from arena.machine import CLASS
-from arena.messages import play_queue
 from arena.needs import SERVER, Needs
+from arena.queues import play_queue
 from matches.models import Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.nodes.survival import read_order_limits_s

@@ -21,10 +21,10 @@ from arena.messages import (
     ResultRow,
     Results,
     Started,
-    play_queue,
     read_order,
 )
 from arena.needs import CPU, Needs
+from arena.queues import play_queue
 from matches.artifacts.agents import register_spelled_agent
 from matches.ledger import planning, recording
 from matches.ledger.order_messages import build_order_message

@@ -11,7 +11,9 @@ from redis import Redis
 
 from arena.errors import UnknownNameError
 from arena.games import registry as games
-from arena.messages import CheckOrder, checkpoint_token, gpu_queue, read_check
+from arena.message_tokens import checkpoint_token
+from arena.messages import CheckOrder, read_check
+from arena.queues import gpu_queue
 from matches import control, dispatch
 from matches.artifacts import checkpoint_checks
 from matches.errors import BrokerError

@@ -3,7 +3,7 @@
 import pytest
 from redis import Redis
 
-from arena.messages import REPORTS_QUEUE
+from arena.queues import REPORTS_QUEUE
 from matches import control, dispatch
 from matches.ledger import planning, recording
 from matches.models import Match, Order, RatingSnapshot, Tournament

@@ -10,7 +10,9 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from arena.messages import Mark, MatchOrder, Reason, mark_token, play_queue
+from arena.message_tokens import mark_token
+from arena.messages import Mark, MatchOrder, Reason
+from arena.queues import play_queue
 from matches.ledger import order_states, recorder_marks, recording, relay, voiding
 from matches.ledger.sweep import give_up_lost_orders
 from matches.ledger.tournaments import cancel_tournament

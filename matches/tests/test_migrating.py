@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
-from arena.messages import play_queue
+from arena.queues import play_queue
 from matches.ledger import code_versions, relay
 from matches.ledger.code_versions import describe_outdated_agent, describe_outdated_board
 from matches.ledger.sweep import give_up_lost_orders

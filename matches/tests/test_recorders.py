@@ -9,7 +9,9 @@ import pytest
 from celery import Celery
 from redis import Redis
 
-from arena.messages import Mark, mark_token, reports_aside, reports_queue, shard_of
+from arena.message_tokens import mark_token
+from arena.messages import Mark
+from arena.queues import reports_aside, reports_queue, shard_of
 from matches import dispatch
 from matches.ledger import recorder_marks, recording, report_queue
 from matches.models import Outcome, RecorderMark, Tournament

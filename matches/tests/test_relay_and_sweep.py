@@ -3,7 +3,9 @@
 import pytest
 from redis import Redis
 
-from arena.messages import Mark, Started, mark_token, play_queue
+from arena.message_tokens import mark_token
+from arena.messages import Mark, Started
+from arena.queues import play_queue
 from matches import control, dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks, recording, relay

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from pytest_django import Settings
 from redis import Redis
 
-from arena.messages import Reason, Serving, serving_key
+from arena.messages import Reason, Serving
+from arena.queues import serving_key
 from matches import dispatch
 from matches.ledger import order_states, recording
 from matches.ledger.quarantine import quarantine_worker

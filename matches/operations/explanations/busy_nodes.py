@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from arena.messages import play_queue
+from arena.queues import play_queue
 from matches.models import Order, Tournament
 from matches.operations.explanations.presence import Presence
 from matches.store.formats import format_count, format_span

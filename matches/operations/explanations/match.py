@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from arena.messages import Reason, play_queue
+from arena.messages import Reason
 from arena.needs import Needs
+from arena.queues import play_queue
 from matches.models import (
     Agent,
     Attempt,

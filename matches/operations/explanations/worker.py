@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from arena.messages import play_queue
 from arena.needs import Needs, plays_matches
+from arena.queues import play_queue
 from matches.models import Order, Tournament, Worker
 from matches.nodes.play_nodes import ORDERS_PER_NODE
 from matches.nodes.report_keys import list_warnings

@@ -11,8 +11,9 @@ from redis.exceptions import RedisError
 
 from arena.games import registry as games
 from arena.machine import CLASS, SPOT
-from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
+from arena.messages import Serving
 from arena.needs import SERVER, plays_matches
+from arena.queues import gpu_queue, play_queue, reports_queue, serving_key
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks

@@ -5,7 +5,8 @@ from typing import NotRequired, TypedDict
 from urllib.parse import urlencode
 
 from arena import plugins
-from arena.messages import REPORTS_QUEUE, Serving, play_queue
+from arena.messages import Serving
+from arena.queues import REPORTS_QUEUE, play_queue
 from matches.dispatch import CONTROL_QUEUE
 from matches.ledger.recorder_marks import MOST_LAG_S
 from matches.operations.system.sample import Node, Queue, Sample, UnderWay

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from arena.messages import play_queue
 from arena.needs import Needs
+from arena.queues import play_queue
 from matches.ledger.code_versions import is_held
 from matches.ledger.recorder_marks import Marked
 from matches.models import Agent, Checkpoint, Entrant, Order, Tournament, Worker
