@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import F, Sum
@@ -15,7 +15,8 @@ from matches.board import progress
 from matches.models import Leaderboard, Tournament
 from matches.operations.system import pushing
 from matches.operations.system.display import format_state
-from matches.operations.system.sample import SystemState
+from matches.operations.system.pushing import HISTORY
+from matches.operations.system.sample import Point, SystemState
 from matches.store.clock import db_now
 from matches.store.formats import format_span
 from pages import board_list, campaignpages
@@ -29,6 +30,9 @@ N_CAMPAIGNS = 4
 N_TOURNAMENTS = 6
 N_PAUSED = 3
 N_ENDED = 4
+MINUTE = timedelta(minutes=1)
+# Fewer matches say nothing of how long the others take.
+N_FORETELLING = 10
 
 
 class Cluster(NamedTuple):
@@ -84,18 +88,31 @@ def describe_cluster(*, now: datetime) -> Cluster:
     if not trouble and n_waiting:
         no_node = "no play node is alive, so nothing can play: start the system with ./run"
         trouble = sample.standstill or ("" if sample.counts.n_slots else no_node)
-    remaining = ""
-    if n_waiting:
-        remaining = f"about {format_span(n_waiting / pace)}" if pace else "not known"
     return Cluster(
         nodes=f"{sample.counts.n_play:,}",
         slots=f"{sample.counts.n_slots:,}",
         pace=f"{pace:,.1f}",
         waiting=f"{n_waiting:,}",
-        remaining=remaining,
+        remaining=forecast_end(state.history, n_waiting) if n_waiting else "",
         trouble=trouble,
         is_idle=not (n_waiting or pace),
     )
+
+
+def forecast_end(history: Sequence[Point], n_waiting: int) -> str:
+    """Return how long these matches take, by those of the last minute; of more where they are few.
+
+    Not by the pace shown, which is that of seconds: between two tournaments it is near 0.
+    """
+    counts = [(point.at, point.n_recorded) for point in history if point.n_recorded is not None]
+    for window in (MINUTE, HISTORY) if counts else ():
+        newest_at, n_newest = counts[-1]
+        oldest_at, n_oldest = next((at, n) for at, n in counts if newest_at - at <= window)
+        n_recorded = n_newest - n_oldest
+        if n_recorded >= N_FORETELLING:
+            span_s = (newest_at - oldest_at).total_seconds()
+            return f"about {format_span(n_waiting * span_s / n_recorded)}"
+    return "not known yet"
 
 
 def _read_state(*, now: datetime) -> SystemState:

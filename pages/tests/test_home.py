@@ -10,6 +10,7 @@ from redis import Redis
 from matches.ledger.evaluation import Evaluation, start_evaluation
 from matches.models import Rating, Tournament
 from matches.operations.system import pushing
+from matches.operations.system.sample import Point
 from matches.plans import TournamentPlan
 from matches.ratings import standings
 from matches.store import disk
@@ -100,6 +101,25 @@ def test_the_cluster_stands_in_a_line(client: Client, broker: Redis) -> None:
     assert "<b>1</b> play node</span>" in line
     assert "<b>84</b> to play" in line
     assert 'href="/system/"' in line
+
+
+@pytest.mark.parametrize(
+    ("counts", "forecast"),
+    [
+        # After a burst nothing for seconds: the next tournament begins.
+        ([(0, 0), (50, 600), (60, 600)], "about 10 s"),
+        ([(0, 5), (240, 20), (300, 25)], "about 25 min"),
+        ([(0, 0), (60, 9)], "not known yet"),
+        ([(0, 900), (60, 0)], "not known yet"),
+        ([(0, None), (20, 100), (60, 300), (70, None)], "about 20 s"),
+        ([(60, None)], "not known yet"),
+    ],
+)
+def test_the_time_left_is_told_by_enough_matches(
+    counts: list[tuple[int, int | None]], forecast: str
+) -> None:
+    history = [Point(factories.later(at_s), n, 0.0, 0, 0.0) for at_s, n in counts]
+    assert home.forecast_end(history, 100) == forecast
 
 
 def test_a_cluster_without_work_is_idle_and_not_dead(client: Client, broker: Redis) -> None:
