@@ -103,8 +103,8 @@ def test_an_observation_is_new_each_time_and_of_the_seat_to_move_alone() -> None
 
 
 def test_it_is_told_in_the_words_of_its_server_where_it_has_some() -> None:
-    plain, told = FIRST, FIRST._replace(text="Nobody has moved.", names=["left", "middle"])
-    states = [ServedGame(SPEC).start_on(Script(p), 5, opening_plies=4) for p in (plain, told)]
+    plain, with_text = FIRST, FIRST._replace(text="Nobody has moved.", names=["left", "middle"])
+    states = [ServedGame(SPEC).start_on(Script(p), 5, opening_plies=4) for p in (plain, with_text)]
     assert [state.describe() for state in states] == [
         "Connect Four after 0 moves.",
         "Nobody has moved.",
@@ -160,14 +160,14 @@ def message(**changed: Any) -> StateMessage:
 
 
 def test_observations_come_as_lists_or_as_raw_bytes() -> None:
-    seen = np.arange(SEEN.size, dtype=np.float32).reshape(SEEN.shape)
-    listed = read_position(message(observation=seen.tolist()), b"", SPEC, step=0)
-    flat = read_position(message(observation=seen.ravel().tolist()), b"", SPEC, step=0)
-    raw = b"\0\0\0\0" + seen.astype("<f4").tobytes()
+    observation = np.arange(SEEN.size, dtype=np.float32).reshape(SEEN.shape)
+    listed = read_position(message(observation=observation.tolist()), b"", SPEC, step=0)
+    flat = read_position(message(observation=observation.ravel().tolist()), b"", SPEC, step=0)
+    raw = b"\0\0\0\0" + observation.astype("<f4").tobytes()
     packed = read_position(message(observation=None, at=4), raw, SPEC, step=0)
     for position in (listed, flat, packed):
         assert position.observation is not None
-        np.testing.assert_array_equal(position.observation, seen)
+        np.testing.assert_array_equal(position.observation, observation)
         assert position.observation.dtype == np.float32
 
 
