@@ -125,8 +125,8 @@ def test_trouble_is_said_once(server: Server, kept: Kept, caplog: pytest.LogCapt
         kept.tick(now)
     kept.is_broker_away = False
     kept.tick(30)
-    said = [record.message for record in caplog.records if "broker" in record.message]
-    assert said == [
+    messages = [record.message for record in caplog.records if "broker" in record.message]
+    assert messages == [
         "the broker cannot be used now: the broker is away",
         "the broker can be used again",
     ]
