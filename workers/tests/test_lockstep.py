@@ -86,12 +86,12 @@ def test_others_decide_at_once_beside_a_network(stage: Stage) -> None:
 
 def stumbled(stage: Stage, seat: int = 1) -> set[int]:
     """Return the matches in which that seat saw the sum, by an undisturbed game."""
-    found = set()
+    indices = set()
     for index, actions in stage.told.actions.items():
-        seen = [sum(actions[:n]) for n in range(seat, 6, 2)]
-        if GUILTY_SUM in seen:
-            found.add(index)
-    return found
+        sums = [sum(actions[:n]) for n in range(seat, 6, 2)]
+        if GUILTY_SUM in sums:
+            indices.add(index)
+    return indices
 
 
 @pytest.mark.parametrize("placement", [GPU, LOCAL])
@@ -239,8 +239,8 @@ def test_a_match_given_back_while_its_network_is_asked_is_played_on_elsewhere(
     runner.add_matches(items(8))
     for _ in range(4):
         runner.step()
-    given = runner.release_matches(3, is_begun_too=True)
-    assert given == [5, 6, 7]
+    indices = runner.release_matches(3, is_begun_too=True)
+    assert indices == [5, 6, 7]
     ended = stage.finish(runner, [])
     assert ended == {index: row for index, row in undisturbed.items() if index < 5}
     assert all(stage.told.actions[index] == actions[index] for index in range(5))
@@ -252,9 +252,9 @@ def test_emulated_faults_strike_matches_of_networks_too(stage: Stage, charge: st
     faults = FaultRates(error_rate=0.3, invalid_rate=0.2, hang_rate=0.5, charge=charge)
     ended = stage.play(faults=faults)
     assert stage.slept
-    found = {row.ending for row in ended.values()}
+    endings = {row.ending for row in ended.values()}
     bad = Ending.FORFEIT if charge == "agent" else Ending.FAILED
-    assert found == {Ending.DONE, bad}
+    assert endings == {Ending.DONE, bad}
 
 
 def test_what_runs_is_on_the_beacon(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

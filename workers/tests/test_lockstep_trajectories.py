@@ -97,8 +97,8 @@ def test_a_recorder_hears_of_forfeits_of_one_asked_alone_and_of_matches_given_ba
     runner.add_matches(items(30))
     for _ in range(3):
         runner.step()
-    given = runner.release_matches(4, is_begun_too=True)
-    assert recorder.let_go == given
+    indices = runner.release_matches(4, is_begun_too=True)
+    assert recorder.let_go == indices
     ended = stage.finish(runner, [])
     forfeits = [i for i, row in ended.items() if row.ending is Ending.FORFEIT]
     assert forfeits

@@ -62,13 +62,13 @@ def test_matches_that_are_decided_at_once_share_the_time(stage: Ticking) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("values", "kept"),
     [([0.5], 0.5), ([None], None), ([0.5, 0.5], None), ([True], None), ([float("nan")], None)],
 )
 def test_a_policy_may_say_what_it_expects(
-    stage: Ticking, monkeypatch: pytest.MonkeyPatch, said: list[object], kept: float | None
+    stage: Ticking, monkeypatch: pytest.MonkeyPatch, values: list[object], kept: float | None
 ) -> None:
-    monkeypatch.setattr(fakes.FakePolicy, "last_values", said, raising=False)
+    monkeypatch.setattr(fakes.FakePolicy, "last_values", values, raising=False)
     stage.play(stage.runner(), items(1))
     assert {note.value for note in stage.told.notes[0]} == {kept}
 
@@ -79,8 +79,8 @@ def test_a_block_says_the_values_of_its_rows(
     monkeypatch.setattr(fakes.FakePolicy, "last_values", [0.25, None, -1.0], raising=False)
     batched = (fake(policy="fake_batched"), fake(policy="fake_batched"))
     stage.play(stage.runner(batched), items(3))
-    said = [{note.value for note in stage.told.notes[index]} for index in range(3)]
-    assert said == [{0.25}, {None}, {-1.0}]
+    values = [{note.value for note in stage.told.notes[index]} for index in range(3)]
+    assert values == [{0.25}, {None}, {-1.0}]
 
 
 @pytest.mark.parametrize("agent", [network(placement=GPU), network(placement=LOCAL)])

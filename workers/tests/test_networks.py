@@ -68,22 +68,22 @@ class Watched(SumNetwork):
 
 def test_waiting_is_shown_and_after_it_a_new_call_of_the_same_kind(call_memory: CallMemory) -> None:
     inner = Watched(call_memory)
-    asked = patient(inner, call_memory, Clock())
+    waiting_network = patient(inner, call_memory, Clock())
     call_memory.show_call(7, 1, Phase.POLICY)
     before = call_memory.read_call()
-    answer = asked.result(asked.submit(OBSERVATIONS, STATES))
+    answer = waiting_network.result(waiting_network.submit(OBSERVATIONS, STATES))
     assert answer.logits.shape == (2, 10)
     assert inner.shown == [Phase.WAIT, Phase.WAIT]
     after = call_memory.read_call()
     assert after[1:] == before[1:]
     assert after.turn == before.turn + 4
-    assert asked.state_size == 0
+    assert waiting_network.state_size == 0
 
 
 def test_a_full_queue_is_asked_again_ever_more_slowly(call_memory: CallMemory) -> None:
     clock = Clock()
-    asked = patient(SumNetwork("full"), call_memory, clock)
-    asked.submit(OBSERVATIONS, STATES)
+    waiting_network = patient(SumNetwork("full"), call_memory, clock)
+    waiting_network.submit(OBSERVATIONS, STATES)
     assert clock.slept == [0.01, 0.02, 0.04]
 
 

@@ -206,10 +206,10 @@ class ToldCloud:
 
     def read_notice(self) -> Notice | None:
         self.n_asked += 1
-        said = self.says.pop(0) if len(self.says) > 1 else self.says[0]
-        if isinstance(said, NoticeError):
-            raise said
-        return said
+        notice = self.says.pop(0) if len(self.says) > 1 else self.says[0]
+        if isinstance(notice, NoticeError):
+            raise notice
+        return notice
 
 
 TAKEN = Notice("key-1", "taken")

@@ -199,8 +199,8 @@ def test_emulated_faults_strike_whom_they_are_charged_to(
         faults = FaultRates(**{kind: 1.0}, hang_s=30.0, charge=charge)
         ended = stage.play(stage.runner(agents, faults=faults), items(9))
         # One of the invalid values, -10, is an int: as an action it is illegal.
-        found = {fate(row)[:2] for row in ended.values()} - {(Ending.FORFEIT, Reason.ILLEGAL)}
-        assert found == {expected}
+        fates = {fate(row)[:2] for row in ended.values()} - {(Ending.FORFEIT, Reason.ILLEGAL)}
+        assert fates == {expected}
         assert stage.slept == [30.0] * (9 if kind == "hang_rate" else 0)
         if charge == "agent" and expected[0] is Ending.FORFEIT:
             assert {row.seat for row in ended.values()} == {0, 1}
@@ -243,10 +243,10 @@ def test_what_has_not_begun_is_given_back_first(stage: Stage, agents: Sequence[A
 
 def test_every_call_is_on_the_beacon(stage: Stage) -> None:
     stage.play(stage.runner(), items(1))
-    seen = stage.call_memory.calls
-    assert seen[:3] == [(0, 0, Phase.GAME), (0, 0, Phase.POLICY), (0, 0, Phase.GAME)]
-    assert seen[3:5] == [(0, 1, Phase.POLICY), (0, 1, Phase.GAME)]
-    assert len(seen) == 1 + 2 * 6
+    calls = stage.call_memory.calls
+    assert calls[:3] == [(0, 0, Phase.GAME), (0, 0, Phase.POLICY), (0, 0, Phase.GAME)]
+    assert calls[3:5] == [(0, 1, Phase.POLICY), (0, 1, Phase.GAME)]
+    assert len(calls) == 1 + 2 * 6
 
 
 def test_the_time_of_a_match_is_its_share_of_the_players_time(stage: Stage) -> None:
