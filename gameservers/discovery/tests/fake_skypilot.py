@@ -95,7 +95,7 @@ class FakeSkyPilot:
         self._asked: tuple[str, Any] = ("", None)
         self._requests: dict[str, tuple[str, Any]] = {}
 
-    def asked(self, path: str) -> list[Any]:
+    def list_arguments(self, path: str) -> list[Any]:
         """Return the arguments of the calls of a path."""
         return [body for call, body in self.calls if call.url.endswith(path)]
 
