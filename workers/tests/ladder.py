@@ -64,8 +64,9 @@ class Ladder:
         metadata = {"score": self.height + self.seed / 7} if is_over else {}
         fields = {"height": self.height, "mood": mood, "metadata": metadata}
         return {
-            "type": "observation", "data": {"observation": fields, "reward": reward, "done": is_over}
-        }  # fmt: skip
+            "type": "observation",
+            "data": {"observation": fields, "reward": reward, "done": is_over},
+        }
 
 
 def refuse(code: str, message: str, **more: Any) -> dict[str, Any]:
