@@ -20,7 +20,7 @@ from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.recorder import Recorder
 from workers.runner import MatchRunner
-from workers.tests.runners import Told, new_lookout
+from workers.tests.runners import PlayerReports, new_lookout
 from workers.trajectory_recorder import TrajectoryRecorder
 from workers.wire import Assignment, Prepare
 
@@ -54,7 +54,7 @@ class Play:
             self._play_order(first)
 
     def _play_order(self, first: int) -> None:
-        reports, lookout = Told(), new_lookout()
+        reports, lookout = PlayerReports(), new_lookout()
         buffer = MessageBuffer(reports)
         catalogs = Catalogs(
             game=lambda _: self._game,

@@ -16,7 +16,7 @@ from workers.lines.opening import Lines
 from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.runner import MatchRunner
-from workers.tests.runners import Lookout, Told, fate, items
+from workers.tests.runners import Lookout, PlayerReports, fate, items
 from workers.wire import Prepare
 
 pytestmark = [needs_simulator, pytest.mark.slow]
@@ -58,8 +58,8 @@ class Stage:
         environ = {**os.environ, "EVALSITE_SERVER_S": str(answer_s)}
         self._lines, self._lookout = Lines(environ, show_waiting=nullcontext), lookout
 
-    def play(self, game: ServedGame, n: int = N_BATTLES, *, first: int = 0) -> Told:
-        reports = Told()
+    def play(self, game: ServedGame, n: int = N_BATTLES, *, first: int = 0) -> PlayerReports:
+        reports = PlayerReports()
         buffer = MessageBuffer(reports)
         catalogs = Catalogs(
             game=lambda _: game, lines=self._lines.open_lines, game_version=lambda _: ""

@@ -82,7 +82,7 @@ def test_a_recorder_is_told_every_decision_and_holds_endings_back(
     for index, steps in recorder.steps.items():
         assert [step[0] for step in steps] == list(range(6))
         assert [step[1] for step in steps] == [0, 1] * 3
-        assert [step[2] for step in steps] == stage.told.actions[index]
+        assert [step[2] for step in steps] == stage.reports.actions[index]
         is_network = [agent.policy == "network" for agent in agents]
         assert [step[3] for step in steps] == is_network * 3
     assert all(returns is not None for returns in recorder.returns.values())

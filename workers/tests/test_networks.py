@@ -55,14 +55,14 @@ class Watched(SumNetwork):
 
     def __init__(self, call_memory: CallMemory) -> None:
         super().__init__()
-        self.call_memory, self.shown = call_memory, list[Phase]()
+        self.call_memory, self.phases = call_memory, list[Phase]()
 
     def submit(self, observations: FloatBatch, states: FloatBatch) -> FloatBatch:
-        self.shown.append(self.call_memory.read_call().phase)
+        self.phases.append(self.call_memory.read_call().phase)
         return super().submit(observations, states)
 
     def result(self, ticket: FloatBatch) -> NetworkOutput:
-        self.shown.append(self.call_memory.read_call().phase)
+        self.phases.append(self.call_memory.read_call().phase)
         return super().result(ticket)
 
 
@@ -73,7 +73,7 @@ def test_waiting_is_shown_and_after_it_a_new_call_of_the_same_kind(call_memory: 
     before = call_memory.read_call()
     answer = waiting_network.result(waiting_network.submit(OBSERVATIONS, STATES))
     assert answer.logits.shape == (2, 10)
-    assert inner.shown == [Phase.WAIT, Phase.WAIT]
+    assert inner.phases == [Phase.WAIT, Phase.WAIT]
     after = call_memory.read_call()
     assert after[1:] == before[1:]
     assert after.turn == before.turn + 4
@@ -143,10 +143,10 @@ class Engine:
     """Inference in process, which raises what it is given."""
 
     def __init__(self, raised: Exception | None = None) -> None:
-        self.raised, self.asked = raised, list[tuple[CheckpointRef, tuple[int, ...]]]()
+        self.raised, self.calls = raised, list[tuple[CheckpointRef, tuple[int, ...]]]()
 
     def infer(self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch) -> None:
-        self.asked.append((ref, observations.shape))
+        self.calls.append((ref, observations.shape))
         if self.raised is not None:
             raise self.raised
 
@@ -160,7 +160,7 @@ def test_a_local_network_is_loaded_when_it_is_opened_and_its_faults_wait_for_its
     where = opened({}, call_memory)
     assert where.open_network(network("/files", placement=LOCAL), TWO).state_size == 0
     where.open_network(network("/files", placement=LOCAL), TWO)
-    assert engine.asked == [(CheckpointRef(CHECKPOINT, "/files"), (1, 3, 3, 3))] * 2
+    assert engine.calls == [(CheckpointRef(CHECKPOINT, "/files"), (1, 3, 3, 3))] * 2
 
 
 def test_a_node_without_torch_refuses_local_networks(

@@ -10,14 +10,14 @@ from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.runner import MatchRunner
 from workers.tests.ladder import GAME, HANG_UP, LadderServer
-from workers.tests.runners import Lookout, Told
+from workers.tests.runners import Lookout, PlayerReports
 from workers.wire import Assignment, Prepare
 
 N_MATCHES = 6
 
 
-def play(server: LadderServer, lookout: Lookout) -> Told:
-    reports = Told()
+def play(server: LadderServer, lookout: Lookout) -> PlayerReports:
+    reports = PlayerReports()
     buffer = MessageBuffer(reports)
     lines = Lines({"EVALSITE_SERVER_S": "5"}, show_waiting=nullcontext)
     catalogs = Catalogs(game=lambda _: GAME, lines=lines.open_lines, game_version=lambda _: "")

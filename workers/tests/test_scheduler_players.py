@@ -26,9 +26,9 @@ def pool_of(
     clock: Callable[[], float] = time.monotonic,
     ring: Callable[[int, str], None] = ignore_doorbell,
 ) -> PlayerPool:
-    """Return a pool whose players run this instead, with `said` as messages to send."""
+    """Return a pool whose players run this instead; it sends a message by `say`."""
     start = "import socket, sys, time; channel = socket.socket(fileno=int(sys.argv[1]));"
-    say = "say = lambda said: channel.sendall(len(said).to_bytes(4) + said);"
+    say = "say = lambda text: channel.sendall(len(text).to_bytes(4) + text);"
     command = (sys.executable, "-c", start + say + program)
     return PlayerPool(1, command=command, clock=clock, ring=ring)
 

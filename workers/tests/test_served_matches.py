@@ -16,7 +16,7 @@ from workers.lines.transport import LineClosedError
 from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.runner import MatchRunner
-from workers.tests.runners import Lookout, Told
+from workers.tests.runners import Lookout, PlayerReports
 from workers.tests.served import GAME, FakeServer, Lie, open_line, tell_the_truth
 from workers.wire import Assignment, Prepare
 
@@ -42,20 +42,20 @@ class Stage:
         *,
         faults: FaultRates | None = None,
         later: Sequence[Assignment] = (),
-    ) -> Told:
+    ) -> PlayerReports:
         runner = self.begin(game, assignments, faults=faults)
         runner.step()
         runner.add_matches(later)
         while runner.is_busy:
             runner.step()
         self.buffer.flush()
-        return self.told
+        return self.reports
 
     def begin(
         self, game: object, assignments: Sequence[Assignment], *, faults: FaultRates | None = None
     ) -> MatchRunner:
-        self.told = Told()
-        self.buffer = MessageBuffer(self.told)
+        self.reports = PlayerReports()
+        self.buffer = MessageBuffer(self.reports)
         catalogs = Catalogs(
             game=lambda _: game,  # type: ignore[arg-type, return-value]
             lines=self.open_lines,

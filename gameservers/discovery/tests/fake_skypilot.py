@@ -92,7 +92,6 @@ class FakeSkyPilot:
         self.replies: dict[str, Reply] = {}
         self.calls: list[tuple[Call, Any]] = []
         self.object = "gAROLg=="
-        self._asked: tuple[str, Any] = ("", None)
         self._requests: dict[str, tuple[str, Any]] = {}
 
     def list_arguments(self, path: str) -> list[Any]:
