@@ -234,13 +234,13 @@ def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
 def static_files_found_once() -> Iterator[None]:
     """Look for static files once a process: each client of a test took 50 ms for it."""
     look = WhiteNoiseMiddleware.add_files_from_finders
-    found: dict[str, Any] = {}
+    files: dict[str, Any] = {}
 
     def look_once(middleware: Any) -> None:
-        if not found:
+        if not files:
             look(middleware)
-            found.update(middleware.files)
-        middleware.files.update(found)
+            files.update(middleware.files)
+        middleware.files.update(files)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", look_once)

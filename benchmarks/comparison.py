@@ -83,11 +83,11 @@ def compare_games(ours: Way, theirs: Way) -> tuple[int, float]:
     for number, rows in theirs.episodes.items():
         one, other = (list(read_columns(way, *columns)) for way in (ours.episodes[number], rows))
         n_different += [action for action, *_ in one] != [action for action, *_ in other]
-        for (action, seen, logits), (other_action, other_seen, other_logits) in zip(
+        for (action, observation, logits), (other_action, other_observation, other_logits) in zip(
             one, other, strict=False
         ):
             # Once the positions differ, different logits are no wonder.
-            if seen != other_seen:
+            if observation != other_observation:
                 break
             if logits is not None and other_logits is not None:
                 difference = np.abs(np.array(logits) - np.array(other_logits)).max()

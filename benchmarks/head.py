@@ -109,10 +109,10 @@ async def ask_for_a_while(
         reader, writer = await asyncio.open_connection("127.0.0.1", way.port)
         n_asked, place = 0, first
         while monotonic() < until:
-            asked = monotonic()
+            asked_at = monotonic()
             writer.write(requests[place])
             body = await read_answer(reader)
-            way.latencies_ms.append(1000 * (monotonic() - asked))
+            way.latencies_ms.append(1000 * (monotonic() - asked_at))
             _, _, arrays = body.partition(b"\n")
             way.n_wrong += int(np.frombuffer(arrays, np.int32, 1)[0] != expected[place])
             n_asked, place = n_asked + 1, (place + n_callers) % N_ROWS

@@ -98,8 +98,8 @@ def main(arguments: Sequence[str]) -> int:
     }
     table = format_table(("step", "s"), [[name, s] for name, s in took_s.items()])
     verdict = "in time" if figures["is_in_time"] else "TOO LONG"
-    said = f"{options.rows:,} results settled in {took_s['settled']:.1f} s: {verdict}"
-    write_report(f"{table}\n\n{said} (at most {MAX_SETTLED_S:g} s)", figures, options.json)
+    summary = f"{options.rows:,} results settled in {took_s['settled']:.1f} s: {verdict}"
+    write_report(f"{table}\n\n{summary} (at most {MAX_SETTLED_S:g} s)", figures, options.json)
     return 0 if figures["is_in_time"] else 1
 
 

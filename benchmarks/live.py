@@ -114,10 +114,10 @@ def measure(stack: Stack, options: Namespace) -> dict[str, Any]:
             keep_busy(board, options.seconds, sampler)
         keep_busy(board, COOL_DOWN_S)
         orders.send("end")
-        seen: Seen = orders.recv()
+        states: Seen = orders.recv()
     board.cancel_rest()
     chosen = {"viewers": options.viewers, "agents": options.agents, "arrival_s": arrival_s}
-    return chosen | make_figures(board.read_outcomes(), seen, pushed_at, sampler)
+    return chosen | make_figures(board.read_outcomes(), states, pushed_at, sampler)
 
 
 def keep_busy(board: Any, for_s: float, sampler: Sampler | None = None) -> None:
@@ -134,14 +134,14 @@ def keep_busy(board: Any, for_s: float, sampler: Sampler | None = None) -> None:
 
 
 def make_figures(
-    outcomes: Any, seen: Seen, pushed: dict[int, float], sampler: Sampler
+    outcomes: Any, states: Seen, pushed: dict[int, float], sampler: Sampler
 ) -> dict[str, Any]:
     """Return what a window tells: delays, costs and what went wrong."""
     window = {"begin": sampler.begin, "end": sampler.end}
     length = sampler.end - sampler.begin
-    order = np.argsort(seen.sequence)
-    sequence, received = seen.sequence[order], seen.received[order]
-    waits = count_delays(outcomes, Watched(seen.n_counted[order], received), **window)
+    order = np.argsort(states.sequence)
+    sequence, received = states.sequence[order], states.received[order]
+    waits = count_delays(outcomes, Watched(states.n_counted[order], received), **window)
     n_viewers = received.shape[1]
     n_matches = int(waits.sum()) // n_viewers
     # Figures without any push would look perfect.
@@ -168,8 +168,8 @@ def make_figures(
         "web_cpu_us_per_delta": 1e6 * sampler.cpu_s["web"] / max(1, n_pushes * n_viewers),
         "rss_mb": sampler.rss[-1] / MB,
         "rss_growth_mb": find_growth(np.array(sampler.rss, float)) / MB,
-        "gaps": seen.n_gaps,
-        "drops": seen.n_drops,
+        "gaps": states.n_gaps,
+        "drops": states.n_drops,
         "cpu_cores": cores,
     }
 

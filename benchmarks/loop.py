@@ -167,11 +167,11 @@ def _is_chosen(policy: Mlp, *, number: int) -> bool:
 def _measure_return(policy: Mlp, n: int, *, number: int) -> float:
     """Return the mean return of n greedy episodes, all played at once; number: of the seeds."""
     envs = gymnasium.make_vec(ENV, num_envs=n, vectorization_mode="vector_entry_point")
-    seen, _ = envs.reset(seed=FIRST_SEED + N_CONFIRMED * number)
+    observations, _ = envs.reset(seed=FIRST_SEED + N_CONFIRMED * number)
     returns, is_on = np.zeros(n), np.ones(n, np.bool_)
     while is_on.any():
-        actions = policy.compute_logits(seen.astype(np.float32)).argmax(1)
-        seen, rewards, terminated, truncated, _ = envs.step(actions)
+        actions = policy.compute_logits(observations.astype(np.float32)).argmax(1)
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
         returns += rewards * is_on
         is_on &= ~(terminated | truncated)
     envs.close()

@@ -63,9 +63,9 @@ def measure_share(options: Namespace, folder: Path, *, share: int) -> list[dict[
     # Emptied caches are rare in real use, and cost most of the time here.
     n_cold = max(FEWEST_COLD, options.repeats // 3)
     sizes = (options.repeats, n_cold) if share == 1 else (FEW, FEW)
-    asked = {"n_agents": n_agents, "n_matches": n_matches, "out": str(out), "only": options.only}
-    asked |= dict(zip(("n_warm", "n_cold"), sizes, strict=True))
-    command = [PYTHON, "-m", "benchmarks.field", json.dumps(asked)]
+    order = {"n_agents": n_agents, "n_matches": n_matches, "out": str(out), "only": options.only}
+    order |= dict(zip(("n_warm", "n_cold"), sizes, strict=True))
+    command = [PYTHON, "-m", "benchmarks.field", json.dumps(order)]
     with ExitStack() as stack:
         scratch = stack.enter_context(TemporaryDirectory(prefix="evalsite-bench-"))
         environment = {

@@ -103,47 +103,48 @@ def reveal(scores: Floats, score_range: tuple[float, float]) -> Revealed:
     return Revealed(scores, watched, np.zeros(len(scores), np.int64))
 
 
-def run_campaign(shown: Revealed, error: float, *, is_adaptive: bool) -> tuple[int | None, int]:
+def run_campaign(table: Revealed, error: float, *, is_adaptive: bool) -> tuple[int | None, int]:
     """Return the agent named best, None if none was, and how many episodes were played."""
-    n_agents, n_most = shown.scores.shape
+    n_agents, n_most = table.scores.shape
     sizes, terms = group_sizes("best", n_agents), Terms(error=error)
-    shown.n_seeds[:] = FIRST_SEEDS
+    table.n_seeds[:] = FIRST_SEEDS
     while True:
-        verdict = judge_order(shown, sizes, terms)
+        verdict = judge_order(table, sizes, terms)
         if verdict is not None:
-            return verdict.subjects[0], int(shown.n_seeds.sum())
-        playing = choose_agents(shown, sizes, terms) if is_adaptive else np.arange(n_agents)
-        if shown.n_seeds[playing].max() + STEP > n_most:
-            return None, int(shown.n_seeds.sum())
-        shown.n_seeds[playing] += STEP
+            return verdict.subjects[0], int(table.n_seeds.sum())
+        playing = choose_agents(table, sizes, terms) if is_adaptive else np.arange(n_agents)
+        if table.n_seeds[playing].max() + STEP > n_most:
+            return None, int(table.n_seeds.sum())
+        table.n_seeds[playing] += STEP
 
 
-def run_ahead(shown: Revealed, error: float) -> tuple[int | None, int]:
+def run_ahead(table: Revealed, error: float) -> tuple[int | None, int]:
     """Return the same where, as in control, an eighth of the episodes is chosen ahead."""
-    n_agents, n_most = shown.scores.shape
+    n_agents, n_most = table.scores.shape
     sizes, terms = group_sizes("best", n_agents), Terms(error=error)
-    shown.n_seeds[:] = FIRST_SEEDS
+    table.n_seeds[:] = FIRST_SEEDS
     ahead: deque[int] = deque()
-    while (verdict := judge_order(shown, sizes, terms)) is None:
-        n_over = int(shown.n_seeds.sum())
+    while (verdict := judge_order(table, sizes, terms)) is None:
+        n_over = int(table.n_seeds.sum())
         n_ahead = max(LEAST_AHEAD, n_over // AHEAD_OF_KNOWN)
-        n_planned = shown.n_seeds + np.bincount(ahead, minlength=n_agents)
-        pairs = weigh_pairs(shown, sizes, terms)
+        n_planned = table.n_seeds + np.bincount(ahead, minlength=n_agents)
+        pairs = weigh_pairs(table, sizes, terms)
         ahead.extend(choose_ahead(pairs, n_planned, n_ahead - len(ahead)))
         for _ in range(n_ahead // REFILL):
-            shown.n_seeds[ahead.popleft()] += 1
-        if shown.n_seeds.max() > n_most - 1:
+            table.n_seeds[ahead.popleft()] += 1
+        if table.n_seeds.max() > n_most - 1:
             return None, n_over
-    return verdict.subjects[0], int(shown.n_seeds.sum())
+    return verdict.subjects[0], int(table.n_seeds.sum())
 
 
 def compare_choices(name: str, tables: Sequence[Floats], score_range: tuple[float, float]) -> Any:
     """Return a row: adaptive choice against equal sampling on the same scores, agent 0 best."""
-    shown = [reveal(scores, score_range) for scores in tables]
+    revealed_tables = [reveal(scores, score_range) for scores in tables]
     ours, equal = (
-        [run_campaign(one, ERRORS[0], is_adaptive=way) for one in shown] for way in (True, False)
+        [run_campaign(one, ERRORS[0], is_adaptive=way) for one in revealed_tables]
+        for way in (True, False)
     )
-    ahead = [run_ahead(one, ERRORS[0]) for one in shown]
+    ahead = [run_ahead(one, ERRORS[0]) for one in revealed_tables]
     n_ours, n_equal, n_ahead = (median(n for _, n in way) for way in (ours, equal, ahead))
     return {
         "name": name,
@@ -174,14 +175,14 @@ def count_errors(name: str, draw: Draw, n: int) -> list[dict[str, Any]]:
     return rows
 
 
-def balance(seen: Any, push: Random, skill: float) -> int:
-    is_right = bool(seen[2] + seen[3] > 0)
+def balance(observation: Any, push: Random, skill: float) -> int:
+    is_right = bool(observation[2] + observation[3] > 0)
     return int(is_right if push.random() < skill else not is_right)
 
 
 def make_agents() -> dict[str, Act]:
     def make_act(skill: float) -> Act:
-        return lambda seen, mask, rng: balance(seen, Random(seen.tobytes()), skill)  # noqa: ARG005
+        return lambda state, mask, rng: balance(state, Random(state.tobytes()), skill)  # noqa: ARG005
 
     return {f"skill {skill:g}": make_act(skill) for skill in SKILLS}
 
@@ -199,11 +200,11 @@ def play_plainly(game_seeds: Sequence[int]) -> Floats:
     env, scores = gymnasium.make("CartPole-v1"), []
     for skill in SKILLS:
         for game_seed in game_seeds:
-            seen, _ = env.reset(seed=derive("environment", game_seed) >> 32)
+            observation, _ = env.reset(seed=derive("environment", game_seed) >> 32)
             total, is_over = 0.0, False
             while not is_over:
-                action = balance(seen, Random(seen.tobytes()), skill)
-                seen, reward, terminated, truncated, _ = env.step(action)
+                action = balance(observation, Random(observation.tobytes()), skill)
+                observation, reward, terminated, truncated, _ = env.step(action)
                 total, is_over = total + float(reward), terminated or truncated
             scores.append(total)
     return np.array(scores).reshape(len(SKILLS), -1)

@@ -101,10 +101,10 @@ def measure(options: Namespace) -> dict[str, Any]:
 def write_game(options: Namespace, folder: Path) -> str:
     """Make a game of the user's teams and return its id. Raises SetupError."""
     game = "own_teams"
-    asked = Namespace(
+    team_options = Namespace(
         folder=options.team_set, format=options.battle_format, game=game, plugins=folder
     )
-    if check_teams(asked):
+    if check_teams(team_options):
         raise SetupError(f"--team-set {options.team_set}: see above")
     os.environ["EVALSITE_PLUGINS"] = str(folder)
     return game

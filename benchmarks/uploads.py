@@ -23,7 +23,7 @@ def make_body(chunk_id: UUID, *, version: int = UNKNOWN_VERSION) -> bytes:
 @lru_cache(maxsize=16)
 def _write_once(version: int) -> bytes:
     rng = np.random.default_rng(0)
-    seen = rng.standard_normal((N_STEPS + 1, 4), np.float32)
+    observations = rng.standard_normal((N_STEPS + 1, 4), np.float32)
     is_last = np.arange(N_STEPS) == N_STEPS - 1
     chunk = Chunk(
         game=GAME,
@@ -31,8 +31,8 @@ def _write_once(version: int) -> bytes:
         policy_version=version,
         episodes=np.zeros(N_STEPS, np.int64),
         steps=np.arange(N_STEPS, dtype=np.int32),
-        observations=seen[:-1],
-        next_observations=seen[1:],
+        observations=observations[:-1],
+        next_observations=observations[1:],
         actions=rng.integers(2, size=N_STEPS, dtype=np.int32),
         rewards=np.ones(N_STEPS, np.float32),
         terminated=is_last,

@@ -118,8 +118,8 @@ class Figures:
 
     def add_claims(self, name: str, claims: Iterator[Floats]) -> None:
         # Several parts may have played the same field.
-        known = [self.claims[name]] if name in self.claims else []
-        self.claims[name] = accuracy.add_claims([*known, *claims])
+        earlier_claims = [self.claims[name]] if name in self.claims else []
+        self.claims[name] = accuracy.add_claims([*earlier_claims, *claims])
 
     def keep(self, part: str, title: str, rows: Sequence[Any]) -> None:
         """Print rows as a table, and write them to the part of the file at the end."""
@@ -172,8 +172,8 @@ def hold_campaigns(
     figures: Figures, kind: HeldCampaigns, n: int, place: int, plan: str
 ) -> list[stopping.Held]:
     seeds = range(place * FAR_APART, place * FAR_APART + n)
-    asked = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, plan)
-    tasks = [stopping.Task(*asked, seed) for seed in seeds]
+    terms = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, plan)
+    tasks = [stopping.Task(*terms, seed) for seed in seeds]
     title = f"{kind.question}, {kind.field}, {kind.n_agents} agents, {plan}"
     return figures.work(title, stopping.hold_campaign, tasks)
 
@@ -274,10 +274,10 @@ def measure_recorded(figures: Figures) -> None:
     """Measure verdicts in real fields, against a long round robin of each."""
     options = figures.options
     chosen = [game for game in options.worlds or recorded.FIELDS if game in recorded.FIELDS]
-    asked = [(game, options.reference) for game in chosen]
+    references = [(game, options.reference) for game in chosen]
     questions = [one for one in recorded.QUESTIONS if one in (options.questions or ASKED)]
-    worlds = figures.work("references", recorded.play_reference, asked)
-    for (game, _), world in zip(asked, worlds, strict=True):
+    worlds = figures.work("references", recorded.play_reference, references)
+    for (game, _), world in zip(references, worlds, strict=True):
         # Of several seats no other rule can judge.
         rule = options.rule if isinstance(world, recorded.Recorded) else "campaigns"
         rows = []

@@ -43,11 +43,11 @@ def source() -> str:
 
 def violations(chrome: webdriver.Chrome, *, only: Sequence[str] = ()) -> list[Violation]:
     """Return what axe-core has against the page as it is shown now; by these rules, or all."""
-    found = cast(Any, chrome).execute_async_script(source() + RUN, list(only) or None)
-    return [_violation(one) for one in found]
+    results = cast(Any, chrome).execute_async_script(source() + RUN, list(only) or None)
+    return [_violation(one) for one in results]
 
 
-def _violation(found: dict[str, Any]) -> Violation:
+def _violation(result: dict[str, Any]) -> Violation:
     # In words of its own: which colours have which contrast, which role allows no such child.
-    places = [f"{node['target']}: {node['failureSummary']}" for node in found["nodes"]]
-    return Violation(found["id"], found["impact"], places)
+    places = [f"{node['target']}: {node['failureSummary']}" for node in result["nodes"]]
+    return Violation(result["id"], result["impact"], places)

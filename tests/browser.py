@@ -93,7 +93,7 @@ class Chromium(webdriver.Chrome):
         run(self, "window.isLeft = true")
         super().get(url)
         is_there = "return !window.isLeft && document.readyState === 'complete'"
-        wait_until(self, lambda: run(self, is_there), said=f"the page {url}")
+        wait_until(self, lambda: run(self, is_there), message=f"the page {url}")
 
 
 @contextmanager
@@ -127,8 +127,8 @@ def look(
     """Give the page this size and the reader these preferences."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < height}
     chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": motion}
-    features = [{"name": name, "value": value} for name, value in wanted.items()]
+    preferences = {"prefers-color-scheme": scheme, "prefers-reduced-motion": motion}
+    features = [{"name": name, "value": value} for name, value in preferences.items()]
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
@@ -142,9 +142,9 @@ def scripts(chrome: webdriver.Chrome, *, is_on: bool) -> Iterator[None]:
         chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def run(chrome: webdriver.Chrome, script: str, *given: Any) -> Any:
+def run(chrome: webdriver.Chrome, script: str, *arguments: Any) -> Any:
     """Return what a script returns that runs in the page at one moment."""
-    return cast(Any, chrome).execute_script(script, *given)
+    return cast(Any, chrome).execute_script(script, *arguments)
 
 
 def words(chrome: webdriver.Chrome) -> str:
@@ -164,18 +164,18 @@ def wait_until(
     condition: Callable[[], object],
     *,
     limit_s: float = SHOWN_WITHIN_S,
-    said: str = "",
+    message: str = "",
 ) -> None:
     """Look again and again until it is so, also across pages."""
     waiting = WebDriverWait(
         chrome, limit_s, poll_frequency=LOOK_EVERY_S, ignored_exceptions=BETWEEN_PAGES
     )
-    waiting.until(lambda _: condition(), said)
+    waiting.until(lambda _: condition(), message)
 
 
-def wait_for(chrome: webdriver.Chrome, wanted: str, *, limit_s: float = SHOWN_WITHIN_S) -> None:
+def wait_for(chrome: webdriver.Chrome, text: str, *, limit_s: float = SHOWN_WITHIN_S) -> None:
     """Wait until the page shows these words."""
-    wait_until(chrome, lambda: wanted in words(chrome), limit_s=limit_s, said=wanted)
+    wait_until(chrome, lambda: text in words(chrome), limit_s=limit_s, message=text)
 
 
 def complaints(chrome: webdriver.Chrome) -> list[str]:
@@ -188,9 +188,9 @@ def requested(chrome: webdriver.Chrome) -> list[str]:
     """Return the addresses that pages asked for since the last call, those of Chromium aside."""
     entries = cast(Any, chrome).get_log("performance")
     events = [json.loads(entry["message"])["message"] for entry in entries]
-    asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    calls = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
     # A Chromium that has just started may still be loading its own page of a new tab.
-    pages = [one for one in asked if not one["documentURL"].startswith("chrome")]
+    pages = [one for one in calls if not one["documentURL"].startswith("chrome")]
     return [one["request"]["url"] for one in pages]
 
 
@@ -214,7 +214,7 @@ def keep_picture(chrome: webdriver.Chrome, name: str, *, is_whole: bool = False)
     options: dict[str, Any] = {"captureBeyondViewport": is_whole, "optimizeForSpeed": True}
     if is_whole:
         # On a busy machine a page that has just come is not laid out yet.
-        wait_until(chrome, lambda: _measure_page(chrome)["width"], said="a page laid out")
+        wait_until(chrome, lambda: _measure_page(chrome)["width"], message="a page laid out")
         size = _measure_page(chrome)
         height = min(size["height"], TALLEST_PICTURE)
         options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}

@@ -15,8 +15,8 @@ def command_line(*arguments: str) -> list[str]:
 
 def evalsite(stack: Stack, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end; it finds address and token in the data folder of the stack."""
-    given = {"cwd": ROOT, "env": dict(stack.env), "check": False, **options}
-    return subprocess.run(command_line(*arguments), capture_output=True, text=True, **given)
+    run_options = {"cwd": ROOT, "env": dict(stack.env), "check": False, **options}
+    return subprocess.run(command_line(*arguments), capture_output=True, text=True, **run_options)
 
 
 def read_token(stack: Stack) -> str:

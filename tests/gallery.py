@@ -90,8 +90,8 @@ def pages_of_a_board() -> dict[str, str]:
     struck = Match.objects.filter(outcome__is_forfeit=False).earliest("pk")
     wrong = "IllegalActionError: connect_four: 7 is not in 0..6 (connect_four.py:70)"
     forfeit.attempts.update(detail=f"arena.errors.{wrong}")
-    for shown in (match, forfeit, struck):
-        give_moves(shown, "connect_four")
+    for each in (match, forfeit, struck):
+        give_moves(each, "connect_four")
     _strike(struck, match)
     Leaderboard.objects.filter(pk=board.pk).update(n_counted=F("n_settled"))
     words = "The rules change tomorrow."

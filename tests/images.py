@@ -102,8 +102,8 @@ def pip_volumes() -> list[str]:
     texts = re.findall(r"(?:^|\s|file://)(/[^\s]+)", " ".join(pip_settings().values()))
     paths = [Path(text) for text in texts if Path(text).exists()]
     # The files of an index lie beside its pages.
-    seen = [path.parent if path.name == "simple" else path for path in paths]
-    return [f"{path}:{path}:ro" for path in dict.fromkeys(seen)]
+    folders = [path.parent if path.name == "simple" else path for path in paths]
+    return [f"{path}:{path}:ro" for path in dict.fromkeys(folders)]
 
 
 def write_containers_conf(folder: Path, volumes: Sequence[str] = ()) -> Path:

@@ -51,11 +51,11 @@ def install(wheel: Path, folder: Path) -> Path:
 def link(site: Path, names: tuple[str, ...]) -> None:
     """Let an environment have distributions that are installed beside us."""
     for name in names:
-        found = distribution(name)
-        tops = {path.parts[0] for path in found.files or () if path.parts[0] != ".."}
+        package = distribution(name)
+        tops = {path.parts[0] for path in package.files or () if path.parts[0] != ".."}
         for top in tops:
             if not (site / top).exists():
-                (site / top).symlink_to(Path(str(found.locate_file(top))))
+                (site / top).symlink_to(Path(str(package.locate_file(top))))
 
 
 def run(python: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":

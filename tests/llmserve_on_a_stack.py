@@ -75,17 +75,17 @@ def run_under_kills(stack: Stack, *words: str) -> Played:
     next_kill = oracle.read_progress(database).n_outcomes + EPISODES_PER_KILL
     with Popen(
         command_line(*words), cwd=ROOT, env=dict(stack.env), stdout=PIPE, stderr=PIPE, text=True
-    ) as asked:
+    ) as child:
         while True:
             with suppress(TimeoutExpired):
-                out, err = asked.communicate(timeout=LOOK_EVERY_S)
+                out, err = child.communicate(timeout=LOOK_EVERY_S)
                 break
             pid = stack.pids().get(NODES[n_kills % len(NODES)])
             n_outcomes = oracle.read_progress(database).n_outcomes
             if pid is not None and n_outcomes >= next_kill:
                 psutil.Process(pid).kill()
                 n_kills, next_kill = n_kills + 1, n_outcomes + EPISODES_PER_KILL
-    assert asked.returncode == 0, err
+    assert child.returncode == 0, err
     return Played(out, n_kills)
 
 

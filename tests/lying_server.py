@@ -51,8 +51,8 @@ class LyingLine(sdk.Line):
         frames = super().receive(text)
         if not self.is_greeted:
             return frames
-        told = [(self.lie(json.loads(said)), raw) for said, raw in frames]
-        return [(json.dumps(messages), raw) for messages, raw in told if messages]
+        lies = [(self.lie(json.loads(frame_text)), raw) for frame_text, raw in frames]
+        return [(json.dumps(messages), raw) for messages, raw in lies if messages]
 
 
 def main(game: str, lie: str) -> None:

@@ -62,8 +62,8 @@ class Environment:
 
     def _show(self, earned: float) -> dict[str, Any]:
         server = self.server
-        seen = {**server.sight._asdict(), "step_index": server.n_windows}
-        return {"observation": seen, "reward": earned, "done": server.is_over}
+        observation = {**server.sight._asdict(), "step_index": server.n_windows}
+        return {"observation": observation, "reward": earned, "done": server.is_over}
 
 
 class Sessions:

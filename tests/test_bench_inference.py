@@ -112,8 +112,8 @@ def test_a_model_that_was_loaded_once_is_counted_once() -> None:
 
 
 def test_a_wrong_answer_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = np.ones((1, 4), np.float32)
-    window = Window([Tally([0.1], 0.1, 0.1, asked, asked)], served_cpus=0.0, forwards=1, rows=1)
+    values = np.ones((1, 4), np.float32)
+    window = Window([Tally([0.1], 0.1, 0.1, values, values)], served_cpus=0.0, forwards=1, rows=1)
     monkeypatch.setattr(hall, "measure_window", lambda *_, **__: window)
     cell = Cell("ours", "small", Load(1, 1), make_nothing, Served(), lambda block: block + 1)
     with pytest.raises(ValueError, match="answered wrongly"):

@@ -78,8 +78,8 @@ def test_growth_compares_the_ends() -> None:
 
 def _message(kind: str, sequence: int) -> bytes:
     status = {"n_outcomes": "1,234"}
-    said = {"type": kind, "epoch": "e", "sequence": sequence, "status": status}
-    return json.dumps(said).encode()
+    message = {"type": kind, "epoch": "e", "sequence": sequence, "status": status}
+    return json.dumps(message).encode()
 
 
 def test_a_message_is_read_once_for_all() -> None:
@@ -96,10 +96,10 @@ def test_a_message_is_read_once_for_all() -> None:
 
 def test_a_state_is_received_when_it_comes_first() -> None:
     crowd = Crowd(2)
-    shown = crowd.read_message(_message("delta", 7))
-    assert shown is not None
-    crowd.note_state(0, shown, 5.0)
-    crowd.note_state(0, shown, 6.0)
+    state = crowd.read_message(_message("delta", 7))
+    assert state is not None
+    crowd.note_state(0, state, 5.0)
+    crowd.note_state(0, state, 6.0)
     assert list(crowd.received["e", 7]) == [5.0, NEVER]
 
 

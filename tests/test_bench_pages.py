@@ -25,8 +25,8 @@ class _Anything(defaultdict[str, str]):
 @pytest.mark.django_db
 def test_every_page_and_list_has_an_example() -> None:
     User.objects.create_superuser(people.ADMIN, password=None)
-    found = addresses.find_addresses(_Anything())
-    paths = {address.path for address in found}
+    all_addresses = addresses.find_addresses(_Anything())
+    paths = {address.path for address in all_addresses}
     for page in ("/", "/system/", "/admin/", "/api/docs/", "/api/v1/workers/1/explanation/"):
         assert page in paths
     assert any(path.startswith("/admin/matches/worker/?o=") for path in paths)
@@ -96,10 +96,10 @@ def test_the_benchmark_in_small(tmp_path: Path, capfd: pytest.CaptureFixture[str
     # A tenth of the agents is more than a page of a board: what only a full page asks is compared.
     few = ["--agents", "2500", "--matches", "10000", "--repeats", "1"]
     assert pages.main([*few, "--keep", str(tmp_path / "kept"), "--json", str(figures)]) == 0
-    found = json.loads(figures.read_text())
-    assert (found["agents"], found["matches"], found["grown"]) == (2_500, 10_000, [])
-    assert found["p95_ms_max"] == max(one["p95_ms"] for one in found["endpoints"])
-    assert {"path", "p95_ms", "queries"} <= found["endpoints"][0].keys()
+    report = json.loads(figures.read_text())
+    assert (report["agents"], report["matches"], report["grown"]) == (2_500, 10_000, [])
+    assert report["p95_ms_max"] == max(one["p95_ms"] for one in report["endpoints"])
+    assert {"path", "p95_ms", "queries"} <= report["endpoints"][0].keys()
     assert "slowest" in capfd.readouterr().out
 
 

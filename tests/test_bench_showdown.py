@@ -51,12 +51,12 @@ def test_the_file_has_what_was_asked_for_and_what_the_network_won(tmp_path: Path
         "forfeits": 0,
     }
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    asked = Namespace(
+    options = Namespace(
         model=None, opponent="random", battle_format="gen1ou", team_set=None, total_battles=20,
         num_workers=10,
     )  # fmt: skip
     shared = Generated(tmp_path, 4.0, 8.0)
-    fields = showdown.write_seed_fields(asked, shared, {"ours_steps_per_s": 500.0})
+    fields = showdown.write_seed_fields(options, shared, {"ours_steps_per_s": 500.0})
     assert (fields["wins"], fields["draws"], fields["losses"]) == (10, 1, 9)
     assert (fields["win_rate"], fields["battles_per_second"]) == (0.5, 5.0)
     assert (fields["model"], fields["battle_format"]) == ("untrained", "gen1ou")
@@ -77,8 +77,8 @@ def test_what_cannot_be_used_is_refused_before_anything_is_measured(
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit):
         showdown.main(["--save-dir", str(tmp_path), option, str(tmp_path / "file")])
-    assert f"error: {option} " in (said := capsys.readouterr().err)
-    assert why in said
+    assert f"error: {option} " in (errors := capsys.readouterr().err)
+    assert why in errors
 
 
 @pytest.mark.slow

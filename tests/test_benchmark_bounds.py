@@ -32,19 +32,19 @@ def rate_by_hand(mu: Floats, question: str, margin: float, shares: Floats) -> fl
         pull[[i, j]] = 1, -1
         total += share * tell_apart(np.abs(mu[i] - mu[j]), margin) * np.outer(pull, pull)
     joint = np.linalg.pinv(total)
-    told = []
+    rates = []
     for one, other in zip(*list_ordered(mu, question), strict=True):
         pull = np.zeros(n)
         pull[[one, other]] = 1, -1
-        told.append((mu[one] - mu[other] + margin) ** 2 / (2 * pull @ joint @ pull))
-    return float(min(told))
+        rates.append((mu[one] - mu[other] + margin) ** 2 / (2 * pull @ joint @ pull))
+    return float(min(rates))
 
 
 @pytest.mark.parametrize("question", ["best", "rank_all"])
 def test_no_other_shares_tell_more(question: str) -> None:
-    found = find_shares(SKILLS, question, 1.0)
-    assert found.shares.sum() == pytest.approx(1)
-    assert found.rate == pytest.approx(rate_by_hand(SKILLS, question, 1.0, found.shares))
+    optimum = find_shares(SKILLS, question, 1.0)
+    assert optimum.shares.sum() == pytest.approx(1)
+    assert optimum.rate == pytest.approx(rate_by_hand(SKILLS, question, 1.0, optimum.shares))
 
     def tell_less(logits: Floats) -> float:
         shares = np.exp(logits - logits.max())
@@ -52,7 +52,7 @@ def test_no_other_shares_tell_more(question: str) -> None:
 
     rng = np.random.default_rng(1)
     tries = [minimize(tell_less, rng.normal(size=6), method="Nelder-Mead") for _ in range(4)]
-    assert -min(one.fun for one in tries) < 1.02 * found.rate
+    assert -min(one.fun for one in tries) < 1.02 * optimum.rate
 
 
 @pytest.mark.parametrize("gap", [1.0, 5.0, 20.0, 60.0])
@@ -60,14 +60,16 @@ def test_no_other_shares_tell_more(question: str) -> None:
 def test_of_two_agents_it_is_the_divergence_of_their_matches(gap: float, margin: float) -> None:
     bound = bound_matches(np.array([25.0, 25.0 + gap]), "best", margin, 0.05)
     win, turned = norm.cdf(np.array([gap, -margin]) / (np.sqrt(2) * BETA))
-    told = win * np.log(win / turned) + (xlog1py(1 - win, -win) - (1 - win) * np.log1p(-turned))
-    assert bound == pytest.approx(np.log(1 / 0.12) / told, rel=1e-4)
+    divergence = win * np.log(win / turned) + (
+        xlog1py(1 - win, -win) - (1 - win) * np.log1p(-turned)
+    )
+    assert bound == pytest.approx(np.log(1 / 0.12) / divergence, rel=1e-4)
 
 
 def test_equals_are_never_told_apart_without_a_margin() -> None:
     assert bound_matches(np.array([25.0, 25.0, 20.0]), "rank_all", 0.0, 0.05) == np.inf
-    found = tell_apart(np.zeros(1), 0.0)
-    assert found == pytest.approx(match_information(np.zeros(1)), rel=1e-3)
+    information = tell_apart(np.zeros(1), 0.0)
+    assert information == pytest.approx(match_information(np.zeros(1)), rel=1e-3)
 
 
 def test_more_is_needed_for_less_error_and_closer_agents() -> None:

@@ -33,8 +33,8 @@ def _seal(architecture: str) -> Seal:
 def _agent(name: str, policy: str, checkpoint: str = "", **parameters: float) -> dict[str, Any]:
     results = {"wins": 0, "draws": 0, "losses": 0}
     seats = {"0": results, "1": results}
-    given = {"name": name, "policy": policy, "parameters": parameters, "seats": seats}
-    return {**given, "checkpoint": checkpoint}
+    agent = {"name": name, "policy": policy, "parameters": parameters, "seats": seats}
+    return {**agent, "checkpoint": checkpoint}
 
 
 def _manifest(*agents: dict[str, Any]) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def _plans(n: int, names: tuple[str, str] = ("luck", "greed")) -> list[Plan]:
 def _run(folder: Path, manifest: dict[str, Any], episodes: list[Episode]) -> Path:
     shard = folder / "shard-00000.parquet"
     trajectories.write_parquet(shard, [trajectories.build_table(episodes, FORM)], FORM)
-    found = {**manifest, "shards": [{"file": shard.name}]}
-    (folder / "manifest.json").write_text(json.dumps(found))
+    whole = {**manifest, "shards": [{"file": shard.name}]}
+    (folder / "manifest.json").write_text(json.dumps(whole))
     return folder
 
 
@@ -117,10 +117,10 @@ def test_a_checkpoint_that_is_missing_is_named() -> None:
         Loop(manifest, [])
 
 
-def _step(action: int, logits: list[float] | None, seen: float = 0.0) -> Step:
-    said = None if logits is None else np.array(logits, np.float32)
+def _step(action: int, logits: list[float] | None, cell: float = 0.0) -> Step:
+    row = None if logits is None else np.array(logits, np.float32)
     mask = np.ones(9, np.bool_)
-    return Step(0, np.full((3, 3, 3), seen, np.float32), mask, action, logits=said)
+    return Step(0, np.full((3, 3, 3), cell, np.float32), mask, action, logits=row)
 
 
 def _game(*steps: Step) -> Way:
@@ -171,16 +171,16 @@ def test_results_are_counted_once_per_seat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "refusal"),
     [(["--matches", "1"], "from 2 on"), (["--markdown", "/nowhere/x.md"], "/nowhere")],
 )
 def test_bad_options_end_with_status_2(
-    arguments: list[str], wanted: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], refusal: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         comparison.main(arguments)
     assert ended.value.code == 2
-    assert wanted in capsys.readouterr().err
+    assert refusal in capsys.readouterr().err
 
 
 def test_a_run_is_compared_from_the_command_line(

@@ -32,7 +32,7 @@ def test_bench_matches_measures_ours_the_peer_and_the_loop(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "refusal"),
     [
         (["speed"], f"choose one of {', '.join(NAMES)}"),
         (["matches", "--matches", "-1"], "whole number from 100 on"),
@@ -41,8 +41,8 @@ def test_bench_matches_measures_ours_the_peer_and_the_loop(tmp_path: Path) -> No
     ],
 )
 def test_bad_options_end_with_status_2_and_name_the_value(
-    arguments: list[str], wanted: str
+    arguments: list[str], refusal: str
 ) -> None:
     done = _bench(*arguments)
     assert done.returncode == 2
-    assert wanted in done.stderr
+    assert refusal in done.stderr

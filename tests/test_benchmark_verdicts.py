@@ -194,10 +194,10 @@ def test_a_large_difference_is_accepted_soon_and_blocks_save_games() -> None:
 
 def test_a_test_without_an_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequential, "MAX_GAMES", 8)
-    found = sequential.run_tests(
+    outcomes = sequential.run_tests(
         SequentialTest(0, 5), sequential.Openings(0.0, 0.0), BLOCKS, 3, seed=1
     )
-    assert found == [(Decision.CONTINUE, 8)] * 3
+    assert outcomes == [(Decision.CONTINUE, 8)] * 3
 
 
 @pytest.mark.parametrize("order", [durations.FIFO, durations.LOCKSTEP])
@@ -209,8 +209,8 @@ def test_a_match_that_is_lost_ends_later(order: str) -> None:
     assert late.any()
     *_, last = durations.look_at_matches(played, by_prefix=True)
     assert len(last) == len(played.ends)
-    for seen in durations.look_at_matches(played, by_prefix=True):
-        assert seen.tolist() == list(range(len(seen)))
+    for look in durations.look_at_matches(played, by_prefix=True):
+        assert look.tolist() == list(range(len(look)))
     first = next(durations.look_at_matches(played, by_prefix=False))
     assert played.score[first].tolist() == [1] * len(first) or 1 not in played.score
 
@@ -221,12 +221,12 @@ def test_slow_losses_mislead_who_looks_at_whatever_is_over() -> None:
     for _ in range(40):
         played = durations.play_campaign(task, rng)
         for by_prefix in leads:
-            seen = [
+            looks = [
                 look
                 for look in durations.look_at_matches(played, by_prefix=by_prefix)
                 if len(look) > 30
             ]
-            leads[by_prefix] += float(played.score[seen[0]].mean()) / 40
+            leads[by_prefix] += float(played.score[looks[0]].mean()) / 40
     assert abs(leads[True]) < 0.1
     assert leads[False] > 0.3
     row = durations.make_row(durations.Task(durations.SPRT, 4.0, 8, durations.FIFO, 2, 1))

@@ -47,13 +47,13 @@ def test_the_login_leads_back_and_times_are_those_of_the_viewer(
         chrome.find_element(By.NAME, "password").send_keys(PASSWORD, Keys.ENTER)
         wait_for(chrome, "Logged in as ada")
         assert chrome.current_url == address + agent
-        shown = chrome.find_element(By.CSS_SELECTOR, "main time")
-        utc = str(shown.get_attribute("title"))
+        time_element = chrome.find_element(By.CSS_SELECTOR, "main time")
+        utc = str(time_element.get_attribute("title"))
         assert utc.endswith(" UTC")
         hours = "return new Date(arguments[0]).getHours()"
-        hour = int(run(chrome, hours, shown.get_attribute("datetime")))
+        hour = int(run(chrome, hours, time_element.get_attribute("datetime")))
         assert hour == (int(utc[11:13]) + 9) % 24
-        assert shown.text[11:13] == f"{hour:02}"
+        assert time_element.text[11:13] == f"{hour:02}"
         wait_for(chrome, "Times are those of Asia/Tokyo")
         assert [one for one in axe.violations(chrome) if one.is_grave] == []
         keep_picture(chrome, "account-in-360-dark")

@@ -110,7 +110,7 @@ def test_a_list_offers_acts_for_chosen_rows(site: Site) -> None:
     for box in site.chrome.find_elements(By.CSS_SELECTOR, ".action-select")[:2]:
         box.click()
     choice = site.chrome.find_element(By.NAME, "action")
-    wait_until(site.chrome, choice.is_displayed, said="a choice of acts")
+    wait_until(site.chrome, choice.is_displayed, message="a choice of acts")
     choice.find_element(By.CSS_SELECTOR, "option[value=retire]").click()
     site.chrome.find_element(By.CSS_SELECTOR, "button[name=index]").click()
     wait_for(site.chrome, "Retire agents?")
@@ -161,7 +161,10 @@ def test_a_checkpoint_is_uploaded_and_a_bad_one_refused(site: Site, tmp_path: Pa
     _log_in(site)
     bad = tmp_path / "bad.pt"
     bad.write_bytes(b"\x80\x04 a pickle")
-    for path, said in ((bad, "pickle"), (weights(tmp_path / "good.safetensors"), "successfully")):
+    for path, message in (
+        (bad, "pickle"),
+        (weights(tmp_path / "good.safetensors"), "successfully"),
+    ):
         site.chrome.get(f"{site.address}/admin/matches/checkpoint/add/")
         wait_for(site.chrome, "at most 256 MiB")
         for name, value in (("name", "uploaded"), ("architecture", "mlp"), ("file", str(path))):
@@ -169,7 +172,7 @@ def test_a_checkpoint_is_uploaded_and_a_bad_one_refused(site: Site, tmp_path: Pa
         game = site.chrome.find_element(By.NAME, "game")
         game.find_element(By.CSS_SELECTOR, "option[value=connect_four]").click()
         site.chrome.find_element(By.NAME, "_save").click()
-        wait_for(site.chrome, said)
+        wait_for(site.chrome, message)
     assert Agent.objects.filter(name="uploaded").exists()
     _no_complaints(site)
 
@@ -210,14 +213,14 @@ def test_an_architecture_has_fields_of_its_own_parameters(site: Site) -> None:
     _log_in(site)
     site.chrome.get(f"{site.address}/admin/matches/checkpoint/add/")
     architecture = site.chrome.find_element(By.NAME, "architecture")
-    shown = ".ev-parameters fieldset:not([hidden]) legend"
-    assert texts(site.chrome, shown) == []
+    legends = ".ev-parameters fieldset:not([hidden]) legend"
+    assert texts(site.chrome, legends) == []
     architecture.send_keys("rescnn")
-    assert texts(site.chrome, shown) == ["rescnn"]
+    assert texts(site.chrome, legends) == ["rescnn"]
     assert not site.chrome.find_element(By.NAME, "parameters").is_displayed()
     keep_picture(site.chrome, "admin-architecture")
     architecture.send_keys("-of-ours")
-    assert texts(site.chrome, shown) == []
+    assert texts(site.chrome, legends) == []
     assert site.chrome.find_element(By.NAME, "parameters").is_displayed()
     _no_complaints(site)
 

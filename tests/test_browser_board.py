@@ -68,14 +68,14 @@ def _push(tournament: Tournament) -> None:
     broadcast.push([tournament.leaderboard_id], now=db_now() + broadcast.MIN_INTERVAL)
 
 
-def _shown(browser: webdriver.Chrome) -> list[tuple[str, str, str]]:
+def _read_rows(browser: webdriver.Chrome) -> list[tuple[str, str, str]]:
     """Return name, rating and matches of every row from top to bottom, read at one moment."""
     script = """return [...document.querySelectorAll("#board tbody tr")].map((row) =>
         ["name", "mu", "matches"].map((f) => row.querySelector(`[data-field=${f}]`).textContent))"""
     return [tuple(row) for row in run(browser, script)]
 
 
-def _wanted(tournament: Tournament) -> list[tuple[str, str, str]]:
+def _expect_rows(tournament: Tournament) -> list[tuple[str, str, str]]:
     rows = standings.load_rows(tournament.leaderboard_id)
     return [(row["name"], row["mu"], row["matches"]) for row in rows]
 
@@ -100,16 +100,16 @@ def test_rows_move_without_a_reload(browser: webdriver.Chrome, site: str) -> Non
     tournament = _running_board()
     look(browser, width=1440)
     browser.get(f"{site}{BOARD}")
-    before = _shown(browser)
-    assert before == _wanted(tournament)
+    before = _read_rows(browser)
+    assert before == _expect_rows(tournament)
     wait_until(browser, lambda: _is_live(browser))
     run(browser, "window.loadedOnce = true")
     _play_on(tournament)
-    wanted = _wanted(tournament)
-    assert [name for name, *_ in wanted] != [name for name, *_ in before]
-    assert _shown(browser) == before
+    expected_rows = _expect_rows(tournament)
+    assert [name for name, *_ in expected_rows] != [name for name, *_ in before]
+    assert _read_rows(browser) == before
     _push(tournament)
-    wait_until(browser, lambda: _shown(browser) == wanted)
+    wait_until(browser, lambda: _read_rows(browser) == expected_rows)
     keep_picture(browser, "board-moving")
     n_done = f"{Tournament.objects.get().n_done:,}"
     wait_until(browser, lambda: texts(browser, "[data-tournament] [data-field=closed]") == [n_done])
@@ -132,7 +132,7 @@ def test_a_reconnect_shows_what_was_missed(
     _wait_for_attempts(browser, 3)
     with web_server(port):
         back = time.monotonic()
-        wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
+        wait_until(browser, lambda: _read_rows(browser) == _expect_rows(tournament))
         wait_until(browser, lambda: _is_live(browser))
         assert time.monotonic() - back < BACK_WITHIN_S
         browser.get("about:blank")
@@ -146,23 +146,23 @@ def test_a_sorted_board_follows_in_place_and_says_when_it_is_stale(
     look(browser, width=1440)
     browser.get(f"{site}/leaderboards/connect-four/?sort=name&q=mcts")
     wait_until(browser, lambda: _is_live(browser))
-    assert [name for name, *_ in _shown(browser)] == ["mcts:100", "mcts:20"]
+    assert [name for name, *_ in _read_rows(browser)] == ["mcts:100", "mcts:20"]
     _play_on(tournament)
-    wanted = [row for row in _wanted(tournament) if row[0].startswith("mcts")]
+    expected_rows = [row for row in _expect_rows(tournament) if row[0].startswith("mcts")]
     _push(tournament)
-    wait_until(browser, lambda: sorted(_shown(browser)) == sorted(wanted))
+    wait_until(browser, lambda: sorted(_read_rows(browser)) == sorted(expected_rows))
     stale = browser.find_element(By.CSS_SELECTOR, ".stale")
     assert not stale.is_displayed()
     browser.get(f"{site}/leaderboards/connect-four/?sort=-rating")
     wait_until(browser, lambda: _is_live(browser))
-    before = [name for name, *_ in _shown(browser)]
+    before = [name for name, *_ in _read_rows(browser)]
     Rating.objects.filter(agent__name="random").update(mu=60)
     broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
     wait_until(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".stale").is_displayed())
-    assert [name for name, *_ in _shown(browser)] == before
+    assert [name for name, *_ in _read_rows(browser)] == before
     keep_picture(browser, "board-stale")
     browser.find_element(By.CSS_SELECTOR, ".stale a").click()
-    wait_until(browser, lambda: _shown(browser)[-1][0] == "random")
+    wait_until(browser, lambda: _read_rows(browser)[-1][0] == "random")
     assert complaints(browser) == []
 
 
@@ -176,8 +176,8 @@ def test_the_filter_works_by_keyboard_and_without_javascript(
         browser.find_element(By.CSS_SELECTOR, ".filter-fold summary").send_keys(Keys.ENTER)
         browser.find_element(By.CSS_SELECTOR, "main [name=q]").send_keys("alpha", Keys.ENTER)
         wait_until(browser, lambda: "q=alpha" in browser.current_url)
-        wanted = ["alphabeta:1", "alphabeta:2", "alphabeta:4"]
-        wait_until(browser, lambda: sorted(texts(browser, "#board tbody .name")) == wanted)
+        names = ["alphabeta:1", "alphabeta:2", "alphabeta:4"]
+        wait_until(browser, lambda: sorted(texts(browser, "#board tbody .name")) == names)
         browser.find_element(By.CSS_SELECTOR, "th.matches a").send_keys(Keys.ENTER)
         wait_until(browser, lambda: "sort=matches" in browser.current_url)
         assert "q=alpha" in browser.current_url
@@ -196,17 +196,17 @@ def test_a_lost_push_is_noticed_by_its_number(
     with monkeypatch.context() as lossy:
         lossy.setattr(broadcast, "_send_text", lambda *_: None)
         _push(tournament)
-    assert _shown(browser) != _wanted(tournament)
+    assert _read_rows(browser) != _expect_rows(tournament)
     Tournament.objects.update(n_retried=7)
     broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
-    wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
+    wait_until(browser, lambda: _read_rows(browser) == _expect_rows(tournament))
 
 
 def test_the_page_is_complete_without_javascript(browser: webdriver.Chrome, site: str) -> None:
     tournament = _running_board()
     with scripts(browser, is_on=False):
         browser.get(f"{site}{BOARD}")
-        names = [name for name, *_ in _wanted(tournament)]
+        names = [name for name, *_ in _expect_rows(tournament)]
         assert texts(browser, "#board tbody tr .name") == names
         assert texts(browser, ".connection .words") == ["as loaded"]
 
@@ -278,7 +278,7 @@ def test_nothing_glides_for_who_wants_no_motion(browser: webdriver.Chrome, site:
         # The second page may be there sooner than a board may be pushed again.
         now = db_now() + 2 * n * broadcast.MIN_INTERVAL
         broadcast.push([tournament.leaderboard_id], now=now)
-        wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
+        wait_until(browser, lambda: _read_rows(browser) == _expect_rows(tournament))
         assert (run(browser, "return window.seen") > 0) == is_moving
 
 
@@ -289,17 +289,17 @@ def test_news_are_told_now_and_then_not_with_every_push(
     look(browser, width=1440)
     browser.get(f"{site}{BOARD}")
     wait_until(browser, lambda: _is_live(browser))
-    told = "return document.querySelector('.news[role=status]').textContent"
-    assert run(browser, told) == ""
+    news_script = "return document.querySelector('.news[role=status]').textContent"
+    assert run(browser, news_script) == ""
     _play_on(tournament, 42)
     _push(tournament)
-    wait_until(browser, lambda: run(browser, told) != "")
-    first = run(browser, told)
-    assert first.startswith(f"{_wanted(tournament)[0][0]} leads with ")
+    wait_until(browser, lambda: run(browser, news_script) != "")
+    first = run(browser, news_script)
+    assert first.startswith(f"{_expect_rows(tournament)[0][0]} leads with ")
     _play_on(tournament, 42)
     broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
-    wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
-    assert run(browser, told) == first
+    wait_until(browser, lambda: _read_rows(browser) == _expect_rows(tournament))
+    assert run(browser, news_script) == first
 
 
 def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str) -> None:
@@ -312,9 +312,9 @@ def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str)
     browser.find_element(By.CSS_SELECTOR, ".filter button").click()
     wait_until(browser, lambda: "sort=name" in browser.current_url)
     wait_until(browser, lambda: _is_live(browser))
-    by_form = _shown(browser)
+    by_form = _read_rows(browser)
     browser.get(f"{site}/leaderboards/connect-four/?q=a&sort=name")
-    assert _shown(browser) == by_form
+    assert _read_rows(browser) == by_form
     names = [name for name, *_ in by_form]
     assert names == sorted(names)
     assert names
@@ -326,14 +326,14 @@ def test_points_of_elo_follow_as_ratings_do(browser: webdriver.Chrome, site: str
     tournament = _running_board()
     look(browser, width=1440)
     browser.get(f"{site}{BOARD}?scale=elo")
-    before = _shown(browser), texts(browser, ".board .tick")
+    before = _read_rows(browser), texts(browser, ".board .tick")
     wait_until(browser, lambda: _is_live(browser))
-    assert (_shown(browser), texts(browser, ".board .tick")) == before
+    assert (_read_rows(browser), texts(browser, ".board .tick")) == before
     _play_on(tournament)
     _push(tournament)
-    wait_until(browser, lambda: _shown(browser) != before[0])
-    pushed = _shown(browser), texts(browser, ".board .tick")
+    wait_until(browser, lambda: _read_rows(browser) != before[0])
+    pushed = _read_rows(browser), texts(browser, ".board .tick")
     assert all(1000 < int(mu) < 2000 for _, mu, _ in pushed[0])
     browser.get(f"{site}{BOARD}?scale=elo")
-    assert (_shown(browser), texts(browser, ".board .tick")) == pushed
+    assert (_read_rows(browser), texts(browser, ".board .tick")) == pushed
     assert complaints(browser) == []

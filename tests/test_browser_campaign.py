@@ -71,11 +71,11 @@ def test_a_campaign_is_started_watched_and_decided_without_a_reload(site: Site) 
     keep_picture(site.chrome, "campaign-runs-1440-light", is_whole=True)
     _to_the_verdict(campaign)
     wait_for(site.chrome, "mcts:100 is the best")
-    shown = words(site.chrome)
-    assert "Decided: it is as sure as was asked for." in shown
-    assert "a round robin would have needed" in shown
-    assert f"{campaign.n_played} of 2,000 spent" in shown
-    assert "Stop this campaign" not in shown
+    page_text = words(site.chrome)
+    assert "Decided: it is as sure as was asked for." in page_text
+    assert "a round robin would have needed" in page_text
+    assert f"{campaign.n_played} of 2,000 spent" in page_text
+    assert "Stop this campaign" not in page_text
     _expect_all_is_of_now(site)
     with scripts(site.chrome, is_on=False):
         site.chrome.refresh()
@@ -85,9 +85,9 @@ def test_a_campaign_is_started_watched_and_decided_without_a_reload(site: Site) 
 
 def _expect_all_is_of_now(site: Site) -> None:
     wait_until(site.chrome, lambda: run(site.chrome, OVER))
-    shown = words(site.chrome)
-    assert "not yet" not in shown
-    assert "No match is planned yet." not in shown
+    page_text = words(site.chrome)
+    assert "not yet" not in page_text
+    assert "No match is planned yet." not in page_text
     assert run(site.chrome, "return window.isTheSamePage") is True
 
 
@@ -161,10 +161,10 @@ def _campaign(
     board: Leaderboard, question: str = "best", *, n_agents: int = len(FIELD), **plan: Any
 ) -> Campaign:
     agents = list(Agent.objects.order_by("-pk")[:n_agents])
-    wanted = CampaignPlan(
+    campaign_plan = CampaignPlan(
         name=plan.pop("name", "which is best"), question=question, max_matches=2_000, **plan
     )
-    return start_campaign(wanted, leaderboard=board, agents=agents)
+    return start_campaign(campaign_plan, leaderboard=board, agents=agents)
 
 
 def _turn(campaign: Campaign, *, play: boards.Play | None = None) -> None:
@@ -197,8 +197,8 @@ def _played(
     play: boards.Play | None = None,
 ) -> Tournament:
     """Return a tournament that was played to its end."""
-    wanted = {"agents": agents, "game": "connect_four", "board": board, "pairing": pairing}
-    tournament = factories.scheduled(n_matches, **wanted)  # type: ignore[arg-type]
+    options = {"agents": agents, "game": "connect_four", "board": board, "pairing": pairing}
+    tournament = factories.scheduled(n_matches, **options)  # type: ignore[arg-type]
     for _ in range(TURNS):
         planning.plan_scheduled(now=db_now())
         tournament.refresh_from_db()

@@ -27,7 +27,9 @@ AGENTS = "random,greedy,mcts:20,mcts:600"
 
 def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -> None:
     with start_stack(tmp_path / "var", nodes=1, slots=2, web=True) as stack:
-        done = evalsite(stack, "evaluate", *_known(), "--json", str(tmp_path / "report.json"))
+        done = evalsite(
+            stack, "evaluate", *_list_options(), "--json", str(tmp_path / "report.json")
+        )
         assert done.returncode == 0, done.stderr
         _manage(stack.env, "createsuperuser", "--noinput", "--username", NAME, "--email", "a@b.cd")
         address = f"http://127.0.0.1:{stack.plan.ports.web}"
@@ -39,17 +41,17 @@ def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -
             start_in_the_admin(site, board, agents, 400, error="0.001")
             _watch(site, "which is best")
             keep_picture(chrome, "campaign-real-1440-light", is_whole=True)
-            shown = words(site.chrome)
-            assert "mcts:600 is the best" in shown
-            assert "Saved: 12 matches were known before and not played." in shown
-            assert "not yet" not in shown
+            page_text = words(site.chrome)
+            assert "mcts:600 is the best" in page_text
+            assert "Saved: 12 matches were known before and not played." in page_text
+            assert "not yet" not in page_text
 
 
 def _watch(site: Site, name: str) -> None:
     """Open the page of the campaign at once and wait for its verdict, without a reload."""
     site.chrome.get(f"{site.address}/campaigns/")
-    asked = "//th[.//*[@class='called'][text()='{}']]/a"
-    site.chrome.find_element(By.XPATH, asked.format(name)).click()
+    link = "//th[.//*[@class='called'][text()='{}']]/a"
+    site.chrome.find_element(By.XPATH, link.format(name)).click()
     wait_until(site.chrome, lambda: run(site.chrome, SHOWN))
     assert not run(site.chrome, OVER), "it ended before anybody could look"
     run(site.chrome, "window.isTheSamePage = true")
@@ -57,17 +59,17 @@ def _watch(site: Site, name: str) -> None:
     assert run(site.chrome, "return window.isTheSamePage") is True
 
 
-def _known() -> tuple[str, ...]:
+def _list_options() -> tuple[str, ...]:
     return ("--game", "connect_four", "--agents", AGENTS, "--num-matches", "12")
 
 
 def _listed(address: str) -> tuple[int, list[int]]:
     """Return the leaderboard and the agents, as the API lists them."""
-    found = []
+    ids = []
     for name in ("leaderboards", "agents"):
         with urlopen(f"{address}/api/v1/{name}/", timeout=10) as answer:
-            found.append([row["id"] for row in json.load(answer)["results"]])
-    return found[0][0], found[1]
+            ids.append([row["id"] for row in json.load(answer)["results"]])
+    return ids[0][0], ids[1]
 
 
 def _manage(env: Mapping[str, str], *arguments: str) -> None:

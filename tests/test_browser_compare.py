@@ -96,10 +96,12 @@ def test_lists_and_comparisons_are_sound_in_every_size_and_light(
         look(site.chrome, width=width, scheme=scheme)
         site.chrome.get(site.address + path)
         keep_picture(site.chrome, f"{name}-{width}-{scheme}", is_whole=True)
-        found = [str(one) for one in axe.violations(site.chrome)]
-        found += [f"{part} is wider than the page" for part in run(site.chrome, WIDER)]
-        found += [line for line in complaints(site.chrome) if "400 (Bad Request)" not in line]
-        problems += [f"{name} {width} {scheme}: {one}" for one in found]
+        page_problems = [str(one) for one in axe.violations(site.chrome)]
+        page_problems += [f"{part} is wider than the page" for part in run(site.chrome, WIDER)]
+        page_problems += [
+            line for line in complaints(site.chrome) if "400 (Bad Request)" not in line
+        ]
+        problems += [f"{name} {width} {scheme}: {one}" for one in page_problems]
     assert not problems, "\n".join(problems)
 
 
@@ -124,9 +126,9 @@ def test_a_filter_is_used_without_scripts(site: Site) -> None:
         type_into(site.chrome, "result", "lost")
         type_into(site.chrome, "agent", Keys.ENTER)
         wait_for(site.chrome, "Show all")
-        shown = texts(site.chrome, "#matches .seat")
-    assert any("mcts:100 lost" in text for text in shown)
-    assert not any("mcts:100 won" in text for text in shown)
+        seat_texts = texts(site.chrome, "#matches .seat")
+    assert any("mcts:100 lost" in text for text in seat_texts)
+    assert not any("mcts:100 won" in text for text in seat_texts)
 
 
 def type_into(chrome: webdriver.Chrome, name: str, text: str) -> None:

@@ -116,7 +116,7 @@ def test_every_page_is_complete_without_javascript(site: Site, broker: Redis, st
         with scripts(site.chrome, is_on=False):
             plain = _rows(site, path)
         # On a busy machine a page may be looked at before its rows are there.
-        wait_until(site.chrome, partial(_has_rows, site, path, plain), said=path)
+        wait_until(site.chrome, partial(_has_rows, site, path, plain), message=path)
     assert any("mcts:100" in row for row in _rows(site, pages["board"]))
 
 
@@ -127,8 +127,8 @@ def _expect_none(problems: list[str]) -> None:
 def _rows(site: Site, path: str) -> list[str]:
     """Return the headings of all rows of a page; on a busy machine they are not laid out yet."""
     site.chrome.get(site.address + path)
-    found = 'document.querySelectorAll("table:not(details *) tbody th")'
-    rows: list[str] = run(site.chrome, f"return [...{found}].map((e) => e.textContent.trim())")
+    headings = 'document.querySelectorAll("table:not(details *) tbody th")'
+    rows: list[str] = run(site.chrome, f"return [...{headings}].map((e) => e.textContent.trim())")
     return rows
 
 
@@ -140,20 +140,22 @@ def _problems(
     site: Site, pages: Mapping[str, str], *, looks: tuple[tuple[int, str], ...] = EVERY_LOOK
 ) -> list[str]:
     """Look at pages in these sizes and lights, keep pictures; return what is wrong with them."""
-    found = []
+    problems = []
     for (width, scheme), (name, path) in product(looks, pages.items()):
         look(site.chrome, width=width, scheme=scheme)
         site.chrome.get(site.address + path)
         _settle(site.chrome)
         keep_picture(site.chrome, f"{name}-{width}-{scheme}", is_whole=True)
-        found += [f"{name} {width} {scheme}: {text}" for text in _wrong(site, name, width, scheme)]
-    return found
+        problems += [
+            f"{name} {width} {scheme}: {text}" for text in _wrong(site, name, width, scheme)
+        ]
+    return problems
 
 
 def _settle(chrome: webdriver.Chrome) -> None:
     """Wait until a live page is live, and the one of the API is drawn."""
-    wanted = "return !document.querySelector('[data-connection=off], #swagger-ui:empty, .loading')"
-    wait_until(chrome, lambda: run(chrome, wanted))
+    script = "return !document.querySelector('[data-connection=off], #swagger-ui:empty, .loading')"
+    wait_until(chrome, lambda: run(chrome, script))
 
 
 def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
@@ -173,8 +175,8 @@ def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
     for script in (STICKING_OUT, CLIPPED, UNSAID):
         wrong += run(chrome, script)
     rules = axe.OF_COLOURS if scheme == "dark" else ()
-    found = axe.violations(chrome, only=rules)
-    return wrong + [f"{one.rule}: {one.places[0]}" for one in found]
+    violations = axe.violations(chrome, only=rules)
+    return wrong + [f"{one.rule}: {one.places[0]}" for one in violations]
 
 
 def _is_wrong(complaint: str, name: str) -> bool:

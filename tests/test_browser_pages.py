@@ -47,14 +47,14 @@ def test_the_replay_is_walked_by_keyboard(site: Site) -> None:
         _tab_to(site, link)
         assert site.chrome.switch_to.active_element == target
         site.chrome.switch_to.active_element.send_keys(Keys.ENTER)
-        wait_until(site.chrome, partial(_is_at, site, step), said=f"step {step}")
+        wait_until(site.chrome, partial(_is_at, site, step), message=f"step {step}")
 
 
 def test_the_player_steps_by_keys_without_asking_the_server(site: Site) -> None:
     chrome = site.chrome
     look(chrome, width=390, scheme="dark")
     chrome.get(f"{site.address}{site.pages['match']}?step=2")
-    wait_until(chrome, lambda: texts(chrome, "[data-is-ready]"), said="the player")
+    wait_until(chrome, lambda: texts(chrome, "[data-is-ready]"), message="the player")
     requested(chrome)
     body = chrome.find_element(By.TAG_NAME, "body")
     keys = ((Keys.ARROW_RIGHT, 3), (Keys.ARROW_LEFT, 2), (Keys.HOME, 0), (Keys.END, None))
@@ -77,7 +77,7 @@ def test_the_player_steps_by_keys_without_asking_the_server(site: Site) -> None:
     )
     assert typical <= STEP_WITHIN_MS
     body.send_keys(Keys.HOME, Keys.SPACE)
-    wait_until(chrome, lambda: not _is_at(site, 0), said="it plays by itself")
+    wait_until(chrome, lambda: not _is_at(site, 0), message="it plays by itself")
     assert [url for url in requested(chrome) if "/matches/" in url] == []
 
 
@@ -94,7 +94,7 @@ def test_on_a_phone_labels_are_readable_and_no_step_moves_the_controls(
     chrome = site.chrome
     look(chrome, width=360)
     chrome.get(f"{site.address}/matches/{gallery.play_match(game).pk}/?step=0")
-    wait_until(chrome, lambda: texts(chrome, "[data-is-ready]"), said="the player")
+    wait_until(chrome, lambda: texts(chrome, "[data-is-ready]"), message="the player")
     least = run(
         chrome,
         """return Math.min(...[...document.querySelectorAll(".scene > svg text")].map(
@@ -113,14 +113,14 @@ def test_on_a_phone_labels_are_readable_and_no_step_moves_the_controls(
 def test_a_time_whose_text_comes_later_is_written_once(site: Site) -> None:
     look(site.chrome, width=1440)
     site.chrome.get(site.address)
-    said = site.chrome.execute_async_script(
+    text = site.chrome.execute_async_script(
         """const done = arguments[0], time = document.createElement("time");
         time.dateTime = "2026-11-26T06:57:07Z"; time.dataset.form = "second";
         document.body.append(time);
         setTimeout(() => { time.append("2026-11-26 06:57:07");
             setTimeout(() => done(time.textContent), 50); }, 50);"""
     )
-    assert len(said) == len("2026-11-26 06:57:07")
+    assert len(text) == len("2026-11-26 06:57:07")
 
 
 def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
@@ -143,8 +143,8 @@ def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
 
 def _is_at(site: Site, step: int | None) -> bool:
     """Say whether the replay shows a step; None: the last one."""
-    (said,) = texts(site.chrome, ".stepping .at") or ["Step -1 of 0"]
-    number, last = said.removeprefix("Step ").split(" of ")
+    (position,) = texts(site.chrome, ".stepping .at") or ["Step -1 of 0"]
+    number, last = position.removeprefix("Step ").split(" of ")
     return int(number) == (int(last) if step is None else step)
 
 

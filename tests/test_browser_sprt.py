@@ -49,8 +49,8 @@ def test_a_test_is_watched_without_a_reload_and_sound_in_every_size_and_light(si
     run(site.chrome, "window.isTheSamePage = true")
     wait_for(site.chrome, "No block of two games is over yet.")
     _turn(test)
-    for said in ("Likelihood of superiority", "It ends accepted", "Too early to draw."):
-        wait_for(site.chrome, said)
+    for sentence in ("Likelihood of superiority", "It ends accepted", "Too early to draw."):
+        wait_for(site.chrome, sentence)
     n_points = _n_judged(site)
     _turn(test)
     _turn(test)

@@ -66,7 +66,7 @@ def test_whose_lead_is_shown_is_chosen_by_keyboard(site: Site) -> None:
     assert field.accessible_name == "Lead of, in LLMServe, bursty workload"
     before = texts(chrome, f"{TABLE} .chosen th a")
     field.send_keys("random", Keys.TAB, Keys.TAB, Keys.ENTER)
-    wait_until(chrome, lambda: "agent=" in chrome.current_url, said="it is asked for")
+    wait_until(chrome, lambda: "agent=" in chrome.current_url, message="it is asked for")
     assert texts(chrome, f"{TABLE} .chosen th a") == ["random"] != before
 
 

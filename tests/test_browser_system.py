@@ -32,7 +32,7 @@ def site(transactional_db: None, broker: Redis, browser: webdriver.Chrome) -> It
 
 
 def _wait_for(browser: webdriver.Chrome, selector: str, text: str) -> None:
-    wait_until(browser, lambda: any(text in found for found in texts(browser, selector)))
+    wait_until(browser, lambda: any(text in part for part in texts(browser, selector)))
 
 
 def test_what_changes_is_shown_without_a_reload(

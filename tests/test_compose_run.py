@@ -194,9 +194,9 @@ def check_monitoring(ports: Ports) -> None:
     rules = ask(prometheus_port(ports), "/api/v1/rules")["data"]["groups"]
     written = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
     assert [len(group["rules"]) for group in rules] == [len(group["rules"]) for group in written]
-    shown = ask(grafana_port(ports), N_PLAY_NODES)
-    assert shown["titles"] == ["evalsite"]
-    assert [row["value"][1] for row in shown["of"]["data"]["result"]] == ["2"]
+    answer = ask(grafana_port(ports), N_PLAY_NODES)
+    assert answer["titles"] == ["evalsite"]
+    assert [row["value"][1] for row in answer["of"]["data"]["result"]] == ["2"]
 
 
 def check_served_game(compose: Compose) -> None:

@@ -159,10 +159,10 @@ async def test_forty_of_fifty_clusters_are_found_within_one_interval(
         began = time.monotonic()
         await registry.refresh()
         took_s = time.monotonic() - began
-        found = registry.servers()
-        assert {each.name for each in found} == {f"game-{number}" for number in range(40)}
+        servers = registry.servers()
+        assert {each.name for each in servers} == {f"game-{number}" for number in range(40)}
         assert took_s < registry.interval_s
-        n_first = len([each for each in found if each.address])
+        n_first = len([each for each in servers if each.address])
         # Four are starting, of the others thirty answer; endpoints take the API server a while.
         while len([each for each in registry.servers() if each.address]) < 36:
             assert time.monotonic() - began < 180, registry.servers()

@@ -45,8 +45,8 @@ def test_the_checks_are_all_listed() -> None:
 
 
 def _is_check(value: object) -> bool:
-    wanted = {"game": Game, "return": None}
-    return getattr(value, "__annotations__", None) == wanted
+    annotations = {"game": Game, "return": None}
+    return getattr(value, "__annotations__", None) == annotations
 
 
 class BrokenState:
@@ -92,8 +92,8 @@ def with_spec(**declared: object) -> Game:
 
 
 def shifted(state: State, seat: int, shift: int) -> NDArray[np.generic]:
-    found: NDArray[np.generic] = np.add(state.observation(seat), shift, dtype=np.float32)
-    return found
+    observation: NDArray[np.generic] = np.add(state.observation(seat), shift, dtype=np.float32)
+    return observation
 
 
 class IntReturns(BrokenState):
@@ -128,9 +128,9 @@ class OneBuffer(BrokenState):
     """Fill the same array anew each time: right until somebody keeps two."""
 
     def observation(self, seat: int) -> NDArray[np.generic]:
-        found = self._state.observation(seat)
-        buffer: NDArray[np.generic] = vars(self).setdefault("_buffer", found)
-        buffer[:] = found
+        observation = self._state.observation(seat)
+        buffer: NDArray[np.generic] = vars(self).setdefault("_buffer", observation)
+        buffer[:] = observation
         return buffer
 
 

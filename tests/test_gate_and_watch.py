@@ -44,8 +44,8 @@ def manage(stack: Stack, python: Path) -> Manage:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         return run(python, "-m", "evalsite_client", *arguments, **access)
 
-    found = call("evaluate", "--agents", "level:40,level:60,level:50", "--num-matches", "6")
-    assert found.returncode == 0, found.stderr
+    done = call("evaluate", "--agents", "level:40,level:60,level:50", "--num-matches", "6")
+    assert done.returncode == 0, done.stderr
     return call
 
 
@@ -57,13 +57,13 @@ def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: 
     )
     assert passed.returncode == 0, passed.stderr
     assert re.search(r"PASS: \d+ Elo better \(.+ to .+\); level:60 is better than", passed.stdout)
-    told = json.loads(saved.read_text())
-    assert told["result"] == "pass"
-    assert told["llr"] >= told["upper"]
-    assert 2 * sum(told["blocks"]) == told["n_games"]
-    assert told["pairs"]["elo"]["low"] < told["pairs"]["elo"]["elo"]
-    assert told["forecast_before"]["matches"] > 0
-    assert told["forecast"] is None
+    report = json.loads(saved.read_text())
+    assert report["result"] == "pass"
+    assert report["llr"] >= report["upper"]
+    assert 2 * sum(report["blocks"]) == report["n_games"]
+    assert report["pairs"]["elo"]["low"] < report["pairs"]["elo"]["elo"]
+    assert report["forecast_before"]["matches"] > 0
+    assert report["forecast"] is None
     assert "Matches to the verdict: about" in passed.stdout
     written = summary.read_text()
     assert written.startswith("### PASS: level:60 against level:40")
@@ -78,19 +78,19 @@ def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: 
 
 
 def test_asking_the_gate_again_goes_on_with_one_test(manage: Manage, tmp_path: Path) -> None:
-    asked = ("gate", "--candidate", "level:50", "--baseline", "level:40", "--bounds", "0,3")
+    command = ("gate", "--candidate", "level:50", "--baseline", "level:40", "--bounds", "0,3")
     games = []
     for name in ("first", "second"):
         saved = tmp_path / f"{name}.json"
-        found = manage(*asked, "--max-matches", "20", "--json", str(saved))
-        assert found.returncode == 3, found.stderr
-        assert "UNDECIDED" in found.stdout
+        done = manage(*command, "--max-matches", "20", "--json", str(saved))
+        assert done.returncode == 3, done.stderr
+        assert "UNDECIDED" in done.stdout
         games.append(json.loads(saved.read_text()))
     first, second = games
     assert second["n_games"] == first["n_games"] + 20
     # What was played on other leaderboards of the game counts, too.
-    assert [told["n_reused"] for told in games] == [first["n_games"] - 20, first["n_games"]]
-    assert all(told["forecast"]["more"]["llr_now"] == told["llr"] for told in games)
+    assert [report["n_reused"] for report in games] == [first["n_games"] - 20, first["n_games"]]
+    assert all(report["forecast"]["more"]["llr_now"] == report["llr"] for report in games)
 
 
 def test_the_watcher_notices_the_regression_of_a_run(
@@ -102,14 +102,14 @@ def test_the_watcher_notices_the_regression_of_a_run(
     for step in (0, 960):
         source = CHECKPOINTS / f"connect_four_step_{step:06d}.safetensors"
         _put(source, folder / f"step_{step:06d}.safetensors")
-        found = manage(*watch, "--webhook", alarm_address)
-        assert found.returncode == 0, found.stdout + found.stderr
-        assert "of at most 120 matches, " in found.stdout
-        assert f"run@{step}: rating" in found.stdout
+        done = manage(*watch, "--webhook", alarm_address)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "of at most 120 matches, " in done.stdout
+        assert f"run@{step}: rating" in done.stdout
     _put(_forgotten(source, tmp_path), folder / "step_001920.safetensors")
-    found = manage(*watch, "--webhook", alarm_address)
-    assert found.returncode == 1, found.stdout + found.stderr
-    assert "REGRESSION run@1920" in found.stdout
+    done = manage(*watch, "--webhook", alarm_address)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "REGRESSION run@1920" in done.stdout
     (alarm,) = alarms
     assert (alarm["agent"], alarm["ancestor"]) == ("run@1920", "run@960")
     assert alarm["probability"] >= alarm["level"]
@@ -120,7 +120,7 @@ def test_the_watcher_notices_the_regression_of_a_run(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "refusal"),
     [
         (("--agent", "run", "--game", "poker"), "game: unknown game 'poker': did you mean "),
         (("--agent", "run", "--against", "nobody"), "against: 'nobody' is no kind of policy"),
@@ -129,12 +129,12 @@ def test_the_watcher_notices_the_regression_of_a_run(
     ],
 )
 def test_the_watcher_refuses_what_no_checkpoint_could_be_evaluated_with(
-    manage: Manage, tmp_path: Path, options: tuple[str, ...], said: str
+    manage: Manage, tmp_path: Path, options: tuple[str, ...], refusal: str
 ) -> None:
-    found = manage("watch", str(tmp_path), "--once", *options)
-    assert found.returncode == 2
-    assert said in found.stderr
-    assert "Traceback" not in found.stderr
+    done = manage("watch", str(tmp_path), "--once", *options)
+    assert done.returncode == 2
+    assert refusal in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.fixture

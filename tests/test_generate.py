@@ -47,9 +47,9 @@ def _has_web(stack: Stack) -> bool:
 
 
 def _sums(out: Path) -> dict[str, str]:
-    found = {path.name: sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
-    del found["run.json"]
-    return found
+    sums = {path.name: sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
+    del sums["run.json"]
+    return sums
 
 
 def test_the_bytes_are_the_same_whoever_played_and_died(tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ def test_a_head_that_is_killed_amid_a_tournament_loses_no_match_and_keeps_its_hi
         assert server.address
         played: list[subprocess.CompletedProcess[str]] = []
         game = ("--game", SERVED, "--agents", ",".join(long_matches.AGENTS))
-        wanted = ("evaluate", *game, "--num-matches", str(N_MATCHES))
+        command = ("evaluate", *game, "--num-matches", str(N_MATCHES))
         evaluating = threading.Thread(
-            target=lambda: played.append(evalsite(stack, *wanted, timeout=LIMIT_S))
+            target=lambda: played.append(evalsite(stack, *command, timeout=LIMIT_S))
         )
         await_servers(url, {"sim-1"})
         evaluating.start()

@@ -11,10 +11,10 @@ CORE = ("numpy", "scipy", "msgspec", "packaging", "trueskill")
 
 
 def test_the_command_runs_with_requests_alone(python: Path) -> None:
-    shown = run(python, "-m", "evalsite_client", "--help")
-    assert shown.returncode == 0, shown.stderr
+    done = run(python, "-m", "evalsite_client", "--help")
+    assert done.returncode == 0, done.stderr
     for command in ("evaluate", "campaign", "gate", "watch", "checkpoints", "schedule", "token"):
-        assert f"\n    {command} " in shown.stdout
+        assert f"\n    {command} " in done.stdout
     loaded = "import evalsite_client.cli.main, sys; print(*sys.modules)"
     modules = {name.partition(".")[0] for name in run(python, "-c", loaded).stdout.split()}
     assert "evalsite_client" in modules

@@ -72,9 +72,9 @@ def test_a_model_is_rated_beside_others_and_scores_what_it_sets(
     stack: Stack, agent: str, model: StubModel
 ) -> None:
     before = requests.get(agent, timeout=5).json()["questions"]
-    told = evaluate(stack, f"{MODEL},{CONSTANT},{RULES}", 3 * N_SEEDS, seed=1)
-    assert (told["completed"], told["forfeits"]) == (3 * N_SEEDS, 0)
-    rated = {row["agent"]: row for row in told["ratings"]}
+    report = evaluate(stack, f"{MODEL},{CONSTANT},{RULES}", 3 * N_SEEDS, seed=1)
+    assert (report["completed"], report["forfeits"]) == (3 * N_SEEDS, 0)
+    rated = {row["agent"]: row for row in report["ratings"]}
     # On each common seed the same score as the constant, and a better one than the rules.
     assert rated[MODEL]["draws"] == rated[CONSTANT]["draws"] > 0
     assert rated[RULES]["losses"] == rated[MODEL]["wins"] + rated[CONSTANT]["wins"] > 0
@@ -91,6 +91,6 @@ def test_an_api_that_fails_for_a_while_costs_an_attempt_and_no_forfeit(
 ) -> None:
     fails_from = len(model.requests) + 100
     model.status = lambda number: 500 if fails_from <= number < fails_from + 4 else 200
-    told = evaluate(stack, f"{MODEL},{RULES}", 2 * N_SEEDS, seed=2)
-    assert (told["completed"], told["forfeits"]) == (2 * N_SEEDS, 0)
-    assert sum(told["failed_attempts"].values()) + told["retried"] > 0
+    report = evaluate(stack, f"{MODEL},{RULES}", 2 * N_SEEDS, seed=2)
+    assert (report["completed"], report["forfeits"]) == (2 * N_SEEDS, 0)
+    assert sum(report["failed_attempts"].values()) + report["retried"] > 0

@@ -149,8 +149,8 @@ def test_an_episode_over_http_scores_what_it_does_here(container: Container) -> 
 @pytest.mark.parametrize("tool", ["openenv-core", "openenv"])
 def test_an_episode_by_openenvs_client_scores_the_same(container: Container, tool: str) -> None:
     play = ("-c", PLAY_OVER_WEBSOCKET, container.url)
-    told = run(find_program(tool, "python"), *play, cwd=PACKAGE)
-    assert told.split() == [str(N_WINDOWS), repr(score_here())]
+    output = run(find_program(tool, "python"), *play, cwd=PACKAGE)
+    assert output.split() == [str(N_WINDOWS), repr(score_here())]
 
 
 @pytest.mark.parametrize("tool", ["openenv-core", "openenv"])
@@ -160,9 +160,9 @@ def test_openenv_validates_the_running_container(container: Container, tool: str
 
 def test_its_page_is_there_and_it_stays_within_its_memory(container: Container) -> None:
     assert "gradio" in requests.get(f"{container.url}/web", timeout=60).text
-    told = container.ask("stats", "--no-stream", "--format", "{{.MemUsage}}", container.id)
-    used = told.split()[0]
-    assert used.endswith("MB"), told
+    usage = container.ask("stats", "--no-stream", "--format", "{{.MemUsage}}", container.id)
+    used = usage.split()[0]
+    assert used.endswith("MB"), usage
     assert float(used.removesuffix("MB")) < 0.9 * MEMORY_MB
 
 
@@ -187,8 +187,8 @@ def test_a_sigterm_ends_it_in_seconds_with_a_session_open() -> None:
 
 def test_the_check_before_submission_builds_the_image_and_plays_in_it(image: Path) -> None:
     python = find_program("openenv-core", "python")
-    told = run(python, "scripts/pre_submission_check.py", cwd=PACKAGE)
-    assert "ok    image" in told.splitlines()
+    output = run(python, "scripts/pre_submission_check.py", cwd=PACKAGE)
+    assert "ok    image" in output.splitlines()
 
 
 def test_openenvs_validation_measures_the_container(image: Path, tmp_path: Path) -> None:

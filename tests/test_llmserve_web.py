@@ -94,7 +94,7 @@ def read_status(browser: webdriver.Chrome) -> str:
 
 def press(browser: webdriver.Chrome, button: str, *, expect: str) -> None:
     run(browser, PRESS, button)
-    wait_until(browser, lambda: expect in read_status(browser), said=expect)
+    wait_until(browser, lambda: expect in read_status(browser), message=expect)
 
 
 @pytest.mark.parametrize("width", [1440, 390])

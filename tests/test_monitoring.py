@@ -34,15 +34,15 @@ GIVEN = {"job", "instance"}
 
 def _names(text: str) -> dict[str, set[str]]:
     """Return the labels of every sample of an exposition, by its name."""
-    found: dict[str, set[str]] = {}
+    labels: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
-    return found
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    return labels
 
 
 @pytest.fixture
-def known(broker: Redis, valkey_url: str) -> dict[str, set[str]]:
+def metric_labels(broker: Redis, valkey_url: str) -> dict[str, set[str]]:
     """Return what web and gpu worker tell while they have something of everything to tell."""
     now = db_now()
     tournament = factories.planned(40)
@@ -59,12 +59,12 @@ def known(broker: Redis, valkey_url: str) -> dict[str, set[str]]:
     pushing.push_sample(now=now)
     worker = Metrics(Settings(fast_url=valkey_url, metrics_port=1), EchoEngine())
     worker.count_slice({"requests": 1})
-    told = _names(generate_latest(registry).decode()) | _names(
+    labels = _names(generate_latest(registry).decode()) | _names(
         generate_latest(worker.registry).decode()
     )
-    told |= {metric.name: {"gpu"} for metric in gpu_metrics(lambda: "93, 1024\n")}
-    told["evalsite_http_request_seconds_bucket"] = {"le", "method", "route", "status"}
-    return told
+    labels |= {metric.name: {"gpu"} for metric in gpu_metrics(lambda: "93, 1024\n")}
+    labels["evalsite_http_request_seconds_bucket"] = {"le", "method", "route", "status"}
+    return labels
 
 
 def _dashboard() -> Any:
@@ -82,13 +82,17 @@ def _expressions() -> list[str]:
     return drawn + [rule["expr"] for rule in _rules()]
 
 
-def test_every_metric_that_is_named_exists_with_its_labels(known: dict[str, set[str]]) -> None:
-    named = [found for expression in _expressions() for found in OURS.findall(expression)]
+def test_every_metric_that_is_named_exists_with_its_labels(
+    metric_labels: dict[str, set[str]],
+) -> None:
+    named = [use for expression in _expressions() for use in OURS.findall(expression)]
     assert len(named) > 30
     for name, matchers in named:
-        assert name in known, f"{name} is not told by anybody"
+        assert name in metric_labels, f"{name} is not told by anybody"
         labels = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", matchers))
-        assert labels <= known[name] | GIVEN, f"{name} has no {labels - known[name]}"
+        assert labels <= metric_labels[name] | GIVEN, (
+            f"{name} has no {labels - metric_labels[name]}"
+        )
 
 
 def test_expressions_are_whole() -> None:
@@ -98,12 +102,14 @@ def test_expressions_are_whole() -> None:
         assert expression.count('"') % 2 == 0, expression
 
 
-def test_legends_name_labels_that_their_metrics_have(known: dict[str, set[str]]) -> None:
+def test_legends_name_labels_that_their_metrics_have(metric_labels: dict[str, set[str]]) -> None:
     for panel in _dashboard()["panels"]:
         for target in panel["targets"]:
-            wanted = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
-            has = {label for name, _ in OURS.findall(target["expr"]) for label in known[name]}
-            assert wanted <= has | GIVEN, panel["title"]
+            legend_labels = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            has = {
+                label for name, _ in OURS.findall(target["expr"]) for label in metric_labels[name]
+            }
+            assert legend_labels <= has | GIVEN, panel["title"]
 
 
 def test_panels_lie_beside_each_other() -> None:

@@ -30,7 +30,7 @@ SECRET = re.compile(r"signature=|\b[0-9a-f]{32}\b|token")
 ORDER = "0" * 31 + "1"
 
 
-def _shown(broker: Redis, queue: str) -> str:
+def _describe_next(broker: Redis, queue: str) -> str:
     """Return what monitors are shown of the next message of a queue."""
     raw = broker.rpop(queue)
     assert isinstance(raw, bytes)
@@ -48,15 +48,15 @@ def app(valkey_url: str, broker: Redis) -> Celery:
 def test_orders_are_shown_by_their_name(broker: Redis) -> None:
     order = factories.ordered(factories.planned(6))
     dispatch.publish_order(order, "play.node-1")
-    shown = _shown(broker, "play.node-1")
-    assert shown == f"(order {order.order}, 6 matches of skill_game) {{}}"
+    text = _describe_next(broker, "play.node-1")
+    assert text == f"(order {order.order}, 6 matches of skill_game) {{}}"
     for token in (order.token, *(row.token for row in order.matches)):
-        assert token not in shown
+        assert token not in text
 
 
 def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> None:
     recorder_marks.send_marks(now=NOW)
-    assert _shown(broker, "reports") == f"(mark of {NOW.isoformat()}) {{}}"
+    assert _describe_next(broker, "reports") == f"(mark of {NOW.isoformat()}) {{}}"
     Checkpoint.objects.create(
         sha256="ab" * 32,
         game="connect_four",
@@ -68,30 +68,30 @@ def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> N
     )
     factories.alive(node="gpu-1", capabilities=["gpu"])
     assert checkpoint_checks.order_due_checks(now=NOW) == 1
-    shown = _shown(broker, "gpu")
-    assert shown == f"(checkpoint {'ab' * 32} of connect_four) {{}}"
-    assert not SECRET.search(shown)
+    text = _describe_next(broker, "gpu")
+    assert text == f"(checkpoint {'ab' * 32} of connect_four) {{}}"
+    assert not SECRET.search(text)
 
 
 def test_wake_ups_have_nothing_to_show(broker: Redis) -> None:
     dispatch.wake_relay()
-    assert _shown(broker, "control") == "() {}"
+    assert _describe_next(broker, "control") == "() {}"
 
 
 def test_reports_of_nodes_are_shown_by_what_they_say(broker: Redis, app: Celery) -> None:
     publisher = NodePublisher(app)
     publisher.publish_report(Started("node-1", "life", ORDER, "7" * 32, "8" * 64), "reports")
-    assert _shown(broker, "reports") == f"(node-1 has started order {ORDER}) {{}}"
+    assert _describe_next(broker, "reports") == f"(node-1 has started order {ORDER}) {{}}"
     publisher.publish_doorbell(0, "lease")
-    assert _shown(broker, "gpu") == "(0, 'lease') {}"
+    assert _describe_next(broker, "gpu") == "(0, 'lease') {}"
 
 
 def test_verdicts_of_gpu_workers_are_shown_without_their_token(broker: Redis, app: Celery) -> None:
     publisher = GpuPublisher(app)
     publisher.publish_report(Checked("gpu-1", "ab" * 32, "7" * 32, "", 1, 0, 0.1))
-    assert _shown(broker, "reports") == f"(checkpoint {'ab' * 32} is ready) {{}}"
+    assert _describe_next(broker, "reports") == f"(checkpoint {'ab' * 32} is ready) {{}}"
     publisher.publish_doorbell(0, "lease")
-    assert _shown(broker, "gpu") == "(0, 'lease') {}"
+    assert _describe_next(broker, "gpu") == "(0, 'lease') {}"
 
 
 def test_a_check_that_is_tried_again_shows_no_token_either(
@@ -109,7 +109,7 @@ def test_a_check_that_is_tried_again_shows_no_token_either(
     with pytest.raises(Retry):
         task.run(*arguments)
     task.pop_request()
-    assert _shown(broker, "gpu") == "(a checkpoint, again) {}"
+    assert _describe_next(broker, "gpu") == "(a checkpoint, again) {}"
 
 
 def test_the_recorder_says_what_a_report_changed(broker: Redis) -> None:

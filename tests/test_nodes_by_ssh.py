@@ -44,8 +44,8 @@ def ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
         Path("/run/sshd").mkdir(exist_ok=True)
     servers = [subprocess.Popen(list_sshd(folder, host, port)) for host in HOSTS]
     key = (folder / "host.pub").read_text().strip()
-    known = "".join(f"[{host}]:{port} {key}\n" for host in HOSTS)
-    (folder / "known").write_text(known)
+    known_hosts = "".join(f"[{host}]:{port} {key}\n" for host in HOSTS)
+    (folder / "known").write_text(known_hosts)
     write_config(folder / "config", folder / "user", folder / "known")
     try:
         yield port, folder
@@ -70,9 +70,9 @@ def list_sshd(folder: Path, host: str, port: int) -> list[str]:
     return [str(SSHD), "-D", "-e", "-f", "/dev/null", *options]
 
 
-def write_config(path: Path, key: Path, known: Path) -> None:
+def write_config(path: Path, key: Path, known_hosts: Path) -> None:
     path.write_text(
-        f"IdentityFile {key}\nIdentitiesOnly yes\nUserKnownHostsFile {known}\n"
+        f"IdentityFile {key}\nIdentitiesOnly yes\nUserKnownHostsFile {known_hosts}\n"
         "GlobalKnownHostsFile /dev/null\n"
     )
 
@@ -157,8 +157,8 @@ def test_three_machines_start_play_and_stop(
     assert run_nodes("status", *lines).stdout.count("running, pid") == 3
 
     # Of a plug-in game: only who has the same file is sent it.
-    wanted = ("--game", "nim", "--num-matches", "60", "--agents", "random,centre")
-    played = evalsite(stack, "evaluate", *wanted, timeout=LIMIT_S)
+    options = ("--game", "nim", "--num-matches", "60", "--agents", "random,centre")
+    played = evalsite(stack, "evaluate", *options, timeout=LIMIT_S)
     assert played.returncode == 0, played.stderr
 
     again = run_nodes("start", *lines)

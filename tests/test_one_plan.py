@@ -99,8 +99,8 @@ def test_the_command_line_has_a_flag_for_it(
         flags.add_plan_flags(parser := ArgumentParser(), plan)
         needed = ["--name", "a", "-n", "2"] if plan == "tournament" else []
         needed = ["--max-matches", "2"] if plan == "campaign" else needed
-        given = flags.plan_from_flags(parser.parse_args([*needed, "--n-cups", "3"]), plan)
-        assert given["n_cups"] == 3
+        values = flags.plan_from_flags(parser.parse_args([*needed, "--n-cups", "3"]), plan)
+        assert values["n_cups"] == 3
         with pytest.raises(SystemExit):
             parser.parse_args([*needed, "--n-cups", "10"])
         assert "argument --n-cups: must be 2..9, got 10" in capsys.readouterr().err

@@ -129,13 +129,13 @@ def test_a_server_that_is_killed_loses_and_doubles_none(
 ) -> None:
     n_before = oracle.read_progress(database_of(stack)).n_outcomes
     command = command_line(*evaluate(2))
-    with subprocess.Popen(command, cwd=ROOT, env=dict(stack.env), stdout=subprocess.PIPE) as asked:
+    with subprocess.Popen(command, cwd=ROOT, env=dict(stack.env), stdout=subprocess.PIPE) as child:
         wait_for_outcomes(stack, n_before + KILLED_AT)
         server.kill()
         sleep(AWAY_S)
         server.start()
-        _, errors = asked.communicate(timeout=LIMIT_S)
-    assert asked.returncode == 0, errors
+        _, errors = child.communicate(timeout=LIMIT_S)
+    assert child.returncode == 0, errors
     assert_sound(oracle.read_record(database_of(stack)))
     with oracle.connect(database_of(stack)) as database:
         lost = "SELECT COUNT(*) FROM matches_attempt WHERE reason = 'server_lost'"

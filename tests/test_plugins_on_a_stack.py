@@ -49,8 +49,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[St
 @pytest.fixture(scope="module")
 def evaluate(stack: Stack) -> Evaluate:
     def run(game: str, *agents: str) -> "subprocess.CompletedProcess[str]":
-        wanted = ("--game", game, "--num-matches", "40", "--agents", ",".join(agents))
-        return evalsite(stack, "evaluate", *wanted, timeout=LIMIT_S)
+        options = ("--game", game, "--num-matches", "40", "--agents", ",".join(agents))
+        return evalsite(stack, "evaluate", *options, timeout=LIMIT_S)
 
     return run
 

@@ -36,8 +36,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 def evaluate(stack: Stack, game: str, n: int, agents: list[str], *more: str) -> Any:
     """Return what is told of the matches and, the best first, of their agents."""
-    wanted = ("--game", game, "--num-matches", str(n), "--agents", ",".join(agents), *more)
-    done = evalsite(stack, "evaluate", *wanted, "--json", timeout=LIMIT_S)
+    options = ("--game", game, "--num-matches", str(n), "--agents", ",".join(agents), *more)
+    done = evalsite(stack, "evaluate", *options, "--json", timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -45,20 +45,20 @@ def evaluate(stack: Stack, game: str, n: int, agents: list[str], *more: str) -> 
 @pytest.mark.skipif(not shutil.which("stockfish", path=PATHS), reason="apt-get install stockfish")
 def test_three_levels_of_stockfish_and_alphabeta_are_ranked_in_order(stack: Stack) -> None:
     agents = [*LEVELS, "alphabeta:2"]
-    told = evaluate(stack, "chess", 200, agents)
-    assert [row["agent"] for row in told["ratings"]] == agents
-    assert (told["completed"], told["forfeits"], told["retried"]) == (200, 0, 0)
+    report = evaluate(stack, "chess", 200, agents)
+    assert [row["agent"] for row in report["ratings"]] == agents
+    assert (report["completed"], report["forfeits"], report["retried"]) == (200, 0, 0)
 
 
 def test_who_dies_hangs_or_lies_forfeits_and_nobody_else(stack: Stack) -> None:
     names = ["good", "dies", "hangs", "lies"]
     agents = [*(f"program:{name}" for name in names), "random"]
-    told = evaluate(stack, "connect_four", 24, agents, "--move-s", "1")
-    forfeits = {row["agent"]: row["forfeits"] for row in told["ratings"]}
+    report = evaluate(stack, "connect_four", 24, agents, "--move-s", "1")
+    forfeits = {row["agent"]: row["forfeits"] for row in report["ratings"]}
     reasons = {"dies": "crash", "hangs": "timeout", "lies": "illegal"}
-    assert told["forfeit_reasons"] == {
+    assert report["forfeit_reasons"] == {
         reason: forfeits[f"program:{name}"] for name, reason in reasons.items()
     }
-    assert (told["completed"], forfeits["program:good"], forfeits["random"]) == (24, 0, 0)
+    assert (report["completed"], forfeits["program:good"], forfeits["random"]) == (24, 0, 0)
     # A time-out is charged once another attempt has repeated it.
-    assert told["failed_attempts"] == {"timeout": forfeits["program:hangs"]}
+    assert report["failed_attempts"] == {"timeout": forfeits["program:hangs"]}

@@ -138,18 +138,18 @@ def play_episode(number: int, noise: float, rng: np.random.Generator) -> Chunk:
     state = registry.get(GAME).start(int(rng.integers(2**31)), opening_plies=0)
     rows: list[tuple[Any, ...]] = []
     while state.to_move() != OVER:
-        seen = np.array(state.observation(0), np.float32)
-        action = int(seen[2] + 0.3 * seen[3] > 0)
+        observation = np.array(state.observation(0), np.float32)
+        action = int(observation[2] + 0.3 * observation[3] > 0)
         if rng.random() < noise:
             action = int(rng.integers(2))
         state.apply(action)
-        rows.append((seen, np.array(state.observation(0), np.float32), action))
+        rows.append((observation, np.array(state.observation(0), np.float32), action))
     return build_chunk(number, rows)
 
 
 def build_chunk(number: int, rows: list[tuple[Any, ...]]) -> Chunk:
     n = len(rows)
-    seen, after, actions = (np.array(column) for column in zip(*rows, strict=True))
+    observations, after, actions = (np.array(column) for column in zip(*rows, strict=True))
     is_last = np.arange(n) == n - 1
     is_cut = n == MOST_STEPS
     chunk = Chunk(
@@ -158,7 +158,7 @@ def build_chunk(number: int, rows: list[tuple[Any, ...]]) -> Chunk:
         policy_version=UNKNOWN_VERSION,
         episodes=np.full(n, number, np.int64),
         steps=np.arange(n, dtype=np.int32),
-        observations=seen,
+        observations=observations,
         next_observations=after,
         actions=actions.astype(np.int32),
         rewards=np.ones(n, np.float32),
@@ -209,9 +209,9 @@ def test_ray_on_two_nodes_learns_cart_pole_and_its_checkpoint_plays_on_the_board
 ) -> None:
     segments, taught = write_segments(tmp_path)
     out = tmp_path / "poles.safetensors"
-    said = learn("ray", segments, out, RAY_ADDRESS=cluster)
-    nodes = said.partition(" learned on ")[2].partition(", loss")[0].split(", ")
-    assert len(set(nodes)) == 2, said
+    output = learn("ray", segments, out, RAY_ADDRESS=cluster)
+    nodes = output.partition(" learned on ")[2].partition(", loss")[0].split(", ")
+    assert len(set(nodes)) == 2, output
     learn("torch", segments, tmp_path / "torch.safetensors")
     for name, file in (("by-ray", out), ("by-torch", tmp_path / "torch.safetensors")):
         done = evalsite(stack, "upload", str(file), "--name", name, "--wait", timeout=LIMIT_S)

@@ -157,7 +157,7 @@ def one_row_of_everything(
 
 
 @pytest.fixture
-def known(
+def examples(
     one_row_of_everything: dict[str, Any], db: None, broker: Redis, valkey_url: str, settings: Any
 ) -> dict[str, Any]:
     """Return what the addresses and queries name."""
@@ -176,12 +176,12 @@ def admin(db: None) -> str:
 @schema.parametrize()  # type: ignore[untyped-decorator]
 @SEARCH
 def test_whatever_is_called_is_answered_as_documented(
-    case: Any, known: dict[str, Any], admin: str
+    case: Any, examples: dict[str, Any], admin: str
 ) -> None:
     _call(case, admin)
 
 
-OPERATIONS = [found.ok() for found in schema.get_all_operations()]
+OPERATIONS = [result.ok() for result in schema.get_all_operations()]
 QUERIES = {
     "matches_list": {"tournament": "tournament"},
     "outcomes_list": {"tournament": "played"},
@@ -245,9 +245,9 @@ ANSWERED = {"post": 200, "get": 200, "delete": 204}
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: str(operation.label))
 def test_what_exists_is_answered_as_documented(
-    operation: Any, known: dict[str, Any], admin: str
+    operation: Any, examples: dict[str, Any], admin: str
 ) -> None:
-    case = _real(operation, known)
+    case = _real(operation, examples)
     response = _call(case, admin)
     name = str(operation.definition.raw["operationId"])
     status = 201 if name in CREATING else 202 if name in ACCEPTED else ANSWERED[operation.method]
@@ -276,42 +276,46 @@ def _is_not_sent_again(case: Any, token: str, response: Any) -> None:
         assert _call(case, token).status_code == 304
 
 
-def _real(operation: Any, known: dict[str, Any]) -> Any:
+def _real(operation: Any, examples: dict[str, Any]) -> Any:
     """Return a call of what exists."""
     name = str(operation.definition.raw["operationId"])
-    there = {**known, "id": _own_row(name.partition("_")[0], known)}
+    there = {**examples, "id": _own_row(name.partition("_")[0], examples)}
     case = operation.Case(
         path_parameters={
             parameter.name: there[parameter.name] for parameter in operation.path_parameters
         },
-        query={given: known[row] for given, row in QUERIES.get(name, {}).items()},
+        query={
+            parameter_name: examples[row] for parameter_name, row in QUERIES.get(name, {}).items()
+        },
     )
     if name in BODIES:
         case.body = dict(BODIES[name])
         case.media_type = "application/json"
     if name in ("matches_void_create", "matches_requeue_create"):
-        case.body["matches"] = [known["void" if "requeue" in name else "matches"]]
+        case.body["matches"] = [examples["void" if "requeue" in name else "matches"]]
     if name == "tournaments_create":
-        case.body["agents"] = [known["first"], known["second"]]
+        case.body["agents"] = [examples["first"], examples["second"]]
     if name == "nodes_create":
-        case.body["token"] = known["join_token"]
+        case.body["token"] = examples["join_token"]
     if name in ("nodes_look_create", "nodes_leave_create"):
-        case.body["node_key"] = known["node_key"]
+        case.body["node_key"] = examples["node_key"]
     if name == "gates_create":
-        case.body |= known["pair"]
+        case.body |= examples["pair"]
     if name == "watches_create":
-        case.body["agent"] = known["trained"]
+        case.body["agent"] = examples["trained"]
     if name in ("checkpoints_create", "imports_create"):
         is_import = name == "imports_create"
-        case.body["file"] = b"first,second,result\nada,bob,1-0\n" if is_import else known["weights"]
+        case.body["file"] = (
+            b"first,second,result\nada,bob,1-0\n" if is_import else examples["weights"]
+        )
         case.media_type = "multipart/form-data"
     return case
 
 
-def _own_row(noun: str, known: dict[str, Any]) -> Any:
+def _own_row(noun: str, examples: dict[str, Any]) -> Any:
     """Return the id of a row of a noun; a token of its own, because it is revoked."""
     if noun != "tokens":
-        return known.get(noun)
+        return examples.get(noun)
     user = TokenAccess.objects.select_related("token__user").get(name="admin").token.user
     return tokens.issue_token(user, name="other", scopes=[Scope.READ], days=1)[0].pk
 

@@ -39,8 +39,14 @@ Done = subprocess.CompletedProcess[str]
 
 
 def call(*command: object, **options: object) -> Done:
-    given = {"capture_output": True, "text": True, "check": False, "timeout": LIMIT_S, **options}
-    return subprocess.run([str(word) for word in command], **given)  # type: ignore[call-overload,no-any-return]
+    run_options = {
+        "capture_output": True,
+        "text": True,
+        "check": False,
+        "timeout": LIMIT_S,
+        **options,
+    }
+    return subprocess.run([str(word) for word in command], **run_options)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +122,8 @@ def server(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a fresh clone of this tree as it is, not only of what is committed."""
     folder = tmp_path_factory.mktemp("clone")
-    wanted = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    for name in filter(None, call(*wanted, cwd=ROOT, check=True).stdout.split("\0")):
+    command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    for name in filter(None, call(*command, cwd=ROOT, check=True).stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
@@ -171,7 +177,7 @@ def test_a_second_clone_joins_plays_and_leaves(
     assert joined.returncode == 0, joined
     assert f"far-1 plays for {server.url}" in joined.stdout
     assert there("./run", "node").stdout == f"far-1 of {server.url}: running\n"
-    told = clone / "var/node/node.env"
+    settings_file = clone / "var/node/node.env"
     expect_only_what_a_node_needs(server, clone, there, token=command[-1])
     expect_played(server)
 
@@ -180,14 +186,14 @@ def test_a_second_clone_joins_plays_and_leaves(
     reason = f"this clone is the node far-1 of {server.url} already: ./run node --leave first\n"
     assert again.stderr == reason
 
-    shutil.copy(told, clone / "before.env")
+    shutil.copy(settings_file, clone / "before.env")
     left = there("./run", "node", "--leave")
     assert (left.returncode, left.stdout) == (0, f"far-1 has left {server.url}\n"), left
     assert not (clone / "var").exists()
     assert call("ip", "netns", "pids", namespace).stdout == ""
     assert "revoked" in server.find_node("far-1")
-    seen = there(clone / PYTHON, "-c", LOG_IN, clone / "before.env").stdout.split()
-    assert seen == STRANGER * 6
+    answers = there(clone / PYTHON, "-c", LOG_IN, clone / "before.env").stdout.split()
+    assert answers == STRANGER * 6
 
     spent = there(*command)
     assert (spent.returncode, spent.stderr.count("\n")) == (2, 1)
@@ -200,13 +206,13 @@ def expect_only_what_a_node_needs(
 ) -> None:
     for module in NOT_FOR_NODES:
         assert there(clone / PYTHON, "-c", f"import {module}").returncode == 1, module
-    told = clone / "var/node/node.env"
-    assert told.stat().st_mode & 0o777 == 0o600
+    settings_file = clone / "var/node/node.env"
+    assert settings_file.stat().st_mode & 0o777 == 0o600
     # Its own queue and no other's; without its password nothing at all.
-    seen = there(clone / PYTHON, "-c", LOG_IN, told).stdout.split()
-    assert seen == ["int", *REFUSED * 2, *STRANGER * 3]
+    answers = there(clone / PYTHON, "-c", LOG_IN, settings_file).stdout.split()
+    assert answers == ["int", *REFUSED * 2, *STRANGER * 3]
     for line in (server.var / "secrets.env").read_text().splitlines():
-        assert line.partition("=")[2] not in told.read_text()
+        assert line.partition("=")[2] not in settings_file.read_text()
     written = [*(clone / "var").rglob("*"), *server.var.rglob("log/*")]
     assert not [
         path for path in written if path.is_file() and token.encode() in path.read_bytes()

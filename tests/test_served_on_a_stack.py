@@ -89,10 +89,10 @@ def addresses(plugins: str) -> Iterator[list[str]]:
 
 def read_address(server: "subprocess.Popen[str]") -> str:
     assert server.stderr
-    said = server.stderr.readline()
-    found = re.search(r" at (ws://\S+) ", said)
-    assert found, said
-    return found[1]
+    line = server.stderr.readline()
+    match = re.search(r" at (ws://\S+) ", line)
+    assert match, line
+    return match[1]
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +205,8 @@ def test_where_the_rules_are_not_ours_the_page_says_that_nobody_can_know(stack: 
 
 
 def test_a_game_that_is_a_child_process_is_played(stack: Stack) -> None:
-    wanted = ("--game", "nim_js", "--num-matches", "40", "--agents", "random,centre")
-    done = evalsite(stack, "evaluate", *wanted, timeout=LIMIT_S)
+    options = ("--game", "nim_js", "--num-matches", "40", "--agents", "random,centre")
+    done = evalsite(stack, "evaluate", *options, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert "Completed 40 of which" in done.stdout
     (newest,) = json.loads(evalsite(stack, "tournaments", "--limit", "1", "--json").stdout)

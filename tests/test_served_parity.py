@@ -20,7 +20,7 @@ from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.recorder import Recorder
 from workers.runner import MatchRunner
-from workers.tests.runners import Told, new_lookout
+from workers.tests.runners import PlayerReports, new_lookout
 from workers.trajectory_recorder import TrajectoryRecorder
 from workers.wire import Assignment, Prepare
 
@@ -54,8 +54,8 @@ class Play:
             self._play_order(first)
 
     def _play_order(self, first: int) -> None:
-        told, lookout = Told(), new_lookout()
-        buffer = MessageBuffer(told)
+        reports, lookout = PlayerReports(), new_lookout()
+        buffer = MessageBuffer(reports)
         catalogs = Catalogs(
             game=lambda _: self._game,
             game_version=lambda _: "",
@@ -73,9 +73,9 @@ class Play:
             runner.report_stored()
         buffer.flush()
         lookout.close()
-        for number, row in told.ended.items():
+        for number, row in reports.ended.items():
             self.outcomes[number] = (row.ending, row.ranks, list(row.returns))
-        self.actions |= told.actions
+        self.actions |= reports.actions
 
     def _assign(self, number: int) -> Assignment:
         server = number % max(1, len(self._servers))

@@ -95,12 +95,12 @@ def serving(url: str, *options: str, **variables: str) -> Iterator[str]:
         text=True,
     )
     assert server.stderr
-    said = ""
+    last_line = ""
     try:
         while (line := server.stderr.readline()) and " serves " not in line:
-            said = line
-        found = re.search(r" at (ws://\S+) ", line)
-        yield found[1] if found else said
+            last_line = line
+        match = re.search(r" at (ws://\S+) ", line)
+        yield match[1] if match else last_line
     finally:
         server.terminate()
         server.wait()
@@ -163,13 +163,13 @@ def test_what_cannot_begin_is_said_in_a_line(
 ) -> None:
     # Where nothing is asked for one, a password changes nothing but that it is shown.
     secret = {"EVALSITE_SHOWDOWN_PASSWORD": "secret"} if "--login-url" in options else {}
-    with serving(server_url(showdown.port), *options, **secret) as said:
-        assert why in said
+    with serving(server_url(showdown.port), *options, **secret) as line:
+        assert why in line
 
 
 def test_without_a_server_it_says_how_to_start_one() -> None:
-    with serving("127.0.0.1:9") as said:
-        assert "no Showdown server answers at ws://127.0.0.1:9" in said or "poke-env is not" in said
+    with serving("127.0.0.1:9") as line:
+        assert "no Showdown server answers at ws://127.0.0.1:9" in line or "poke-env is not" in line
 
 
 @pytest.mark.parametrize("act", ["kill", "suspend"])
@@ -249,8 +249,8 @@ def stack(showdown: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.mark.parametrize("game", [TWO_SEATS, AGAINST])
 def test_a_play_node_finishes_matches_on_it(stack: Stack, game: str) -> None:
     agents = ("--agents", "random,max_damage,showdown_heuristics")
-    wanted = ("--game", game, "--num-matches", str(N_MATCHES), *agents)
-    done = evalsite(stack, "evaluate", *wanted, timeout=LIMIT_S)
+    arguments = ("--game", game, "--num-matches", str(N_MATCHES), *agents)
+    done = evalsite(stack, "evaluate", *arguments, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr + done.stdout
     assert f"Completed {N_MATCHES}" in done.stdout
     assert read_endings(stack, game) == {("done", "")}

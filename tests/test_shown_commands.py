@@ -19,8 +19,8 @@ _VALUE = re.compile(r"\{\{.*?\}\}")
 
 def read_commands(path: Path) -> list[str]:
     """Return the commands of a template, with a name in the place of each value."""
-    shown = _CODE.findall(path.read_text(encoding="utf-8"))
-    filled = (_VALUE.sub("NAME", _DEFAULT.sub(r"\1", html.unescape(text))) for text in shown)
+    commands = _CODE.findall(path.read_text(encoding="utf-8"))
+    filled = (_VALUE.sub("NAME", _DEFAULT.sub(r"\1", html.unescape(text))) for text in commands)
     return [text.replace("\\\n", " ") for text in filled]
 
 

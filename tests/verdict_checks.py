@@ -87,9 +87,9 @@ def its_guess_is_said_with_names(question: Question) -> None:
     guess = question.guess(belief(0.5, 2.0), terms(question))
     assert guess.why is StopReason.OUT_OF_BUDGET
     assert 0 <= guess.probability <= 1
-    said = guess.format_statement(NAMES)
-    assert all(NAMES[subject] in said for subject in guess.subjects)
-    assert "{" not in said
+    statement = guess.format_statement(NAMES)
+    assert all(NAMES[subject] in statement for subject in guess.subjects)
+    assert "{" not in statement
 
 
 def the_same_evidence_says_the_same(question: Question) -> None:

@@ -24,8 +24,8 @@ def test_rights_are_told_as_commands_keys_and_channels() -> None:
     assert broker is not None
     assert all(f"{grant.commands} `{grant.keys}`" in web for grant in broker.grants)
     with_channels = [role.rights_at(name) for role in ROLES.values() for name in SERVERS]
-    told = [
+    channel_texts = [
         f"channels `{rights.channels}`" for rights in with_channels if rights and rights.channels
     ]
-    assert told
-    assert all(words in table for words in told)
+    assert channel_texts
+    assert all(words in table for words in channel_texts)

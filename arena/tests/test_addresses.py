@@ -146,10 +146,10 @@ def test_a_name_is_admitted_with_each_of_its_addresses_once() -> None:
     assert list(map(str, ips)) == ["10.1.2.3", "10.1.2.4", "fd00:1::1"]
 
 
-@pytest.mark.parametrize("found", [[], ["fe80::1%eth0"], ["what"]])
-def test_a_name_without_an_address_is_refused(found: list[str]) -> None:
+@pytest.mark.parametrize("addresses", [[], ["fe80::1%eth0"], ["what"]])
+def test_a_name_without_an_address_is_refused(addresses: list[str]) -> None:
     with pytest.raises(AddressError, match="the name game has no IP address"):
-        admit(read_address("game:80"), found, read_networks(INSIDE))
+        admit(read_address("game:80"), addresses, read_networks(INSIDE))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from arena.tests.checkpoint_files import PLAIN, SEAL, TENSORS, Write, entry, fra
 
 def test_a_sealed_file_says_all_that_is_needed(tmp_path: Path, written: Write) -> None:
     write_sealed(written(PLAIN), tmp_path / "sealed", SEAL)
-    found = inspect_file(tmp_path / "sealed")
-    assert found.seal == SEAL
-    assert found.n_bytes == (tmp_path / "sealed").stat().st_size
+    contents = inspect_file(tmp_path / "sealed")
+    assert contents.seal == SEAL
+    assert contents.n_bytes == (tmp_path / "sealed").stat().st_size
 
 
 def test_the_name_is_the_hash_of_the_file(tmp_path: Path, written: Write) -> None:

@@ -34,8 +34,8 @@ def test_a_plain_file_is_told_by_its_header(written: Write) -> None:
 
 
 def test_a_tensor_without_elements_is_taken(written: Write) -> None:
-    found = inspect_file(written(save({"none": np.zeros((0, 3), np.float32), **TENSORS})))
-    assert found.tensors["none"] == TensorSpec("F32", (0, 3))
+    contents = inspect_file(written(save({"none": np.zeros((0, 3), np.float32), **TENSORS})))
+    assert contents.tensors["none"] == TensorSpec("F32", (0, 3))
 
 
 def old_pickle() -> bytes:
@@ -215,11 +215,11 @@ def test_corruption_is_refused_or_harmless(
         path = Path(folder) / "file"
         path.write_bytes(bytes(content[: cut or None]))
         try:
-            found = inspect_file(path)
+            contents = inspect_file(path)
         except CheckpointFileError as refused:
             assert len(str(refused)) < 1_000  # noqa: PT017 - the other outcome is as good
         else:
-            assert sum(np.prod(form.shape) for form in found.tensors.values()) <= len(content)
+            assert sum(np.prod(form.shape) for form in contents.tensors.values()) <= len(content)
 
 
 JSON = st.recursive(

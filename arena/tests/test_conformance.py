@@ -63,10 +63,10 @@ def test_another_error_or_none_is_not_what_was_expected(act: Callable[[], object
     ],
 )
 def test_why_a_check_fails_is_one_line(error: BaseException, line: str) -> None:
-    told = run_check(raise_error, error)
-    assert told.startswith(line)
-    assert "\n" not in told
-    assert isinstance(error, ConformanceError) or "test_conformance.py:" in told
+    reason = run_check(raise_error, error)
+    assert reason.startswith(line)
+    assert "\n" not in reason
+    assert isinstance(error, ConformanceError) or "test_conformance.py:" in reason
     assert run_check(print) == ""
 
 
@@ -94,8 +94,8 @@ def test_a_policy_that_refuses_all_games_is_told_to_name_one() -> None:
 
 
 def test_the_speed_of_a_game_is_told() -> None:
-    told = dict(FAMILIES["game"]("tic_tac_toe", ()))["plays at a speed"]()
-    assert "random steps a second" in str(told)
+    speed = dict(FAMILIES["game"]("tic_tac_toe", ()))["plays at a speed"]()
+    assert "random steps a second" in str(speed)
 
 
 def reported(checks: Callable[[], object], n_skipped: int = 0) -> list[dict[str, object]]:

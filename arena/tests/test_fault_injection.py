@@ -65,7 +65,7 @@ def test_rates_of_one_in_all_always_strike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "wanted"),
+    ("field", "value", "refusal"),
     [
         ("error_rate", -0.1, r"'error_rate' must be 0\.\.1, got -0\.1"),
         ("invalid_rate", 1.5, r"'invalid_rate' must be 0\.\.1, got 1\.5"),
@@ -76,8 +76,8 @@ def test_rates_of_one_in_all_always_strike() -> None:
         ("charge", "me", r"'charge' must be of platform, agent, got 'me'"),
     ],
 )
-def test_an_impossible_plan_is_refused(field: str, value: object, wanted: str) -> None:
-    with pytest.raises(ParameterError, match=wanted):
+def test_an_impossible_plan_is_refused(field: str, value: object, refusal: str) -> None:
+    with pytest.raises(ParameterError, match=refusal):
         FaultPlan(**{**vars(PLAN), field: value})
 
 

@@ -130,9 +130,13 @@ def test_an_opening_that_ends_the_game_is_refused() -> None:
 
 def test_agents_play_equal_seeds_and_are_rated_by_their_scores() -> None:
     def balance(share: float) -> Callable[..., int]:
-        def act(seen: Any, mask: Any, rng: Any) -> int:
+        def act(observation: Any, mask: Any, rng: Any) -> int:
             del mask
-            return rng.randrange(2) if rng.random() < share else int(seen[2] + seen[3] / 2 > 0)
+            return (
+                rng.randrange(2)
+                if rng.random() < share
+                else int(observation[2] + observation[3] / 2 > 0)
+            )
 
         return act
 

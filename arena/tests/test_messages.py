@@ -41,7 +41,7 @@ def _checked(refusal: str) -> Checked:
 
 
 @pytest.mark.parametrize(
-    ("message", "shown"),
+    ("message", "description"),
     [
         (
             MatchOrder(ORDER, TOKEN, "chess", 1, {}, 0, Limits(), [], [ROW, ROW], None, LINK),
@@ -64,11 +64,11 @@ def _checked(refusal: str) -> Checked:
     ],
 )
 def test_a_message_is_shown_without_its_tokens(
-    message: Report | MatchOrder | CheckOrder, shown: str
+    message: Report | MatchOrder | CheckOrder, description: str
 ) -> None:
-    assert describe_message(message) == shown
-    assert TOKEN not in shown
-    assert KEY not in shown
+    assert describe_message(message) == description
+    assert TOKEN not in description
+    assert KEY not in description
 
 
 def test_a_node_that_knows_one_queue_of_reports_is_sent_nothing_else() -> None:

@@ -11,8 +11,8 @@ from arena.trainers.networks import check_network, split_network
 
 
 def test_a_network_is_an_architecture_and_its_parameters() -> None:
-    given = split_network("run", "lines;width=64;depth=2", ["mlp", "lines"])
-    assert given == ("lines", {"width": "64", "depth": "2"})
+    network = split_network("run", "lines;width=64;depth=2", ["mlp", "lines"])
+    assert network == ("lines", {"width": "64", "depth": "2"})
     check_network("run", "mlp;hidden=256,256")
     check_network("run", "mlp;hidden=")
 

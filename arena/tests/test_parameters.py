@@ -45,7 +45,7 @@ def test_a_value_or_its_text_is_read(parameter: Parameter, raw: object, value: V
 
 
 @pytest.mark.parametrize(
-    ("parameter", "raw", "wanted"),
+    ("parameter", "raw", "refusal"),
     [
         (DEPTH, 0, "must be 1..12, got 0"),
         (DEPTH, 13, "must be 1..12, got 13"),
@@ -65,10 +65,10 @@ def test_a_value_or_its_text_is_read(parameter: Parameter, raw: object, value: V
         (COLOUR, ["x" * 1000], "must be str, got ['xxx"),
     ],
 )
-def test_anything_else_is_refused_by_name(parameter: Parameter, raw: object, wanted: str) -> None:
+def test_anything_else_is_refused_by_name(parameter: Parameter, raw: object, refusal: str) -> None:
     with pytest.raises(ParameterError) as caught:
         parameter.read_value("toy", raw)
-    assert str(caught.value).startswith(f"toy: parameter {parameter.name!r} {wanted}")
+    assert str(caught.value).startswith(f"toy: parameter {parameter.name!r} {refusal}")
     assert (caught.value.owner, caught.value.name) == ("toy", parameter.name)
     assert len(str(caught.value)) < 200
 

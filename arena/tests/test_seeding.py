@@ -34,9 +34,9 @@ def test_a_number_is_not_its_text() -> None:
 
 @given(st.integers(0, 8), PARTS)
 def test_uniforms_lie_below_one(n: int, parts: list[str | int]) -> None:
-    found = derive_uniforms(n, *parts)
-    assert len(found) == n
-    assert all(0 <= value < 1 for value in found)
+    uniforms = derive_uniforms(n, *parts)
+    assert len(uniforms) == n
+    assert all(0 <= value < 1 for value in uniforms)
 
 
 @pytest.mark.parametrize("n", [-1, 9])

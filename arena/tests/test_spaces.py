@@ -61,8 +61,8 @@ def test_observations_are_new_arrays_of_one_shape(
     space: spaces.Space[Any], shape: tuple[int, ...]
 ) -> None:
     observations = read_observations("mine", space)
-    seen = space.sample()
-    first, second = observations.encode(seen), observations.encode(seen)
+    sample = space.sample()
+    first, second = observations.encode(sample), observations.encode(sample)
     assert first.shape == observations.shape == shape
     assert first.dtype == np.float32
     assert np.array_equal(first, second)

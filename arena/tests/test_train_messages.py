@@ -65,8 +65,8 @@ def test_what_does_not_fit_is_named(changed: dict[str, Any]) -> None:
 
 def test_monitors_see_no_token() -> None:
     refused = msgspec.structs.replace(REPORT, refusal="no such trainer")
-    shown = [describe(one) for one in (ORDER, REPORT, refused, ALIVE)]
-    assert shown[0] == "(appo on cart_pole, slice 2 of run 7)"
-    assert shown[3] == "(slice 2 of run 7, alive)"
-    assert shown[2].endswith("version 5 after 5120 steps, refused: no such trainer)")
-    assert "secret" not in " ".join(shown)
+    descriptions = [describe(one) for one in (ORDER, REPORT, refused, ALIVE)]
+    assert descriptions[0] == "(appo on cart_pole, slice 2 of run 7)"
+    assert descriptions[3] == "(slice 2 of run 7, alive)"
+    assert descriptions[2].endswith("version 5 after 5120 steps, refused: no such trainer)")
+    assert "secret" not in " ".join(descriptions)

@@ -113,7 +113,7 @@ def test_what_is_no_parquet_is_refused(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "wanted"),
+    ("metadata", "refusal"),
     [
         (None, "evalsite"),
         ({"evalsite": "{}"}, "format"),
@@ -121,11 +121,11 @@ def test_what_is_no_parquet_is_refused(content: bytes) -> None:
         (trajectories.arrow_schema(FORM).metadata, "episode"),
     ],
 )
-def test_parquet_of_other_columns_is_refused(metadata: Any, wanted: str) -> None:
+def test_parquet_of_other_columns_is_refused(metadata: Any, refusal: str) -> None:
     sink = BytesIO()
     columns = pa.table({"episode": [1.5]}).replace_schema_metadata(metadata)
     pq.write_table(columns, sink)
-    with pytest.raises(TrajectoryError, match=wanted):
+    with pytest.raises(TrajectoryError, match=refusal):
         trajectories.read_parquet(sink)
 
 
@@ -138,9 +138,9 @@ def test_missing_columns_are_refused() -> None:
 
 def test_episodes_are_found_by_their_number() -> None:
     rows = trajectories.build_table([_episode(30, 2), _episode(10, 4)], FORM)
-    found = trajectories.split_episodes(rows)
-    assert {number: episode.num_rows for number, episode in found.items()} == {30: 2, 10: 4}
-    assert found[10].column("step").to_pylist() == [0, 1, 2, 3]
+    episodes = trajectories.split_episodes(rows)
+    assert {number: episode.num_rows for number, episode in episodes.items()} == {30: 2, 10: 4}
+    assert episodes[10].column("step").to_pylist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_a_piece_becomes_part_of_a_shard_by_new_numbers_and_names() -> None:
     piece = trajectories.build_table([_episode(977)._replace(agents=())], FORM)
     (episode,) = trajectories.split_episodes(piece).values()
     named = trajectories.renumber_episode(episode, 4, dict(enumerate(NAMES)))
-    wanted = trajectories.build_table([_episode(4)._replace(game_seed=100 + 977)], FORM)
-    assert named.equals(wanted)
+    expected = trajectories.build_table([_episode(4)._replace(game_seed=100 + 977)], FORM)
+    assert named.equals(expected)
 
 
 def test_a_seat_that_the_game_does_not_have_is_refused() -> None:

@@ -77,8 +77,8 @@ def tell_apart(gap: Floats, margin: float) -> Floats:
     """
     distance = np.maximum(gap + margin, _LEAST)
     win, turned = ndtr((distance - margin) / _UNIT), ndtr(-margin / _UNIT)
-    told = rel_entr(win, turned) + rel_entr(1 - win, 1 - turned)
-    information: Floats = 2 * told / distance**2
+    divergence = rel_entr(win, turned) + rel_entr(1 - win, 1 - turned)
+    information: Floats = 2 * divergence / distance**2
     return information
 
 

@@ -102,8 +102,8 @@ def sprt_is_wrong(_: Task, played: Played, *, by_prefix: bool) -> bool:
 def verdict_is_wrong(task: Task, played: Played, *, by_prefix: bool) -> bool:
     """Say whether the first verdict on the question is wrong."""
     question = questions.get(task.question)
-    for seen in look_at_matches(played, by_prefix=by_prefix):
-        is_first, score = played.is_first[seen].astype(bool), played.score[seen]
+    for places in look_at_matches(played, by_prefix=by_prefix):
+        is_first, score = played.is_first[places].astype(bool), played.score[places]
         table = np.empty((COUPLE, 5), np.int64)
         for agent, chosen, sign in ((0, is_first, 1), (1, ~is_first, -1)):
             scores = sign * score[chosen]

@@ -60,12 +60,12 @@ def play_fields(replicates: int) -> tuple[list[Row], list[Row]]:
         from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up by the stack
 
         # The other checkpoints of the run are too close to be told apart in a few hundred matches.
-        given = [
+        checkpoints = [
             one
             for one in read_run_folder(CHECKPOINTS, New("run", game=GAME))
             if one[1].step in STEPS
         ]
-        add_run(given, now=db_now())
+        add_run(checkpoints, now=db_now())
         rows = [row for field in FIELDS for row in compare_pairings(field, replicates)]
         return rows, [hold_campaigns(field, replicates) for field in FIELDS]
 
@@ -98,13 +98,13 @@ def follow_tournament(field: RealField, pairing: str, seed: int) -> Curve:
     """Play a tournament through the queue; return its curve as the results came in."""
     n, curve = len(field.agents), Curve()
     results = np.array(play_tournament(field, pairing, seed), np.int64)
-    known = float(n)
+    n_known = float(n)
     # The last look is at all results, however far the factor would go beyond.
-    while known < len(results) * GROWTH:
-        first = results[: min(int(known), len(results))]
+    while n_known < len(results) * GROWTH:
+        first = results[: min(int(n_known), len(results))]
         mu = settle_ratings(count_results(first), n, terms=FittedTerms(seat=True)).mu
         curve.append((len(first), strict_accuracy(list(range(n)), mu.tolist()) or 0.0))
-        known *= GROWTH
+        n_known *= GROWTH
     return curve
 
 

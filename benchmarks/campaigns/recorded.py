@@ -40,8 +40,8 @@ def bet_like(style: str) -> Act:
 
     def act(observation: NDArray[np.generic], _: NDArray[np.bool_], rng: Random) -> int:
         # Which seat, which of the cards, one more than seats, and what each seat has paid.
-        seen, n_seats = observation.astype(np.float64), len(observation) // 3
-        card, paid = int(np.argmax(seen[n_seats : 2 * n_seats + 1])), seen[2 * n_seats + 1 :]
+        numbers, n_seats = observation.astype(np.float64), len(observation) // 3
+        card, paid = int(np.argmax(numbers[n_seats : 2 * n_seats + 1])), numbers[2 * n_seats + 1 :]
         height = 1 if 0 < card < n_seats else 2 * (card == n_seats)
         return int(rng.random() < (calls if paid.max() > 1 else bets)[height])
 
@@ -96,9 +96,9 @@ class Recorded(HeadToHead):
         return np.array([(1 + self._scores[pair].mean()) / 2 for pair in pairs])
 
 
-def play_reference(asked: tuple[str, int]) -> Recorded | RecordedRanks:
+def play_reference(arguments: tuple[str, int]) -> Recorded | RecordedRanks:
     """Play a field's reference of so many matches: every lineup equally often."""
-    game, n_matches = asked
+    game, n_matches = arguments
     names = FIELDS[game]
     played = play(game, {name: make_agent(name) for name in names}, n_matches, seed=1)
     if len(played[0].lineup) > COUPLE:
@@ -124,9 +124,9 @@ def group_blocks(played: list[PlayedMatch], agents: tuple[str, ...]) -> dict[tup
     return {pair: np.array(list(games.values())) for pair, games in blocks.items()}
 
 
-def hold_recorded(asked: tuple[Task, Recorded | RecordedRanks, str]) -> Held:
+def hold_recorded(arguments: tuple[Task, Recorded | RecordedRanks, str]) -> Held:
     """Hold one campaign in a recorded field, under the rule of a name; of several seats by ours."""
-    task, world, rule = asked
+    task, world, rule = arguments
     if isinstance(world, RecordedRanks):
         return hold_among_seats(world, task)
     return hold_in_world(world, task, RULES[rule])

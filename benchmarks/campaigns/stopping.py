@@ -89,8 +89,8 @@ def make_planner(task: Task) -> Planner:
 def plan_as_control(task: Task) -> Planner:
     """Return what control would choose for it."""
     question = questions.get(task.question)
-    asked = read_parameters(task.question, question.parameters, {})
-    name, parameters = choose_pairing(task.question, asked, n_agents=task.n_agents)
+    question_parameters = read_parameters(task.question, question.parameters, {})
+    name, parameters = choose_pairing(task.question, question_parameters, n_agents=task.n_agents)
     pairing = pairings.get_adaptive(name).configured(parameters)
     # A prime far off: seeds of neighbouring campaigns must not run into each other.
     return plan_adaptively(pairing, task.seed * 1_000_003)

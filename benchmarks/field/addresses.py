@@ -441,14 +441,14 @@ def find_api_lists() -> Iterator[str]:
 
 def find_queries(template: str, parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield an endpoint with every filter, its first page and its last one."""
-    asked = {one["name"] for one in parameters if one["in"] == "query"}
-    queries = QUERIES.get(template, () if asked else ("",))
-    missing = [name for name in asked - PAGE_PARAMETERS if f"{name}=" not in "&".join(queries)]
+    names = {one["name"] for one in parameters if one["in"] == "query"}
+    queries = QUERIES.get(template, () if names else ("",))
+    missing = [name for name in names - PAGE_PARAMETERS if f"{name}=" not in "&".join(queries)]
     if missing or not queries:
         raise ForgottenError(f"no example in QUERIES of {template} with {', '.join(missing)}")
     path = fill_path(template)
     deep = DEEP.get(template, "deep_id")
-    pages = (LARGEST, f"{LARGEST}&cursor={{{deep}}}") if "page_size" in asked else ("",)
+    pages = (LARGEST, f"{LARGEST}&cursor={{{deep}}}") if "page_size" in names else ("",)
     for query, page in product(queries, pages):
         # The matches of an agent are cut by match, not by place.
         here = page.replace("deep_sequence", "deep_id") if "agent=" in query else page
@@ -458,10 +458,10 @@ def find_queries(template: str, parameters: Sequence[Mapping[str, Any]]) -> Iter
 
 
 def fill_path(template: str) -> str:
-    filled, seen = "", ""
+    filled, prefix = "", ""
     for part in template.strip("/").split("/"):
-        seen = f"{seen}/{part}"
-        if part.startswith("{") and seen not in IN_PATH:
-            raise ForgottenError(f"no example in IN_PATH for {seen}")
-        filled += f"/{{{IN_PATH[seen]}}}" if part.startswith("{") else f"/{part}"
+        prefix = f"{prefix}/{part}"
+        if part.startswith("{") and prefix not in IN_PATH:
+            raise ForgottenError(f"no example in IN_PATH for {prefix}")
+        filled += f"/{{{IN_PATH[prefix]}}}" if part.startswith("{") else f"/{part}"
     return f"{filled}/"

@@ -119,15 +119,15 @@ class Asker:
 
 
 async def _get(scope: dict[str, Any]) -> tuple[int, bytes]:
-    asked: Any = ApplicationCommunicator(application, scope)  # type: ignore[no-untyped-call]
-    await asked.send_input({"type": "http.request"})
-    status = (await asked.receive_output(ANSWER_LIMIT_S))["status"]
+    communicator: Any = ApplicationCommunicator(application, scope)  # type: ignore[no-untyped-call]
+    await communicator.send_input({"type": "http.request"})
+    status = (await communicator.receive_output(ANSWER_LIMIT_S))["status"]
     body, is_more = b"", True
     while is_more:
-        part = await asked.receive_output(ANSWER_LIMIT_S)
+        part = await communicator.receive_output(ANSWER_LIMIT_S)
         body += part.get("body", b"")
         is_more = part.get("more_body", False)
-    await asked.wait(ANSWER_LIMIT_S)
+    await communicator.wait(ANSWER_LIMIT_S)
     return status, body
 
 
@@ -154,7 +154,7 @@ def measure_addresses(*, n_warm: int, n_cold: int, only: str = "") -> list[dict[
             if monotonic() - freshened_s >= FRESH_S:
                 freshen_rows(now=db_now())
                 freshened_s = monotonic()
-            own = next((given for start, given in headers.items() if path.startswith(start)), [])
+            own = next((fields for start, fields in headers.items() if path.startswith(start)), [])
             cold = []
             for _ in range(n_cold):
                 # Cold as after a restart: the first viewer of a board counts too.

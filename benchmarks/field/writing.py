@@ -36,7 +36,7 @@ def write_rows(model: type[Model], n: int, **columns: Any) -> None:
     ]
     for begin in range(0, n, CHUNK):
         end = min(begin + CHUNK, n)
-        parts = [_cut(*given, begin, end) for given in zip(fields, values, strict=True)]
+        parts = [_cut(*column, begin, end) for column in zip(fields, values, strict=True)]
         _insert(model, fields, zip(*parts, strict=True))
     with connection.cursor() as cursor:
         # The next row that is made by itself gets an id after those that were written.

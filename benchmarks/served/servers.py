@@ -62,10 +62,10 @@ class ReferenceServer:
         )
         assert self.process.stderr
         line = self.process.stderr.readline()
-        found = _ADDRESS.search(line)
-        if found is None:
+        match = _ADDRESS.search(line)
+        if match is None:
             raise RuntimeError(f"{self.name} does not start: {line}")
-        self.address = found[1]
+        self.address = match[1]
 
     def kill(self) -> None:
         self.process.kill()

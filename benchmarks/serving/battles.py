@@ -82,8 +82,8 @@ def play_battles(battles: Sequence[Battle], networks: Sequence[Copy]) -> list[li
         if not any(due):
             return [ranks(state.returns(), N_SEATS) for state in states]
         # First all questions, then the answers: so two networks are busy at once.
-        asked = [policy.ask(rows) for policy, rows in zip(seated, due, strict=True)]
-        for policy, question, rows in zip(seated, asked, due, strict=True):
+        questions = [policy.ask(rows) for policy, rows in zip(seated, due, strict=True)]
+        for policy, question, rows in zip(seated, questions, due, strict=True):
             for row, action in zip(rows, policy.decide(question).actions, strict=True):
                 row.state.apply(action)
 

@@ -54,10 +54,10 @@ class Pool:
 
     def begin(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> int:
         """Call the function in one process for each of the arguments; return how many there are."""
-        given = list(zip(self._orders, arguments, strict=False))
-        for orders, own in given:
+        calls = list(zip(self._orders, arguments, strict=False))
+        for orders, own in calls:
             orders.send((function, own))
-        return len(given)
+        return len(calls)
 
     def end(self, n: int) -> list[Any]:
         """Return what the first n processes have returned."""

@@ -17,10 +17,10 @@ _dice = SystemRandom()
 
 def find_simulator(pids: Mapping[str, int]) -> int | None:
     """Return a process that plays battles for a player of these programs; None without any."""
-    found = []
+    simulators = []
     for name in NODES:
         # A program or a player may end meanwhile.
         with suppress(KeyError, psutil.Error):
             children = psutil.Process(pids[name]).children(recursive=True)
-            found += [child.pid for child in children if child.name() == SIMULATOR]
-    return _dice.choice(found) if found else None
+            simulators += [child.pid for child in children if child.name() == SIMULATOR]
+    return _dice.choice(simulators) if simulators else None

@@ -129,10 +129,10 @@ class Clients:
 def _read_detail(response: requests.Response) -> str:
     """Return what an answer says, without numbers: equal ones are counted together."""
     try:
-        said = str(response.json()["detail"])
+        detail = str(response.json()["detail"])
     except (ValueError, KeyError, TypeError):
-        said = response.text
-    return f"{response.status_code}: {re.sub(r'[0-9]+', 'N', said):.120}"
+        detail = response.text
+    return f"{response.status_code}: {re.sub(r'[0-9]+', 'N', detail):.120}"
 
 
 def measure_uploads(options: Namespace) -> dict[str, Any]:

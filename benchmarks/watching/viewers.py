@@ -70,21 +70,21 @@ class Crowd:
             # All get the same few messages at about the same time: older ones never come again.
             if len(self._read) >= N_REMEMBERED:
                 self._read.clear()
-            message, shown = json.loads(payload), None
+            message, state = json.loads(payload), None
             status = message.get("status")
             if message["type"] in {"snapshot", "delta"} and isinstance(status, dict):
                 n_counted = int(status["n_outcomes"].replace(",", ""))
-                shown = Shown(message["type"], message["epoch"], message["sequence"], n_counted)
-            self._read[payload] = shown
+                state = Shown(message["type"], message["epoch"], message["sequence"], n_counted)
+            self._read[payload] = state
         return self._read[payload]
 
-    def note_state(self, viewer: int, shown: Shown, at: float) -> None:
+    def note_state(self, viewer: int, state: Shown, at: float) -> None:
         """Note that a viewer has a state from now on."""
-        key = (shown.epoch, shown.sequence)
+        key = (state.epoch, state.sequence)
         times = self.received.get(key)
         if times is None:
             times = self.received[key] = array("d", [NEVER]) * self.n_viewers
-            self.n_counted[key] = shown.n_counted
+            self.n_counted[key] = state.n_counted
         # A snapshot may bring a state that a delta brought before.
         times[viewer] = min(times[viewer], at)
 

@@ -14,7 +14,7 @@ class Exchange:
             self.scope["headers"] = [(b"content-length", announced)]
         self.pieces: Iterator[bytes] = iter(pieces)
         self.sent: list[Message] = []
-        self.seen: list[Message] = []
+        self.messages: list[Message] = []
 
     async def receive(self) -> Message:
         return {"type": "http.request", "body": next(self.pieces), "more_body": True}
@@ -23,8 +23,8 @@ class Exchange:
         self.sent.append(message)
 
     async def application(self, scope: Any, receive: Any, send: Any) -> None:
-        while len(self.seen) < 3:
-            self.seen.append(await receive())
+        while len(self.messages) < 3:
+            self.messages.append(await receive())
 
     async def run(self) -> None:
         await BoundedBodies(self.application, limit=10)(self.scope, self.receive, self.send)
@@ -33,7 +33,7 @@ class Exchange:
 async def test_a_body_within_the_limit_is_read() -> None:
     exchange = Exchange(b"1234", b"567890", b"", announced=b"10")
     await exchange.run()
-    assert [message["body"] for message in exchange.seen] == [b"1234", b"567890", b""]
+    assert [message["body"] for message in exchange.messages] == [b"1234", b"567890", b""]
     assert not exchange.sent
 
 
@@ -44,13 +44,13 @@ async def test_a_body_that_is_announced_as_too_long_is_refused_unread() -> None:
     (problem,) = json.loads(exchange.sent[1]["body"])["errors"]
     assert problem["field"] == "file"
     assert "11 bytes, at most 10" in problem["message"]
-    assert not exchange.seen
+    assert not exchange.messages
 
 
 async def test_a_body_that_turns_out_too_long_is_hung_up_on() -> None:
     for announced in (None, b"soon"):
         exchange = Exchange(b"12345678", b"90", b"1", announced=announced)
         await exchange.run()
-        assert [message["type"] for message in exchange.seen] == [
+        assert [message["type"] for message in exchange.messages] == [
             *("http.request", "http.request", "http.disconnect"),
         ]

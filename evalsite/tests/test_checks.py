@@ -5,30 +5,30 @@ from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
 
-def found() -> list[str | None]:
+def list_ids() -> list[str | None]:
     return [message.id for message in run_checks(tags=["evalsite"])]
 
 
 def test_good_settings_pass() -> None:
-    assert found() == []
+    assert list_ids() == []
 
 
 def test_the_development_key_is_refused_outside_development(settings: Settings) -> None:
     settings.SECRET_KEY = settings.INSECURE_SECRET_KEY
     settings.DEBUG = False
-    assert found() == ["evalsite.E001"]
+    assert list_ids() == ["evalsite.E001"]
     settings.DEBUG = True
-    assert found() == []
+    assert list_ids() == []
 
 
 def test_a_missing_data_folder_is_refused(settings: Settings, tmp_path: Path) -> None:
     settings.VAR = tmp_path / "missing"
-    assert found() == ["evalsite.E002"]
+    assert list_ids() == ["evalsite.E002"]
 
 
 def test_servers_without_users_of_ours_are_warned_about(settings: Settings) -> None:
     settings.EVALSITE_UNENFORCED = ["broker"]
-    assert found() == ["evalsite.W001"]
+    assert list_ids() == ["evalsite.W001"]
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_a_stream_on_the_server_of_the_queues_is_refused(
 ) -> None:
     settings.REDIS_URL, settings.FAST_REDIS_URL = "redis://a:b@host:2/0", "redis://host:3/0"
     settings.STREAM_REDIS_URL = url
-    assert found() == (["evalsite.E003"] if is_refused else [])
+    assert list_ids() == (["evalsite.E003"] if is_refused else [])
 
 
 def test_https_without_a_proxy_that_speaks_it_is_warned_of(settings: Settings) -> None:
     settings.EVALSITE_HTTPS = True
-    assert found() == ["evalsite.W002"]
+    assert list_ids() == ["evalsite.W002"]
     settings.EVALSITE_PROXIES = 1
-    assert found() == []
+    assert list_ids() == []

@@ -70,13 +70,13 @@ def test_a_database_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "OPTIONS" not in environment.read_database("EVALSITE_NO_DATABASE", "sqlite:///x")
 
 
-def settings_in(var: Path, given: dict[str, str]) -> dict[str, object]:
+def settings_in(var: Path, variables: dict[str, str]) -> dict[str, object]:
     ask = (
         "import json; from evalsite import settings as s;"
         "print(json.dumps([s.SECRET_KEY, s.REDIS_URL, s.DEBUG, s.DATABASES['default']['NAME']]))"
     )
     printed = subprocess.check_output(
-        [sys.executable, "-c", ask], cwd=ROOT, env=child_environment(var, given), text=True
+        [sys.executable, "-c", ask], cwd=ROOT, env=child_environment(var, variables), text=True
     )
     return dict(zip(("key", "broker", "debug", "database"), json.loads(printed), strict=True))
 

@@ -126,5 +126,5 @@ async def test_every_socket_closes_on_a_stranger_and_opens_to_a_reader(broker: R
         path = "/" + text % dict.fromkeys(names, "board")
         accepted, closed = await _first_messages(path)
         assert (accepted["type"], closed.get("code")) == ("websocket.accept", LOGIN_NEEDED), path
-        _, shown = await _first_messages(path, cookie)
-        assert shown["type"] == "websocket.send", path
+        _, message = await _first_messages(path, cookie)
+        assert message["type"] == "websocket.send", path

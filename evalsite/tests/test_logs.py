@@ -27,8 +27,8 @@ def written(error: Exception) -> str:
     try:
         raise error
     except Exception:
-        told = sys.exc_info()
-    record = logging.LogRecord("control", logging.ERROR, "", 1, "tick failed", (), told)
+        exc_info = sys.exc_info()
+    record = logging.LogRecord("control", logging.ERROR, "", 1, "tick failed", (), exc_info)
     return PlainFormatter("{message}", style="{").format(record)
 
 

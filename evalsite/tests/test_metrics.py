@@ -41,7 +41,7 @@ def test_it_tells_what_control_saw(
 ) -> None:
     _busy(broker)
     with django_assert_max_num_queries(1):  # the time of the database
-        told = client.get("/metrics").content.decode()
+        page = client.get("/metrics").content.decode()
     for line in (
         'evalsite_nodes{kind="play"} 1.0',
         "evalsite_slots 2.0",
@@ -54,35 +54,35 @@ def test_it_tells_what_control_saw(
         'evalsite_inference_answer_seconds{gpu="gpu-1",quantile="0.99"} 0.022',
         'evalsite_inference_models{gpu="gpu-1"} 3.0',
     ):
-        assert line in told
+        assert line in page
     for name in ("sample_age", "control_age", "recorder_lag", "rating_lag"):
-        assert f"\nevalsite_{name}_seconds " in told
+        assert f"\nevalsite_{name}_seconds " in page
 
 
 def test_a_standstill_is_told_beside_what_waits_for_its_end(
     client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _busy(broker)
-    told = client.get("/metrics").content.decode()
-    assert "evalsite_standstill 0.0" in told
-    assert "evalsite_tournaments_under_way 1.0" in told
+    page = client.get("/metrics").content.decode()
+    assert "evalsite_standstill 0.0" in page
+    assert "evalsite_tournaments_under_way 1.0" in page
     monkeypatch.setattr(disk, "describe_shortage", lambda: "the disk has 3 MB left")
     Tournament.objects.update(state=Tournament.State.PAUSED)
     pushing.push_sample(now=db_now() + timedelta(seconds=9))
-    told = client.get("/metrics").content.decode()
-    assert "evalsite_standstill 1.0" in told
-    assert "evalsite_tournaments_under_way 0.0" in told
+    page = client.get("/metrics").content.decode()
+    assert "evalsite_standstill 1.0" in page
+    assert "evalsite_tournaments_under_way 0.0" in page
 
 
 def test_requests_are_timed_by_pattern_and_never_by_path(client: Client, broker: Redis) -> None:
     client.get("/system/nodes/77/")
     client.get("/nowhere/77/")
     client.generic("BREW", "/healthz")
-    told = client.get("/metrics").content.decode()
+    page = client.get("/metrics").content.decode()
     start = "evalsite_http_request_seconds_count"
-    assert f'{start}{{method="GET",route="system/nodes/<int:pk>/",status="404"}}' in told
-    assert f'{start}{{method="GET",route="none",status="404"}}' in told
-    assert f'{start}{{method="other",route="healthz",status="405"}}' in told
+    assert f'{start}{{method="GET",route="system/nodes/<int:pk>/",status="404"}}' in page
+    assert f'{start}{{method="GET",route="none",status="404"}}' in page
+    assert f'{start}{{method="other",route="healthz",status="405"}}' in page
 
 
 async def test_requests_of_the_real_server_are_timed_too(
@@ -96,14 +96,14 @@ async def test_requests_of_the_real_server_are_timed_too(
 def test_without_the_fast_store_it_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
     monkeypatch.setattr(fast_store, "get_client", lambda: nobody)
-    told = client.get("/metrics").content.decode()
-    assert 'evalsite_part_up{part="fast store"} 0.0' in told
-    assert "process_resident_memory_bytes" in told
+    page = client.get("/metrics").content.decode()
+    assert 'evalsite_part_up{part="fast store"} 0.0' in page
+    assert "process_resident_memory_bytes" in page
 
 
 def test_before_control_has_looked_there_is_nothing_to_tell(client: Client, broker: Redis) -> None:
-    told = client.get("/metrics").content.decode()
-    assert "evalsite_nodes" not in told
+    page = client.get("/metrics").content.decode()
+    assert "evalsite_nodes" not in page
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_without_a_token_only_this_machine_may_read(
 
 
 @pytest.mark.parametrize(
-    ("given", "status"),
+    ("header", "status"),
     [("Bearer a-token", 200), ("Bearer another", 403), ("a-token", 403), ("Bearer tök", 403)],
 )
 def test_with_a_token_whoever_shows_it_may_read(
-    client: Client, broker: Redis, settings: Settings, given: str, status: int
+    client: Client, broker: Redis, settings: Settings, header: str, status: int
 ) -> None:
     settings.EVALSITE_METRICS_TOKEN = "a-token"
     assert client.get("/metrics").status_code == 403
-    reply = client.get("/metrics", REMOTE_ADDR="192.0.2.7", HTTP_AUTHORIZATION=given)
+    reply = client.get("/metrics", REMOTE_ADDR="192.0.2.7", HTTP_AUTHORIZATION=header)
     assert reply.status_code == status

@@ -137,8 +137,8 @@ def test_every_user_may_touch_what_the_table_says_and_nothing_else(guarded: Guar
     answers = dry_run(admin, calls)
     wrong = [
         (call, answer)
-        for call, answer, wanted in zip(calls, answers, expected, strict=True)
-        if answer != wanted
+        for call, answer, expected_answer in zip(calls, answers, expected, strict=True)
+        if answer != expected_answer
     ]
     assert wrong == []
     assert N_COMMANDS[guarded.server] < sum(answers) < len(answers) / 50

@@ -25,7 +25,7 @@ def evalsite(
             status = main([str(argument) for argument in arguments])
         except SystemExit as ended:
             status = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return status, shown.out, shown.err
+        output = capsys.readouterr()
+        return status, output.out, output.err
 
     return run

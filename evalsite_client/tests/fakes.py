@@ -54,15 +54,15 @@ class FakeServer(BaseAdapter):
     def __init__(self, answering: Answering) -> None:
         super().__init__()
         self.answering = answering
-        self.seen: list[Seen] = []
+        self.requests: list[Seen] = []
 
     def send(self, request: PreparedRequest, *_args: Any, **_options: Any) -> Response:
         assert request.method is not None
         assert request.url is not None
         headers = {name: str(text) for name, text in request.headers.items()}
-        seen = Seen(request.method, request.url, headers, _body(request.body))
-        self.seen.append(seen)
-        response = self.answering(seen)
+        seen_request = Seen(request.method, request.url, headers, _body(request.body))
+        self.requests.append(seen_request)
+        response = self.answering(seen_request)
         response.url, response.request = request.url, request
         return response
 

@@ -36,20 +36,22 @@ class Schema:
 
     def _operations(self) -> Iterator[Operation]:
         for address, methods in self.raw["paths"].items():
-            for method, known in methods.items():
-                if known["operationId"] != "root_retrieve":
-                    yield self._operation(address, method, known)
+            for method, operation in methods.items():
+                if operation["operationId"] != "root_retrieve":
+                    yield self._operation(address, method, operation)
 
-    def _operation(self, address: str, method: str, known: Any) -> Operation:
-        status = next(code for code in known["responses"] if code.startswith("2"))
+    def _operation(self, address: str, method: str, operation: Any) -> Operation:
+        status = next(code for code in operation["responses"] if code.startswith("2"))
         # What else may be sent is the same in another form.
-        sent, *_ = known.get("requestBody", {}).get("content", {"": {"schema": {}}}).values()
-        content = known["responses"][status].get("content", {})
+        sent, *_ = operation.get("requestBody", {}).get("content", {"": {"schema": {}}}).values()
+        content = operation["responses"][status].get("content", {})
         return Operation(
-            name=known["operationId"],
+            name=operation["operationId"],
             method=method.upper(),
             pattern=re.compile(re.sub(r"\{\w+\}", "[^/]+", address)),
-            queries=frozenset(p["name"] for p in known.get("parameters", ()) if p["in"] == "query"),
+            queries=frozenset(
+                p["name"] for p in operation.get("parameters", ()) if p["in"] == "query"
+            ),
             body=self.resolved(sent["schema"]).get("properties", {}),
             status=int(status),
             answered=next(iter(content.values()))["schema"] if content else None,
@@ -58,23 +60,23 @@ class Schema:
     def resolved(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what a reference stands for."""
         if "$ref" in node:
-            found: Mapping[str, Any] = self.components[node["$ref"].rpartition("/")[2]]
-            return found
+            component: Mapping[str, Any] = self.components[node["$ref"].rpartition("/")[2]]
+            return component
         return node
 
-    def find(self, seen: Seen) -> Operation:
+    def find(self, request: Seen) -> Operation:
         """Return the operation that a request calls."""
-        path = unquote(urlsplit(seen.url).path)
-        (found,) = (
+        path = unquote(urlsplit(request.url).path)
+        (operation,) = (
             one
             for one in self.operations
-            if one.method == seen.method and one.pattern.fullmatch(path) and _is_own(one, path)
+            if one.method == request.method and one.pattern.fullmatch(path) and _is_own(one, path)
         )
-        return found
+        return operation
 
-    def answer(self, seen: Seen) -> Response:
+    def answer(self, request: Seen) -> Response:
         """Return an answer as the schema has it."""
-        called = self.find(seen)
+        called = self.find(request)
         body = None if called.answered is None else self.sample(called.answered)
         return answer(body, called.status)
 

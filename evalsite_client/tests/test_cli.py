@@ -30,9 +30,9 @@ def test_agents_are_registered_listed_and_retired(evalsite: Evalsite) -> None:
     one = ("register", "mcts-50", "--game", "connect_four", "--policy", "mcts")
     made = as_json(evalsite(*one, "-p", "simulations=50", "--json"))
     assert made["parameters"] == {"simulations": 50}
-    shown = ok(evalsite("agents", "--game", "connect_four", "--policy", "mcts"))
-    assert "mcts-50" in shown
-    assert "simulations=50" in shown
+    table = ok(evalsite("agents", "--game", "connect_four", "--policy", "mcts"))
+    assert "mcts-50" in table
+    assert "simulations=50" in table
     assert as_json(evalsite("--json", "agents", "--name", "nobody")) == []
     assert ok(evalsite("agents", "--name", "nobody")) == "none\n"
     assert ok(evalsite("retire", made["id"])).endswith("retired     yes\n")
@@ -47,9 +47,9 @@ def _field(evalsite: Evalsite) -> None:
 
 def test_a_tournament_is_scheduled_by_names_and_changed(evalsite: Evalsite) -> None:
     _field(evalsite)
-    wanted = ("schedule", "-l", "c4", "-n", 8, "random", "greedy", "--paused")
+    command = ("schedule", "-l", "c4", "-n", 8, "random", "greedy", "--paused")
     limits = ("--move-s", 2, "--match-s", 60, "--keep-trajectories", "--unrated", "--seed", 3)
-    made = as_json(evalsite(*wanted, *limits, "--json"))
+    made = as_json(evalsite(*command, *limits, "--json"))
     assert (made["name"], made["state"], made["move_s"]) == ("random, greedy", "paused", 2)
     number = made["id"]
     assert "waits for  somebody to resume it" in ok(evalsite("explain", "tournament", number))
@@ -60,7 +60,7 @@ def test_a_tournament_is_scheduled_by_names_and_changed(evalsite: Evalsite) -> N
     assert "cancelled" in ok(evalsite("cancel", number))
     with Client() as client, pytest.raises(ConflictError):
         client.tournaments.resume(number)
-    assert f"evalsite watch {number + 1}" in ok(evalsite(*wanted, "--name", "second"))
+    assert f"evalsite watch {number + 1}" in ok(evalsite(*command, "--name", "second"))
     status, out, _ = evalsite("watch", number)
     assert (status, out) == (1, "random, greedy is cancelled: 0 of 20 played\n")
 
@@ -105,9 +105,9 @@ def test_a_board_is_shown_and_two_of_it_are_compared(evalsite: Evalsite) -> None
     text = ok(evalsite("compare", best, worst, "-l", "connect-four"))
     assert text.startswith(f"{best} is the better one with ")
     assert f"P({best} > {worst})" in text
-    found = as_json(evalsite("compare", worst, best, "-l", "connect-four", "--json"))
-    assert found["comparison"]["p_above"] < 0.5
-    assert [rating["agent"]["name"] for rating in found["ratings"]] == [worst, best]
+    comparison = as_json(evalsite("compare", worst, best, "-l", "connect-four", "--json"))
+    assert comparison["comparison"]["p_above"] < 0.5
+    assert [rating["agent"]["name"] for rating in comparison["ratings"]] == [worst, best]
     with Client() as client:
         top = next(client.leaderboards.ratings("connect-four"))
         assert top.conservative < top.low < top.mu
@@ -141,8 +141,8 @@ def test_what_is_explained_may_be_named(evalsite: Evalsite) -> None:
     assert f"tournament {tournament.pk} test" in ok(evalsite("explain", "tournament", "test"))
     named = evalsite("explain", "agent", "level:50", "--game", "skill_game")
     assert f"agent {agent.pk} level:50" in ok(named)
-    shown = as_json(evalsite("explain", "worker", factories.NODE, "--json"))
-    assert (shown["id"], shown["name"]) == (Worker.objects.get().pk, factories.NODE)
+    explanation = as_json(evalsite("explain", "worker", factories.NODE, "--json"))
+    assert (explanation["id"], explanation["name"]) == (Worker.objects.get().pk, factories.NODE)
 
 
 def test_an_agent_of_several_games_is_explained_once_its_game_is_named(evalsite: Evalsite) -> None:
@@ -155,19 +155,19 @@ def test_an_agent_of_several_games_is_explained_once_its_game_is_named(evalsite:
 
 def test_a_checkpoint_is_uploaded(evalsite: Evalsite, tmp_path: Path) -> None:
     path = weights(tmp_path / "new.safetensors")
-    wanted = ("upload", path, "--name", "run", "--game", "connect_four", "--architecture", "mlp")
-    made = as_json(evalsite(*wanted, "--step", 7, "--json"))
+    command = ("upload", path, "--name", "run", "--game", "connect_four", "--architecture", "mlp")
+    made = as_json(evalsite(*command, "--step", 7, "--json"))
     assert [agent["name"] for agent in made["agents"]] == ["run@7"]
     assert "run@7" in ok(evalsite("checkpoints", "--run", "run", "--state", made["state"]))
-    other = (wanted[0], weights(tmp_path / "other.safetensors", seed=1), *wanted[2:])
+    other = (command[0], weights(tmp_path / "other.safetensors", seed=1), *command[2:])
     status, _, err = evalsite(*other, "--step", 8, "--wait", "--timeout", 0.1)
     assert (status, "still being checked" in err) == (1, True)
 
 
 def test_trajectories_are_fetched(evalsite: Evalsite, tmp_path: Path) -> None:
     tournament = factories.planned(keeps_trajectories=True)
-    found = as_json(evalsite("download", tournament.pk, tmp_path / "kept", "--json"))
-    assert found["files"] == []
+    download = as_json(evalsite("download", tournament.pk, tmp_path / "kept", "--json"))
+    assert download["files"] == []
     manifest = json.loads((tmp_path / "kept" / "manifest.json").read_text())
     assert (manifest["tournament"], manifest["is_complete"]) == (tournament.pk, False)
     assert not TrajectoryPiece.objects.exists()
@@ -249,8 +249,8 @@ def test_what_is_refused_names_the_value_and_ends_with_2(evalsite: Evalsite) -> 
 
 def test_with_json_a_refusal_is_json_too(evalsite: Evalsite) -> None:
     status, _, err = evalsite("register", "a", "--game", "poker", "--policy", "x", "--json")
-    said = json.loads(err)
-    assert (status, said["status"], said["errors"][0]["field"]) == (2, 400, "game")
+    problem = json.loads(err)
+    assert (status, problem["status"], problem["errors"][0]["field"]) == (2, 400, "game")
     status, _, err = evalsite("--json", "boards", "--url", "nonsense")
     assert (status, json.loads(err)["error"]) == (2, "InputError")
 
@@ -285,8 +285,8 @@ def test_a_watch_writes_a_line_of_json_per_look(evalsite: Evalsite) -> None:
     tournament = boards.played_board(n_matches=84)
     Tournament.objects.filter(pk=tournament.pk).update(state=Tournament.State.DONE)
     (line,) = ok(evalsite("watch", tournament.pk, "--json")).splitlines()
-    seen = json.loads(line)
-    assert (seen["state"], seen["n_matches"], seen["eta_s"]) == ("done", 84, 0.0)
+    progress = json.loads(line)
+    assert (progress["state"], progress["n_matches"], progress["eta_s"]) == ("done", 84, 0.0)
 
 
 def test_a_watch_that_is_interrupted_says_that_it_goes_on(

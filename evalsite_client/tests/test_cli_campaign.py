@@ -79,20 +79,20 @@ def test_mean_scores_are_asked_for_without_a_forecast(campaign: Evalsite, works:
     levels = ("level:5", "level:60", "level:90")
     opened = scheduled(3, agents=levels, game="dice_walk", board="walks")
     cancel_tournament(opened, now=later(0))
-    works(lambda asked, n: go_on(asked, 2.0 * n, walk))
-    asked = ("-l", "walks", "--margin-score", 0, "--max-matches", 400)
-    status, out, err = campaign(*asked)
+    works(lambda row, n: go_on(row, 2.0 * n, walk))
+    options = ("-l", "walks", "--margin-score", 0, "--max-matches", 400)
+    status, out, err = campaign(*options)
     assert status == 0, err
     assert out.startswith("no forecast of mean scores: it plays 400 matches at most\n")
     assert "level:90 is the best" in out
-    status, _, err = campaign(*asked, "--forecast")
+    status, _, err = campaign(*options, "--forecast")
     assert (status, "there is no forecast" in err) == (2, True)
 
 
 def test_a_sequential_test_says_its_ratio(campaign: Evalsite, works: Any) -> None:
     works(plays())
-    asked = ("--question", "sprt", "--agents", "level:5,level:95", "-p", "elo1=100")
-    _, out, err = campaign(*asked)
+    options = ("--question", "sprt", "--agents", "level:5,level:95", "-p", "elo1=100")
+    _, out, err = campaign(*options)
     assert "matches, LLR -" in err
     assert "P(best)" not in out
 
@@ -134,14 +134,14 @@ def test_out_of_budget_is_3(campaign: Evalsite, works: Any) -> None:
 
 
 def test_a_budget_below_the_forecast_is_warned_of(campaign: Evalsite) -> None:
-    asked = ("--question", "rank_all", "--error", 1e-3, "--forecast")
-    assert "The budget will probably not suffice" in ok(campaign(*asked, "--max-matches", 2))
+    options = ("--question", "rank_all", "--error", 1e-3, "--forecast")
+    assert "The budget will probably not suffice" in ok(campaign(*options, "--max-matches", 2))
     assert "The budget" not in ok(campaign("--forecast", "--max-matches", 1_000_000))
 
 
 def test_cancelled_by_somebody_is_3(campaign: Evalsite, works: Any) -> None:
-    def stop(found: Campaign, n: int) -> None:
-        cancel_tournament(found.tournament, now=later(n))
+    def stop(row: Campaign, n: int) -> None:
+        cancel_tournament(row.tournament, now=later(n))
         judging.judge_all(now=later(n))
 
     works(stop)
@@ -155,8 +155,8 @@ def test_after_ctrl_c_the_campaign_goes_on_and_what_is_known_is_written(
 ) -> None:
     play, path = plays(), tmp_path / "c.json"
 
-    def interrupt(found: Campaign, n: int) -> None:
-        play(found, n)
+    def interrupt(row: Campaign, n: int) -> None:
+        play(row, n)
         raise KeyboardInterrupt
 
     works(interrupt)
@@ -191,8 +191,8 @@ def test_a_forecast_starts_nothing(campaign: Evalsite, tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     assert "margin          0.4" in ok(campaign("--forecast", "--margin-elo", 20, "--json", path))
     assert json.loads(path.read_text())["forecast"]["matches"] > 0
-    said = ok(campaign("--forecast", "--question", "sprt", "--agents", "level:5,level:95"))
-    assert "ends accepted" in said
+    output = ok(campaign("--forecast", "--question", "sprt", "--agents", "level:5,level:95"))
+    assert "ends accepted" in output
     assert not Campaign.objects.exists()
 
 

@@ -40,13 +40,13 @@ def when_it_sleeps(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], No
 
 def test_a_file_is_added_without_waiting(evalsite: Evalsite, folder: Path) -> None:
     options = ("--agent", "ppo", "--step", 100, "--placement", "gpu", "--no-wait")
-    given = ("--parameter", "hidden=8", "--parameter", "a=b")
-    said = ok(
-        evalsite("checkpoints", "add", folder / "step_100.safetensors", *MLP, *options, *given)
+    parameters = ("--parameter", "hidden=8", "--parameter", "a=b")
+    output = ok(
+        evalsite("checkpoints", "add", folder / "step_100.safetensors", *MLP, *options, *parameters)
     )
     row = Checkpoint.objects.get()
     assert (row.step, row.parameters, row.placement) == (100, {"hidden": 8, "a": "b"}, "gpu")
-    head, line = said.splitlines()
+    head, line = output.splitlines()
     assert head.split() == ["agent", "step", "hash", "state", "placement", "row", "ms"]
     assert line.split() == ["ppo@100", "100", row.sha256[:12], "checking", "gpu", "-"]
 
@@ -139,8 +139,8 @@ def test_bad_input_ends_with_2_naming_the_value(evalsite: Evalsite, folder: Path
     (folder / "bad.pt").write_bytes(b"\x80\x04.")
     (folder / "empty").mkdir()
     for arguments, words in REFUSED:
-        given = arguments.format(folder=folder, mlp=" ".join(MLP)).split()
-        status, _, err = evalsite("checkpoints", "add", *given)
+        options = arguments.format(folder=folder, mlp=" ".join(MLP)).split()
+        status, _, err = evalsite("checkpoints", "add", *options)
         assert status == 2, (arguments, err)
         assert words in err, (arguments, err)
     assert not Checkpoint.objects.exists()
@@ -163,13 +163,15 @@ def test_checkpoints_are_listed_and_one_is_shown(
     row = added(tmp_path, "ppo", seed=1, step=4).checkpoint
     added(tmp_path, "other", seed=2)
     assert row is not None
-    said = ok(evalsite("checkpoints", "list"))
-    assert ("ppo@4" in said, "other" in said) == (True, True)
-    (found,) = as_json(evalsite("checkpoints", "list", "--agent", "ppo", "--game", GAME, "--json"))
-    assert found["sha256"] == row.sha256
+    table = ok(evalsite("checkpoints", "list"))
+    assert ("ppo@4" in table, "other" in table) == (True, True)
+    (checkpoint,) = as_json(
+        evalsite("checkpoints", "list", "--agent", "ppo", "--game", GAME, "--json")
+    )
+    assert checkpoint["sha256"] == row.sha256
     for arguments in ((row.sha256,), (row.sha256[:6],), ("ppo@4", "--game", GAME)):
-        said = ok(evalsite("checkpoints", "show", *arguments))
-        assert (row.sha256 in said, "ppo@4" in said) == (True, True)
+        table = ok(evalsite("checkpoints", "show", *arguments))
+        assert (row.sha256 in table, "ppo@4" in table) == (True, True)
     status, _, err = evalsite("checkpoints", "show", "ffffff")
     assert (status, "'ffffff'" in err) == (2, True)
 
@@ -184,8 +186,8 @@ def test_a_filter_before_the_verb_counts_too(
         (("--limit", 1), ("--agent", "ppo")),
         (("--agent", "other"), ("--agent", "ppo")),
     ):
-        (found,) = as_json(evalsite("checkpoints", *before, "list", *after, "--json"))
-        assert found["run"] == "ppo"
+        (checkpoint,) = as_json(evalsite("checkpoints", *before, "list", *after, "--json"))
+        assert checkpoint["run"] == "ppo"
     assert as_json(evalsite("checkpoints", "--game", "hex", "list", "--json")) == []
     assert "ppo@4" in ok(evalsite("checkpoints", "--game", GAME, "show", "ppo@4"))
 
@@ -216,8 +218,8 @@ def test_a_run_of_which_a_name_is_taken_is_refused_as_a_whole(
     evalsite: Evalsite, broker: object, folder: Path, tmp_path: Path
 ) -> None:
     other = added(tmp_path / "else", "ppo", seed=7, step=100).checkpoint
-    for given in ((folder, *MLP), (_sealed(folder),)):
-        status, _, err = evalsite("checkpoints", "add", *given, "--agent", "ppo")
+    for options in ((folder, *MLP), (_sealed(folder),)):
+        status, _, err = evalsite("checkpoints", "add", *options, "--agent", "ppo")
         assert (status, "step_100.safetensors: 'ppo@100' is already an agent" in err) == (2, True)
         assert Checkpoint.objects.get() == other
     verdict(other, refusal="NaN")  # so that its agent has never played, and may be had anew

@@ -44,9 +44,9 @@ def test_a_dataset_is_built_downloaded_again_and_deleted(
 ) -> None:
     stored(*(chunk_of((5, 20), seed=seed) for seed in range(1, 5)))
     build = ("datasets", "build", "poles", "--game", "cart_pole", "--shard-steps", 30)
-    status, shown, complaint = evalsite(*build, "--since", "2026-05-04", "--wait")
+    status, output, complaint = evalsite(*build, "--since", "2026-05-04", "--wait")
     assert status == 0, complaint
-    assert "ready" in shown
+    assert "ready" in output
     assert "poles" in evalsite("datasets")[1]
     folder = tmp_path / "poles"
     assert evalsite("datasets", "download", "poles", folder)[1].startswith("4 shards, ")
@@ -79,8 +79,8 @@ def test_what_cannot_be_is_said(evalsite: Evalsite) -> None:
     failing = ("datasets", "build", "poles", "--game", "cart_pole", "--min-return", 999)
     assert evalsite(*failing)[0] == 0
     build_datasets(now=NOW, clock_s=monotonic)
-    status, shown, _ = evalsite("datasets", "show", "poles")
-    assert (status, "nothing fits it" in shown) == (1, True)
+    status, output, _ = evalsite("datasets", "show", "poles")
+    assert (status, "nothing fits it" in output) == (1, True)
     assert evalsite("datasets", "download", "poles", "nowhere")[0] == 2
 
 

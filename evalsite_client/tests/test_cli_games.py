@@ -12,10 +12,10 @@ def test_games_are_listed_and_shown(evalsite: Evalsite) -> None:
     listed = ok(evalsite("games"))
     for name in games.names():
         assert f"\n{name} " in listed
-    shown = ok(evalsite("games", "show", "connect_four"))
-    assert "Connect Four (connect_four)" in shown
-    assert "discs of seat 0" in shown
-    assert "column a" in shown
+    output = ok(evalsite("games", "show", "connect_four"))
+    assert "Connect Four (connect_four)" in output
+    assert "discs of seat 0" in output
+    assert "column a" in output
     assert as_json(evalsite("games", "show", "chess", "--json"))["n_left_out"] > 0
     status, _, complaint = evalsite("games", "show", "ludo")
     assert status != 0

@@ -42,8 +42,8 @@ def test_models_are_listed_and_shown(evalsite: Evalsite, run: TrainingRun) -> No
     assert ok(evalsite("models", "--game", "chess")) == ok(
         evalsite("models", "list", "--game", "chess")
     )
-    shown = ok(evalsite("models", "show", "poles"))
-    assert [line.split()[:2] for line in shown.splitlines()[-3:]] == [
+    output = ok(evalsite("models", "show", "poles"))
+    assert [line.split()[:2] for line in output.splitlines()[-3:]] == [
         ["2", "snapshot"],
         ["1", "retired"],
         ["0", "released"],
@@ -55,8 +55,8 @@ def test_a_version_is_loaded_whole(
     evalsite: Evalsite, run: TrainingRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = ok(evalsite("models", "download", "poles"))
-    assert said.startswith("poles-2.safetensors: version 2 of poles (snapshot), 9 bytes")
+    output = ok(evalsite("models", "download", "poles"))
+    assert output.startswith("poles-2.safetensors: version 2 of poles (snapshot), 9 bytes")
     assert (tmp_path / "poles-2.safetensors").read_bytes() == b"weights 2"
     ok(evalsite("models", "download", "poles", "--released", "--out", "a"))
     ok(evalsite("models", "download", "poles", "--version", 0, "--out", "b"))

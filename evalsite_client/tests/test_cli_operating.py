@@ -24,8 +24,8 @@ def test_agents_and_nodes_are_quarantined_and_released(evalsite: Evalsite) -> No
     factories.planned()
     factories.alive()
     agent, worker = Agent.objects.earliest("pk"), Worker.objects.get()
-    said = ok(evalsite("quarantine", "agent", agent.pk, *WHY))
-    assert said == f"{agent.name} is in quarantine: its matches wait for its release\n"
+    output = ok(evalsite("quarantine", "agent", agent.pk, *WHY))
+    assert output == f"{agent.name} is in quarantine: its matches wait for its release\n"
     assert "is in quarantine" in ok(evalsite("quarantine", "worker", worker.pk, *WHY))
     assert as_json(evalsite("release", "agent", agent.pk, "--json"))["quarantined_at"] is None
     assert "is released" in ok(evalsite("release", "worker", worker.pk))
@@ -40,9 +40,9 @@ def test_agents_and_nodes_are_quarantined_and_released(evalsite: Evalsite) -> No
 def test_matches_are_declared_void_and_played_again(evalsite: Evalsite) -> None:
     board = boards.played_board(n_matches=84).leaderboard
     first, second = Match.objects.order_by("pk").values_list("pk", flat=True)[:2]
-    said = ok(evalsite("void", first, second, *WHY))
-    assert said.startswith("void: 0 that were open, 2 with an outcome, 0 were it before")
-    assert board.name in said
+    output = ok(evalsite("void", first, second, *WHY))
+    assert output.startswith("void: 0 that were open, 2 with an outcome, 0 were it before")
+    assert board.name in output
     again = as_json(evalsite("requeue", first, second, *WHY, "--json"))
     assert again["n_new"] == 2
     assert f"{first} is played again as " in ok(evalsite("requeue", first, *WHY))
@@ -66,8 +66,8 @@ def test_schedules_are_added_listed_switched_and_removed(evalsite: Evalsite) -> 
     assert (made["crontab"], made["n_matches"]) == ("30 4 * * 1", 12)
     assert made["agents"] == [agent.pk for agent in agents]
     question = ("-q", "best", "--margin", 1, "--error", 0.01, "-n", 500)
-    asked = ok(evalsite("schedule-at", "--name", "daily", *crontab, *question))
-    assert "starts       best" in asked
+    output = ok(evalsite("schedule-at", "--name", "daily", *crontab, *question))
+    assert "starts       best" in output
     ok(evalsite("schedule-at", "--name", "yearly", *crontab, "--season", "carry"))
     once = ("--once", "2127-01-01T04:00:00Z", "-l", board, "-n", 12)
     assert "2127-01-01 04:00:00" in ok(evalsite("schedule-at", "--name", "once", *once))
@@ -95,9 +95,9 @@ def test_a_campaign_says_what_it_would_take_and_what_was_known_already(evalsite:
     campaign = Campaign.objects.get()
     Campaign.objects.update(n_known_elsewhere=4)
     Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1_200)
-    said = evalsite("verdict", campaign.pk)[1]
-    assert "84 matches, 4 of them from other leaderboards, were known before and not played" in said
-    assert "1,200 matches of this tournament: known games, not played again" in said
+    text = evalsite("verdict", campaign.pk)[1]
+    assert "84 matches, 4 of them from other leaderboards, were known before and not played" in text
+    assert "1,200 matches of this tournament: known games, not played again" in text
 
 
 def test_a_campaign_is_stopped_and_its_verdict_waited_for(evalsite: Evalsite) -> None:
@@ -117,8 +117,8 @@ def test_a_campaign_is_stopped_and_its_verdict_waited_for(evalsite: Evalsite) ->
 def test_alarms_are_listed_and_acknowledged(evalsite: Evalsite) -> None:
     alarm = an_alarm()
     assert alarm.agent.name in ok(evalsite("alarms", "--open"))
-    said = ok(evalsite("acknowledge", alarm.pk, *WHY))
-    assert said == f"alarm {alarm.pk} was acknowledged by ada\n"
+    output = ok(evalsite("acknowledge", alarm.pk, *WHY))
+    assert output == f"alarm {alarm.pk} was acknowledged by ada\n"
     assert ok(evalsite("alarms", "--open")) == "none\n"
     assert "ada" in ok(evalsite("alarms", "-l", alarm.campaign.tournament.leaderboard.name))
 

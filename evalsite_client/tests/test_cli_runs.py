@@ -23,8 +23,8 @@ def _own_stream_and_files(settings: Any, valkey_url: str, tmp_path: Path) -> Non
 
 def test_a_run_is_begun_with_what_is_said_and_else_with_the_defaults(evalsite: Evalsite) -> None:
     words = ("-p", "max_lag=7", "--margin", 20, "--max-steps", 500)
-    said = ok(evalsite("runs", "start", "poles", "--game", "cart_pole", *words))
-    assert said.startswith("run poles begins: `evalsite runs show poles`")
+    output = ok(evalsite("runs", "start", "poles", "--game", "cart_pole", *words))
+    assert output.startswith("run poles begins: `evalsite runs show poles`")
     run = TrainingRun.objects.get()
     assert (run.margin, run.max_steps, run.parameters["max_lag"]) == (20, 500, 7)
     assert (run.algorithm, run.seed, run.budget) == ("appo", 0, 200)
@@ -44,8 +44,8 @@ def test_a_run_is_begun_with_what_is_said_and_else_with_the_defaults(evalsite: E
 def test_what_cannot_be_trained_is_refused(
     evalsite: Evalsite, words: tuple[str, ...], refusal: str
 ) -> None:
-    status, _, said = evalsite("runs", "start", *words)
-    assert (status, refusal in said) == (2, True), said
+    status, _, complaint = evalsite("runs", "start", *words)
+    assert (status, refusal in complaint) == (2, True), complaint
     assert not TrainingRun.objects.exists()
 
 
@@ -68,8 +68,8 @@ def test_a_run_is_stopped_shown_and_resumed(evalsite: Evalsite) -> None:
     assert ok(evalsite("runs", "stop", "poles")) == "run poles is stopped after 60 steps\n"
     lines = ok(evalsite("runs", "show", "poles")).splitlines()
     assert ["state", "stopped"] in [line.split() for line in lines]
-    said = ok(evalsite("runs", "resume", "poles", "--max-steps", 400, "--reason", "more"))
-    assert said == "run poles goes on: 60 of 400 steps\n"
+    output = ok(evalsite("runs", "resume", "poles", "--max-steps", 400, "--reason", "more"))
+    assert output == "run poles goes on: 60 of 400 steps\n"
     status, _, refusal = evalsite("runs", "resume", "poles")
     assert (status, "only one that has ended" in refusal) == (2, True)
     TrainingRun.objects.update(state="failed", problem="its disk is full")
@@ -79,5 +79,5 @@ def test_a_run_is_stopped_shown_and_resumed(evalsite: Evalsite) -> None:
 
 
 def test_a_run_that_is_not_there_is_told_with_what_lists_them(evalsite: Evalsite) -> None:
-    status, _, said = evalsite("runs", "show", "nobody")
-    assert (status, "`evalsite runs` lists them" in said) == (2, True), said
+    status, _, complaint = evalsite("runs", "show", "nobody")
+    assert (status, "`evalsite runs` lists them" in complaint) == (2, True), complaint

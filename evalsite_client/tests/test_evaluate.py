@@ -31,7 +31,7 @@ CONNECT_FOUR = "--game connect_four"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "refusal"),
     [
         ("--game poker", "connect_four"),
         ("--game conect_four", "did you mean connect_four?"),
@@ -71,11 +71,11 @@ CONNECT_FOUR = "--game connect_four"
     ],
 )
 def test_it_refuses_bad_input_naming_the_value_once(
-    evalsite: Evalsite, arguments: str, wanted: str
+    evalsite: Evalsite, arguments: str, refusal: str
 ) -> None:
     status, _, complaint = evalsite("evaluate", *arguments.split())
     assert status == 2
-    assert wanted in complaint
+    assert refusal in complaint
     assert complaint.count("evalsite: ") <= 1
     assert not Agent.objects.exists()
     assert not Leaderboard.objects.exists()
@@ -119,8 +119,8 @@ def played(broker: Redis) -> Tournament:
 
 
 def followed(client: Client, tournament: Tournament, json_file: Path | bool = False) -> Answer:
-    given = {"timeout": None, "finish_fraction": 1.0, "agents": ["a"], "json": json_file}
-    return evaluate._follow_evaluation(client, tournament.pk, Namespace(**given))
+    options = {"timeout": None, "finish_fraction": 1.0, "agents": ["a"], "json": json_file}
+    return evaluate._follow_evaluation(client, tournament.pk, Namespace(**options))
 
 
 def stop_at_once(*_: object, **__: object) -> float:
@@ -150,9 +150,9 @@ def test_its_json_holds_all_that_the_table_shows(
 ) -> None:
     monkeypatch.setattr(following, "follow_tournament", stop_at_once)
     value = followed(client, played, json_file=True).value
-    shown = capsys.readouterr().err
+    table = capsys.readouterr().err
     for row in value["ratings"]:
-        line = next(line for line in shown.splitlines() if f" {row['agent']} " in line)
+        line = next(line for line in table.splitlines() if f" {row['agent']} " in line)
         numbers = [f"{row[name]:.2f}" for name in ("mu", "low", "high", "live_mu")]
         record = f"{row['wins']}/{row['draws']}/{row['losses']}"
         counts = [f"{row['rank']}", f"{row['games']}", record, f"{row['forfeits']}"]
@@ -175,8 +175,8 @@ def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
 ) -> None:
     monkeypatch.setattr(following, "follow_tournament", stop_at_once)
     complaint = stopped_evaluation(client, move_s=2.0, seed=31).complaint
-    said, _, command = complaint.partition(": evalsite ")
-    assert said.endswith("to go on, which plays only what is missing")
+    reason, _, command = complaint.partition(": evalsite ")
+    assert reason.endswith("to go on, which plays only what is missing")
     ok(evalsite(*shlex.split(command)))
     again = Tournament.objects.latest("pk")
     planning.plan_tournament(again, now=later(2))
@@ -196,16 +196,16 @@ def test_the_command_to_go_on_has_every_option_of_the_tournament(
     client: Client, played: Tournament, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(following, "follow_tournament", stop_at_once)
-    asked = {"pairing_parameters": {"best_of": 5}, "weight": 3, "order_limit": 7, "seed": 9}
+    changes = {"pairing_parameters": {"best_of": 5}, "weight": 3, "order_limit": 7, "seed": 9}
     Tournament.objects.filter(pk=played.pk).update(
-        **asked, keeps_trajectories=True, trajectory_days=4
+        **changes, keeps_trajectories=True, trajectory_days=4
     )
     printed = followed(client, played).complaint.partition("evalsite schedule ")[2]
-    given = build_parser().parse_args(["schedule", *shlex.split(printed)])
-    plan = plan_from_flags(given)
+    options = build_parser().parse_args(["schedule", *shlex.split(printed)])
+    plan = plan_from_flags(options)
     kept = {"n_matches": 40, "move_s": 2.0, "keeps_trajectories": True, "trajectory_days": 4}
-    assert plan == {**asked, **kept, "name": ""}
-    assert given.agents == ["level:10", "level:50", "level:90"]
+    assert plan == {**changes, **kept, "name": ""}
+    assert options.agents == ["level:10", "level:50", "level:90"]
 
 
 def test_where_nothing_counted_it_ends_with_1_and_says_why(

@@ -39,14 +39,14 @@ def _piece(*answers: Any, **options: Any) -> tuple[Any, Any, fakes.FakeServer]:
 
 def test_a_piece_is_kept_under_its_hash_and_fetched_once(tmp_path: Path) -> None:
     client, piece, server = _piece(lambda: fakes.raw(CONTENT))
-    seen: list[int] = []
+    sizes: list[int] = []
     for _ in range(2):
-        path = client.trajectories.download(piece, tmp_path / "new", progress=seen.append)
+        path = client.trajectories.download(piece, tmp_path / "new", progress=sizes.append)
     assert path == tmp_path / "new" / f"{DIGEST}.parquet"
     assert path.read_bytes() == CONTENT
-    assert seen == [len(CONTENT)]
-    assert server.seen[1].url == f"{fakes.BASE}/files/a?signature=b"
-    assert "Authorization" not in server.seen[1].headers
+    assert sizes == [len(CONTENT)]
+    assert server.requests[1].url == f"{fakes.BASE}/files/a?signature=b"
+    assert "Authorization" not in server.requests[1].headers
 
 
 def test_a_file_with_another_hash_is_fetched_again_and_then_refused(tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_weights_that_break_off_are_loaded_again() -> None:
 def test_all_pieces_of_a_tournament_are_fetched(tmp_path: Path) -> None:
     listed = answer({"next": None, "results": [PIECE]})
     client, _ = fakes.client(in_turn(lambda: listed, lambda: fakes.raw(CONTENT)))
-    shown: list[str] = []
+    hashes: list[str] = []
     paths = client.trajectories.download_all(
-        1, tmp_path, progress=lambda piece: shown.append(piece.sha256)
+        1, tmp_path, progress=lambda piece: hashes.append(piece.sha256)
     )
     assert [path.read_bytes() for path in paths] == [CONTENT]
-    assert shown == [DIGEST]
+    assert hashes == [DIGEST]
 
 
 def test_a_checkpoint_is_fetched_by_its_link(tmp_path: Path) -> None:
@@ -113,15 +113,15 @@ def test_an_upload_is_sent_in_pieces_and_again_from_its_start(tmp_path: Path) ->
     (path := tmp_path / 'a "b".safetensors').write_bytes(b"x" * (CHUNK + 1))
     made = _sample("Checkpoint", forced_placement="", state="ready")
     client, server = fakes.client(in_turn(broken, lambda: problem(503), lambda: answer(made, 201)))
-    seen: list[tuple[int, int]] = []
-    found = client.checkpoints.upload(
-        path, name="run", step=3, parameters={"width": 8}, progress=lambda *n: seen.append(n)
+    sizes: list[tuple[int, int]] = []
+    checkpoint = client.checkpoints.upload(
+        path, name="run", step=3, parameters={"width": 8}, progress=lambda *n: sizes.append(n)
     )
-    assert found.state == "ready"
-    assert seen == [(CHUNK, CHUNK + 1), (CHUNK + 1, CHUNK + 1)] * 3
-    bodies = {request.body for request in server.seen}
+    assert checkpoint.state == "ready"
+    assert sizes == [(CHUNK, CHUNK + 1), (CHUNK + 1, CHUNK + 1)] * 3
+    bodies = {request.body for request in server.requests}
     (body,) = bodies
-    head = server.seen[0].headers
+    head = server.requests[0].headers
     assert int(head["Content-Length"]) == len(body)
     digest = sha256(path.read_bytes()).hexdigest().encode()
     for part in (b'name="step"\r\n\r\n3\r\n', b'{"width": 8}', b'filename="a %22b%22.safe', digest):
@@ -142,7 +142,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     client, server = fakes.client(lambda _: broken())
     with pytest.raises(InputError, match="cannot be read"):
         client.checkpoints.upload(tmp_path / name, name="run")
-    assert not server.seen
+    assert not server.requests
 
 
 def test_the_check_of_a_checkpoint_is_waited_for() -> None:

@@ -9,25 +9,25 @@ from evalsite_client.cli.flags import PLANS, add_plan_flags, flags_from_plan, pl
 from evalsite_client.plan_option import Option
 
 
-def _given(words: str, plan: str = "tournament", **options: Any) -> Namespace:
+def _parse_words(words: str, plan: str = "tournament", **options: Any) -> Namespace:
     add_plan_flags(parser := ArgumentParser(allow_abbrev=False), plan, **options)
     return parser.parse_args(words.split())
 
 
 def test_what_was_not_given_is_left_to_the_server() -> None:
-    given = _given("--name final -n 40")
-    assert plan_from_flags(given) == {"name": "final", "n_matches": 40}
+    options = _parse_words("--name final -n 40")
+    assert plan_from_flags(options) == {"name": "final", "n_matches": 40}
 
 
 def test_a_flag_of_what_is_so_by_default_takes_it_away() -> None:
-    given = plan_from_flags(_given("--name a -n 2 --unrated --replay"))
-    assert (given["is_rated"], given["replays"]) == (False, True)
+    plan_values = plan_from_flags(_parse_words("--name a -n 2 --unrated --replay"))
+    assert (plan_values["is_rated"], plan_values["replays"]) == (False, True)
 
 
 def test_names_and_values_are_an_object_and_hours_are_seconds() -> None:
     words = "--max-matches 9 -p k=2 -p a=x --max-core-hours 2"
-    given = plan_from_flags(_given(words, "campaign"), "campaign")
-    assert given == {"max_matches": 9, "parameters": {"k": 2, "a": "x"}, "max_core_s": 7_200.0}
+    values = plan_from_flags(_parse_words(words, "campaign"), "campaign")
+    assert values == {"max_matches": 9, "parameters": {"k": 2, "a": "x"}, "max_core_s": 7_200.0}
 
 
 def test_what_is_given_in_hours_is_not_explained_in_seconds() -> None:
@@ -67,27 +67,27 @@ def test_every_option_of_a_plan_is_written_as_it_is_read(plan: str, option: Opti
     values = {one.name: one.default for one in PLANS[plan]} | required | {option.name: value}
     words = flags_from_plan(values, plan)
     add_plan_flags(parser := ArgumentParser(allow_abbrev=False), plan)
-    given = plan_from_flags(parser.parse_args(words), plan)
-    assert given == required | ({option.name: value} if option.flags else {})
+    plan_values = plan_from_flags(parser.parse_args(words), plan)
+    assert plan_values == required | ({option.name: value} if option.flags else {})
 
 
 def test_a_command_may_have_defaults_and_spellings_of_its_own() -> None:
-    given = _given(
+    options = _parse_words(
         "--num-matches 7",
         leave_out=("name",),
         defaults={"n_matches": 1_000, "pairing": "random"},
         spelled={"n_matches": ("--num-matches",)},
     )
-    assert plan_from_flags(given) == {"n_matches": 7, "pairing": "random"}
+    assert plan_from_flags(options) == {"n_matches": 7, "pairing": "random"}
 
 
 def test_faults_without_a_rate_are_none() -> None:
-    assert plan_from_flags(_given("--hang-s 3", "faults"), "faults") == {}
-    assert plan_from_flags(_given("--hang-rate 1", "faults"), "faults") == {"hang_rate": 1.0}
+    assert plan_from_flags(_parse_words("--hang-s 3", "faults"), "faults") == {}
+    assert plan_from_flags(_parse_words("--hang-rate 1", "faults"), "faults") == {"hang_rate": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "refusal"),
     [
         ("-n 0", "argument -n/--matches: must be 1..100000000, got 0"),
         ("-n x", "argument -n/--matches: must be a whole number, got 'x'"),
@@ -98,15 +98,15 @@ def test_faults_without_a_rate_are_none() -> None:
     ],
 )
 def test_it_refuses_what_is_out_of_the_limits_of_the_plan(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
+    words: str, refusal: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        _given(words)
+        _parse_words(words)
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert refusal in capsys.readouterr().err
 
 
 def test_one_margin_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        _given("--max-matches 9 --margin 1 --margin-elo 20", "campaign")
+        _parse_words("--max-matches 9 --margin 1 --margin-elo 20", "campaign")
     assert "not allowed with argument --margin" in capsys.readouterr().err

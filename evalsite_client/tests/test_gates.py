@@ -38,33 +38,33 @@ def undecided() -> Campaign:
 
 
 def test_undecided_it_says_what_is_left(client: Client, broker: Redis) -> None:
-    found = client.gates.get(undecided().pk, with_forecast=True)
-    assert gates.describe_gate(found).startswith("LLR ")
-    assert " more" in gates.describe_gate(found)
-    assert found.forecast is not None
-    summary = "\n".join(gates.write_markdown(found, PAIR, "UNDECIDED", 0))
+    gate = client.gates.get(undecided().pk, with_forecast=True)
+    assert gates.describe_gate(gate).startswith("LLR ")
+    assert " more" in gates.describe_gate(gate)
+    assert gate.forecast is not None
+    summary = "\n".join(gates.write_markdown(gate, PAIR, "UNDECIDED", 0))
     assert summary.startswith("### UNDECIDED: level:40 against level:60")
     assert "| points of two games | 0 | 1/2 | 1 | 3/2 | 2 |\n|---|---|---|---|---|---|" in summary
     assert "- 100 more matches: bring the verdict in" in summary
-    told = json.loads(json.dumps(gates.make_values(found, found, PAIR, "UNDECIDED", 0)))
-    assert told["pairs"]["n_blocks"] == sum(told["blocks"])
-    assert told["forecast"] == told["forecast_before"]
+    values = json.loads(json.dumps(gates.make_values(gate, gate, PAIR, "UNDECIDED", 0)))
+    assert values["pairs"]["n_blocks"] == sum(values["blocks"])
+    assert values["forecast"] == values["forecast_before"]
 
 
 def test_decided_nothing_is_left(client: Client, broker: Redis) -> None:
     agents = ("level:5", "level:95")
     campaign = ended(campaign_of("sprt", agents=agents, parameters=Bounds(0.0, 100.0).parameters))
-    found = client.gates.get(campaign.pk, with_forecast=True)
-    assert (found.is_over, found.forecast) == (True, None)
-    assert " more" not in gates.describe_gate(found)
-    assert "Left to the verdict" not in "\n".join(gates.write_markdown(found, agents, "FAIL", 0))
+    gate = client.gates.get(campaign.pk, with_forecast=True)
+    assert (gate.is_over, gate.forecast) == (True, None)
+    assert " more" not in gates.describe_gate(gate)
+    assert "Left to the verdict" not in "\n".join(gates.write_markdown(gate, agents, "FAIL", 0))
 
 
 def test_without_blocks_there_is_no_table(client: Client, broker: Redis) -> None:
     campaign = campaign_of("sprt", agents=PAIR, parameters=Bounds(0.0, 20.0).parameters)
-    found = client.gates.get(campaign.pk)
-    assert "points of two games" not in "\n".join(gates.write_markdown(found, PAIR, "UNDECIDED", 0))
-    assert gates.make_values(found, found, PAIR, "UNDECIDED", 0)["pairs"] is None
+    gate = client.gates.get(campaign.pk)
+    assert "points of two games" not in "\n".join(gates.write_markdown(gate, PAIR, "UNDECIDED", 0))
+    assert gates.make_values(gate, gate, PAIR, "UNDECIDED", 0)["pairs"] is None
 
 
 def test_stopped_it_writes_where_it_stands(
@@ -124,12 +124,12 @@ def test_a_server_that_is_away_is_no_verdict(
 def test_a_verdict_begins_with_the_gap_and_its_interval(client: Client, broker: Redis) -> None:
     agents = ("level:5", "level:95")
     campaign = ended(campaign_of("sprt", agents=agents, parameters=Bounds(0.0, 100.0).parameters))
-    found = client.gates.get(campaign.pk)
-    assert re.fullmatch(r"\d+ Elo worse \(\d+( worse)? to \d+( better)?\)", found.gap)
-    assert f"level:5 plays {found.gap}." in gates.write_markdown(found, agents, "FAIL", 0)
+    gate = client.gates.get(campaign.pk)
+    assert re.fullmatch(r"\d+ Elo worse \(\d+( worse)? to \d+( better)?\)", gate.gap)
+    assert f"level:5 plays {gate.gap}." in gates.write_markdown(gate, agents, "FAIL", 0)
 
 
 def test_a_budget_that_will_not_suffice_is_warned_of(client: Client, broker: Redis) -> None:
-    found = client.gates.get(undecided().pk, with_forecast=True)
-    assert found.budget_warning is not None
-    assert "The budget will probably not suffice" in found.budget_warning
+    gate = client.gates.get(undecided().pk, with_forecast=True)
+    assert gate.budget_warning is not None
+    assert "The budget will probably not suffice" in gate.budget_warning

@@ -70,7 +70,7 @@ def _run(evalsite: Evalsite, arguments: str, out: Path) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "refusal"),
     [
         ("--matches 5", "agent_a: is missing"),
         (f"{LEVELS}", "matches: is missing"),
@@ -98,11 +98,11 @@ def _run(evalsite: Evalsite, arguments: str, out: Path) -> tuple[int, str, str]:
     ],
 )
 def test_it_refuses_bad_input_naming_the_value(
-    evalsite: Evalsite, tmp_path: Path, arguments: str, wanted: str
+    evalsite: Evalsite, tmp_path: Path, arguments: str, refusal: str
 ) -> None:
     status, _, complaint = _run(evalsite, arguments, tmp_path / "out")
     assert status == 2
-    assert wanted in complaint
+    assert refusal in complaint
     assert not Agent.objects.exists()
     assert not Leaderboard.objects.exists()
     assert not Tournament.objects.exists()
@@ -173,7 +173,7 @@ def test_the_manifest_has_the_form_that_readers_know(
 
 
 @pytest.mark.parametrize(
-    ("forfeits", "mean", "spread", "told"),
+    ("forfeits", "mean", "spread", "summary"),
     [
         (0, 22.25, 8.1234567, "4 episodes, mean return 22.25 (standard deviation 8.123)"),
         (3, 0.5, None, "4 episodes, 3 of them forfeited, mean return 0.5"),
@@ -181,13 +181,13 @@ def test_the_manifest_has_the_form_that_readers_know(
     ],
 )
 def test_of_one_seat_returns_are_told_and_nobody_wins(
-    forfeits: int, mean: float | None, spread: float | None, told: str
+    forfeits: int, mean: float | None, spread: float | None, summary: str
 ) -> None:
     names = ("steps", "matches", "forfeits", "illegal_actions", "matches_without_outcome")
     counts = {"episodes": 4, "forfeits": forfeits, "mean_return": mean, "return_sd": spread}
     manifest = {**dict.fromkeys(names, 0), "agents": [{"name": "random", "seats": {"0": counts}}]}
     _, line = generation.summarise(manifest, elapsed_s=1.0)
-    assert line == f"  random: {told}"
+    assert line == f"  random: {summary}"
 
 
 def test_the_same_command_goes_on_with_what_is_there(
@@ -227,7 +227,7 @@ def test_a_spoiled_shard_is_fetched_again(
 
 
 @pytest.mark.parametrize(
-    ("changed", "wanted"),
+    ("changed", "refusal"),
     [
         (RUN.replace("--matches 8", "--matches 9"), "matches was 8, now 9"),
         (f"{RUN} --seed 4", "seed was 0, now 4"),
@@ -235,11 +235,11 @@ def test_a_spoiled_shard_is_fetched_again(
     ],
 )
 def test_a_folder_is_of_one_run_only(
-    evalsite: Evalsite, played: list[int], tmp_path: Path, changed: str, wanted: str
+    evalsite: Evalsite, played: list[int], tmp_path: Path, changed: str, refusal: str
 ) -> None:
     ok(_run(evalsite, RUN, tmp_path))
     status, _, complaint = _run(evalsite, changed, tmp_path)
-    assert (status, wanted in complaint) == (2, True)
+    assert (status, refusal in complaint) == (2, True)
     assert Tournament.objects.count() == 1
 
 

@@ -47,9 +47,9 @@ def downloaded(tmp_path: Path) -> Path:
     folder.mkdir()
     shards = []
     for number in range(2):
-        known = np.arange(25, dtype=np.float32) / -100
-        known[3::5] = np.nan
-        chunk = chunk_of(seed=number, log_probs=known, policy_version=number + 7)
+        log_probs = np.arange(25, dtype=np.float32) / -100
+        log_probs[3::5] = np.nan
+        chunk = chunk_of(seed=number, log_probs=log_probs, policy_version=number + 7)
         rows = build_table([SentChunk(1, chunk)], FORM)
         path = folder / f"shard-{number:05}.parquet"
         datasets.write_shard(
@@ -67,8 +67,8 @@ def downloaded(tmp_path: Path) -> Path:
 
 def find_python() -> str:
     """Return an interpreter that has Minari, or skip the test."""
-    if (given := os.environ.get("EVALSITE_MINARI_PYTHON")) is not None:
-        return given
+    if (python := os.environ.get("EVALSITE_MINARI_PYTHON")) is not None:
+        return python
     try:
         return str(find_tool("minari", var_folder(os.environ)) / "bin" / "python")
     except SetupError as error:
@@ -130,16 +130,16 @@ def list_episodes(folder: Path) -> list[dict[str, Any]]:
     episodes = []
     for number in range(4):
         own = [row for row in rows if row["episode"] == number]
-        seen = [row["observation"] for row in own] + [own[-1]["next_observation"]]
-        known = [np.nan if row["log_prob"] is None else row["log_prob"] for row in own]
+        observations = [row["observation"] for row in own] + [own[-1]["next_observation"]]
+        log_probs = [np.nan if row["log_prob"] is None else row["log_prob"] for row in own]
         episodes.append(
             {
-                "observations": np.array(seen, np.float32),
+                "observations": np.array(observations, np.float32),
                 "actions": np.array([row["action"] for row in own]),
                 "rewards": np.array([row["reward"] for row in own], np.float32),
                 "terminations": np.array([row["terminated"] for row in own]),
                 "truncations": np.array([row["truncated"] for row in own]),
-                "log_probs": np.array([[np.nan], *([one] for one in known)], np.float32),
+                "log_probs": np.array([[np.nan], *([one] for one in log_probs)], np.float32),
                 "policy_versions": np.array([[-1], *([row["policy_version"]] for row in own)]),
             }
         )

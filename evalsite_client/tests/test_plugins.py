@@ -162,8 +162,8 @@ def test_a_folder_that_cannot_be_made_is_named(
 ) -> None:
     (tmp_path / "file").touch()
     assert main(["plugin", "new", "game", "nim", "--folder", str(tmp_path / "file")]) == 2
-    assert "folder: " in (said := capsys.readouterr().err)
-    assert "cannot be written: Not a directory" in said
+    assert "folder: " in (errors := capsys.readouterr().err)
+    assert "cannot be written: Not a directory" in errors
 
 
 def test_without_the_core_it_says_what_to_install(

@@ -47,9 +47,9 @@ def _call(method: Any, file: Path) -> None:
     """Call a method with everything that it takes; go through what it returns."""
     hints = get_type_hints(method)
     names = set(inspect.signature(method).parameters) - {"progress", "key"}
-    found = method(**{name: _value(name, hints[name], file) for name in names})
-    if isinstance(found, Iterator):
-        list(found)
+    result = method(**{name: _value(name, hints[name], file) for name in names})
+    if isinstance(result, Iterator):
+        list(result)
 
 
 def _value(name: str, kind: Any, file: Path) -> Any:
@@ -70,7 +70,7 @@ def called(file: Path) -> list[tuple[Operation, Seen]]:
     client, server = fakes.client(SCHEMA.answer)
     for method in _methods(client):
         _call(method, file)
-    return [(SCHEMA.find(seen), seen) for seen in server.seen]
+    return [(SCHEMA.find(request), request) for request in server.requests]
 
 
 def test_every_operation_has_a_method(called: list[tuple[Operation, Seen]]) -> None:
@@ -81,22 +81,24 @@ def test_every_operation_has_a_method(called: list[tuple[Operation, Seen]]) -> N
 
 
 def test_methods_ask_for_all_that_can_be_asked_for(called: list[tuple[Operation, Seen]]) -> None:
-    for operation, seen in called:
-        assert set(parse_qs(urlsplit(seen.url).query)) == operation.queries - {"cursor"}
+    for operation, request in called:
+        assert set(parse_qs(urlsplit(request.url).query)) == operation.queries - {"cursor"}
 
 
 def test_methods_send_all_that_can_be_sent(called: list[tuple[Operation, Seen]]) -> None:
-    for operation, seen in called:
-        if seen.headers.get("Content-Type", "").startswith("multipart/"):
-            sent = {line for line in seen.body.decode().split('"') if line in operation.body}
+    for operation, request in called:
+        if request.headers.get("Content-Type", "").startswith("multipart/"):
+            sent = {line for line in request.body.decode().split('"') if line in operation.body}
         else:
-            sent = set(json.loads(seen.body or b"{}"))
+            sent = set(json.loads(request.body or b"{}"))
         assert sent == set(operation.body), operation.name
 
 
 def test_every_write_has_a_key_and_nothing_else_has(called: list[tuple[Operation, Seen]]) -> None:
-    keys = [seen.headers.get("Idempotency-Key") for _, seen in called]
-    written = [key for (_, seen), key in zip(called, keys, strict=True) if seen.method == "POST"]
+    keys = [request.headers.get("Idempotency-Key") for _, request in called]
+    written = [
+        key for (_, request), key in zip(called, keys, strict=True) if request.method == "POST"
+    ]
     assert all(written)
     assert len(set(written)) == len(written) == sum(key is not None for key in keys)
 
@@ -107,17 +109,17 @@ def test_signatures_show_every_argument_and_docstrings_say_what_it_does() -> Non
         kinds = {one.kind for one in inspect.signature(method).parameters.values()}
         assert inspect.Parameter.VAR_KEYWORD not in kinds
         assert inspect.getdoc(method)
-    shown = inspect.signature(client.tournaments.schedule).parameters
-    assert shown["leaderboard"].default is inspect.Parameter.empty
-    assert shown["pairing"].default == "double_round_robin"
+    parameters = inspect.signature(client.tournaments.schedule).parameters
+    assert parameters["leaderboard"].default is inspect.Parameter.empty
+    assert parameters["pairing"].default == "double_round_robin"
 
 
 def test_only_a_value_whose_null_differs_from_its_absence_is_sent_as_null() -> None:
     client, server = fakes.client(SCHEMA.answer)
     client.tokens.create(name="a", days=None)
-    assert json.loads(server.seen[0].body) == {"name": "a", "days": None}
+    assert json.loads(server.requests[0].body) == {"name": "a", "days": None}
     client.leaderboards.open(name="a", game="chess")
-    assert json.loads(server.seen[1].body) == {"name": "a", "game": "chess", "title": ""}
+    assert json.loads(server.requests[1].body) == {"name": "a", "game": "chess", "title": ""}
 
 
 def test_the_committed_code_is_as_the_schema_says() -> None:

@@ -104,8 +104,8 @@ def test_a_gate_of_a_file_that_is_asked_again_goes_on(
     monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
     monkeypatch.setattr(gates, "wait_for_gate", lambda *_: None)
     pair = ("--candidate", file, "--baseline", "greedy", "--game", GAME)
-    said = [evalsite("gate", *pair, "--max-matches", 10, "--json") for _ in range(2)]
-    assert [status for status, *_ in said] == [gates.EXIT["UNDECIDED"]] * 2, said
-    first, again = (as_json((0, out, "")) for _, out, _ in said)
+    results = [evalsite("gate", *pair, "--max-matches", 10, "--json") for _ in range(2)]
+    assert [status for status, *_ in results] == [gates.EXIT["UNDECIDED"]] * 2, results
+    first, again = (as_json((0, out, "")) for _, out, _ in results)
     assert again["tournament"] == first["tournament"]
     assert again["candidate"] == "run@20"

@@ -60,10 +60,10 @@ def test_a_tournament_is_followed_to_its_ratings(client: Client, tmp_path: Path)
         n_matches=40,
         keeps_trajectories=True,
     )
-    seen: list[Progress] = []
-    done = client.tournaments.wait(made.id, progress=seen.append, timeout_s=WITHIN_S, poll_s=0.2)
+    looks: list[Progress] = []
+    done = client.tournaments.wait(made.id, progress=looks.append, timeout_s=WITHIN_S, poll_s=0.2)
     assert (done.state, done.n_done) == ("done", 40)
-    assert seen[-1].tournament == done
+    assert looks[-1].tournament == done
     assert {agent.id for agent in agents} == {one.agent.id for one in _rated(client)}
     first, second = _rated(client)
     compared = client.leaderboards.compare("c4", first.agent.id, second.agent.id)

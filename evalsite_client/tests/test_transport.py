@@ -43,15 +43,15 @@ def _made() -> Response:
 def test_a_write_is_sent_again_under_the_same_key(status: int) -> None:
     client, server = fakes.client(in_turn(broken, lambda: problem(status), _made))
     assert client.agents.register(**NEW).id == 1
-    keys = {seen.headers["Idempotency-Key"] for seen in server.seen}
-    assert (len(server.seen), len(keys)) == (3, 1)
-    assert len({seen.body for seen in server.seen}) == 1
+    keys = {request.headers["Idempotency-Key"] for request in server.requests}
+    assert (len(server.requests), len(keys)) == (3, 1)
+    assert len({request.body for request in server.requests}) == 1
 
 
 def test_the_caller_may_give_the_key() -> None:
     client, server = fakes.client(in_turn(_made))
     client.agents.register(**NEW, key="mine")
-    assert server.seen[0].headers["Idempotency-Key"] == "mine"
+    assert server.requests[0].headers["Idempotency-Key"] == "mine"
     with pytest.raises(InputError, match="'two words'"):
         client.agents.register(**NEW, key="two words")
 
@@ -59,14 +59,14 @@ def test_the_caller_may_give_the_key() -> None:
 def test_a_write_that_meets_its_own_first_attempt_asks_again() -> None:
     client, server = fakes.client(in_turn(broken, lambda: problem(409), _made))
     client.agents.register(**NEW)
-    assert len(server.seen) == 3
+    assert len(server.requests) == 3
 
 
 def test_a_conflict_at_once_is_one() -> None:
     client, server = fakes.client(lambda _: problem(409, "it is over"))
     with pytest.raises(ConflictError, match="it is over"):
         client.tournaments.pause(1)
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_what_was_deleted_by_an_unanswered_call_is_deleted() -> None:
@@ -82,7 +82,7 @@ def test_attempts_are_bounded_and_further_and_further_apart() -> None:
     client, server = fakes.client(lambda _: broken(), time=time)
     with pytest.raises(UnreachableError, match="connection reset"):
         client.agents.get(1)
-    assert len(server.seen) == Retries().n_attempts
+    assert len(server.requests) == Retries().n_attempts
     for slept, most in zip(time.slept, (0.25, 0.5, 1, 2), strict=True):
         assert most / 2 <= slept <= most
 
@@ -95,8 +95,8 @@ def test_the_wait_that_the_server_asks_for_is_kept(
 ) -> None:
     monkeypatch.setattr("time.time", BEGIN.timestamp)  # by which a date is measured
     time = FakeTime()
-    asked = in_turn(lambda: problem(429, Retry_After=header), _made)
-    client, _ = fakes.client(asked, time=time)
+    answering = in_turn(lambda: problem(429, Retry_After=header), _made)
+    client, _ = fakes.client(answering, time=time)
     client.agents.register(**NEW)
     assert time.slept == [slept]
 
@@ -113,7 +113,7 @@ def test_a_server_that_asks_for_too_much_patience_is_not_waited_for() -> None:
     with pytest.raises(ThrottledError, match="locked out") as raised:
         client.agents.get(1)
     assert raised.value.retry_after_s == 3600
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_refusals_are_not_tried_again(status: int, kind: type[ProblemError]) -> 
     assert (error.status, error.title, error.detail) == (status, "No", "why")
     assert [(one.field, one.message) for one in error.errors] == [("seed", "it is too large")]
     assert str(error) == "seed: it is too large"
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_page_of_a_proxy_is_an_error_with_its_status() -> None:
@@ -180,12 +180,12 @@ def test_members_of_a_newer_server_are_left_out() -> None:
 def test_pages_are_fetched_when_their_rows_are_asked_for() -> None:
     on = {**PAGE, "next": "https://proxy.example.org/other/?cursor=c%3D1&page_size=1"}
     client, server = fakes.client(in_turn(lambda: answer(on), lambda: answer(PAGE)))
-    found = client.agents.list(game="chess", is_retired=False, page_size=1)
-    assert not server.seen
-    next(found)
-    assert len(server.seen) == 1
-    assert len(list(found)) == 1
-    first, second = (seen.url for seen in server.seen)
+    agents = client.agents.list(game="chess", is_retired=False, page_size=1)
+    assert not server.requests
+    next(agents)
+    assert len(server.requests) == 1
+    assert len(list(agents)) == 1
+    first, second = (request.url for request in server.requests)
     assert first == f"{fakes.BASE}/api/v1/agents/?game=chess&is_retired=false&page_size=1"
     assert second == f"{first}&cursor=c%3D1"
 
@@ -196,7 +196,7 @@ def test_the_token_is_sent_and_a_login_of_netrc_is_not(tmp_path: Any, monkeypatc
     for token, sent in (("secret", "Token secret"), ("", None)):
         client, server = fakes.client(lambda _: answer(AGENT), token=token)
         client.agents.get(1)
-        assert server.seen[0].headers.get("Authorization") == sent
+        assert server.requests[0].headers.get("Authorization") == sent
 
 
 def test_address_and_token_come_from_the_environment(monkeypatch: Any) -> None:
@@ -207,8 +207,8 @@ def test_address_and_token_come_from_the_environment(monkeypatch: Any) -> None:
     session.mount("http://elsewhere.test/", server)
     with Client(session=session) as client:
         client.agents.get(1)
-    assert server.seen[0].url == "http://elsewhere.test/site/api/v1/agents/1/"
-    assert server.seen[0].headers["Authorization"] == "Token secret"
+    assert server.requests[0].url == "http://elsewhere.test/site/api/v1/agents/1/"
+    assert server.requests[0].headers["Authorization"] == "Token secret"
 
 
 def test_user_and_password_log_in_for_a_first_token() -> None:
@@ -220,7 +220,7 @@ def test_user_and_password_log_in_for_a_first_token() -> None:
         pytest.raises(NotAllowedError),
     ):
         next(client.tokens.list())
-    assert server.seen[0].headers["Authorization"] == "Basic YWRhOnBhc3M6d29yZA=="
+    assert server.requests[0].headers["Authorization"] == "Basic YWRhOnBhc3M6d29yZA=="
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_what_is_no_json_is_not_sent() -> None:
         client.agents.register(**NEW, parameters={"a": float("nan")})
     with pytest.raises(InputError, match="margin: inf cannot be sent"):
         client.runs.start(name="poles", game="cart_pole", margin=float("inf"))
-    assert not server.seen
+    assert not server.requests
 
 
 def test_an_address_that_no_request_can_have_is_bad_input() -> None:
@@ -260,7 +260,7 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:
     client, server = fakes.client(lambda _: untrusted())
     with pytest.raises(UnreachableError, match="certificate verify failed"):
         client.agents.get(1)
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_the_innermost_cause_is_named() -> None:

@@ -25,8 +25,8 @@ COUNTS = ("n_forfeits", "n_replaced", "n_void", "n_cancelled", "n_retried", "n_r
 
 def _tournament(state: str, n_done: int, **other: Any) -> dict[str, Any]:
     sample = SCHEMA.sample({"$ref": "#/components/schemas/TournamentDetail"})
-    known = {"name": "cup", "n_matches": 100, "state": state, "n_done": n_done}
-    return {**sample, **dict.fromkeys(COUNTS, 0), **known, **other}
+    fields = {"name": "cup", "n_matches": 100, "state": state, "n_done": n_done}
+    return {**sample, **dict.fromkeys(COUNTS, 0), **fields, **other}
 
 
 def _explanation(*waits_for: str) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def _server(
     """Answer one look after the other, the last for ever; an explanation is always the same."""
     left = list(looks)
 
-    def answering(seen: Seen) -> Response:
-        if seen.url.endswith("/explanation/"):
+    def answering(request: Seen) -> Response:
+        if request.url.endswith("/explanation/"):
             return answer(_explanation(*waits_for))
         return (left.pop(0) if len(left) > 1 else left[0])()
 
@@ -55,24 +55,24 @@ def _look(state: str, n_done: int = 0, **other: Any) -> Callable[[], Response]:
 def test_it_returns_the_finished_tournament_and_tells_of_every_look() -> None:
     looks = (_look("scheduled"), _look("running", 20), _look("running", 40), _look("done", 100))
     client, server = fakes.client(_server(*looks, waits_for=("control",)))
-    seen: list[Progress] = []
-    found = client.tournaments.wait(1, progress=seen.append, poll_s=2)
-    assert (found.state, found.is_over, found.n_closed) == ("done", True, 100)
-    assert [one.matches_per_s for one in seen] == [None, 10, 10, 100 / 6]
-    assert [one.eta_s for one in seen] == [None, 8, 6, 0]
-    assert [one.waits_for for one in seen] == [("control",), (), (), ()]
-    asked = [one.url for one in server.seen if one.url.endswith("/explanation/")]
-    assert len(asked) == 1
+    reports: list[Progress] = []
+    tournament = client.tournaments.wait(1, progress=reports.append, poll_s=2)
+    assert (tournament.state, tournament.is_over, tournament.n_closed) == ("done", True, 100)
+    assert [one.matches_per_s for one in reports] == [None, 10, 10, 100 / 6]
+    assert [one.eta_s for one in reports] == [None, 8, 6, 0]
+    assert [one.waits_for for one in reports] == [("control",), (), (), ()]
+    explanations = [one.url for one in server.requests if one.url.endswith("/explanation/")]
+    assert len(explanations) == 1
 
 
 def test_what_does_not_move_is_explained() -> None:
     looks = (_look("running", 5), _look("running", 5), _look("cancelled", 5, n_cancelled=95))
     client, _ = fakes.client(_server(*looks, waits_for=("a gpu node",)))
-    seen: list[Progress] = []
-    found = client.tournaments.wait(1, progress=seen.append)
-    assert found.state == "cancelled"
-    assert "waits for a gpu node" in seen[1].line()
-    assert "waits for" not in seen[2].line()
+    reports: list[Progress] = []
+    tournament = client.tournaments.wait(1, progress=reports.append)
+    assert tournament.state == "cancelled"
+    assert "waits for a gpu node" in reports[1].line()
+    assert "waits for" not in reports[2].line()
 
 
 def test_a_timeout_ends_the_wait_and_says_how_far_it_is() -> None:
@@ -86,11 +86,11 @@ def test_a_timeout_ends_the_wait_and_says_how_far_it_is() -> None:
 def test_a_restart_of_the_server_is_waited_for() -> None:
     looks = (_look("running", 1), broken, lambda: problem(503, "starting"), _look("done", 100))
     client, _ = fakes.client(_server(*looks), retries=NEVER)
-    seen: list[Progress] = []
-    assert client.tournaments.wait(1, progress=seen.append).state == "done"
-    assert "no answer: " in seen[1].line()
-    assert "starting" in seen[2].line()
-    assert not seen[3].trouble
+    reports: list[Progress] = []
+    assert client.tournaments.wait(1, progress=reports.append).state == "done"
+    assert "no answer: " in reports[1].line()
+    assert "starting" in reports[2].line()
+    assert not reports[3].trouble
 
 
 def test_a_server_that_stays_away_is_given_up() -> None:
@@ -134,8 +134,8 @@ def test_progress_goes_to_stderr_unless_told_otherwise(capsys: Any) -> None:
     for is_shown in (True, False):
         client, _ = fakes.client(_server(_look("done", 100)))
         client.tournaments.wait(1, is_shown=is_shown)
-        shown = capsys.readouterr()
-        assert ("cup (done)" in shown.err, shown.out) == (is_shown, "")
+        output = capsys.readouterr()
+        assert ("cup (done)" in output.err, output.out) == (is_shown, "")
 
 
 def test_ctrl_c_leaves_the_terminal_at_the_start_of_a_line(monkeypatch: Any) -> None:
@@ -151,9 +151,9 @@ def test_ctrl_c_leaves_the_terminal_at_the_start_of_a_line(monkeypatch: Any) -> 
     assert terminal.getvalue().endswith("5/100\n")
 
 
-def _sample(name: str, **known: Any) -> Callable[[], Response]:
+def _sample(name: str, **fields: Any) -> Callable[[], Response]:
     sample = SCHEMA.sample({"$ref": f"#/components/schemas/{name}"})
-    return lambda: answer({**sample, **known})
+    return lambda: answer({**sample, **fields})
 
 
 def _away() -> Response:
@@ -163,12 +163,12 @@ def _away() -> Response:
 def test_a_campaign_is_waited_for_over_a_restart_of_the_server() -> None:
     looks = (_sample("CampaignDetail", decided_at=None), broken, _away, _sample("CampaignDetail"))
     client, _ = fakes.client(_server(*looks), retries=NEVER)
-    shown: list[bool] = []
+    ends: list[bool] = []
     troubles: list[str] = []
-    found = client.campaigns.wait(
-        1, progress=lambda now: shown.append(now.is_over), trouble=troubles.append
+    campaign = client.campaigns.wait(
+        1, progress=lambda now: ends.append(now.is_over), trouble=troubles.append
     )
-    assert (found.is_over, shown) == (True, [False, True])
+    assert (campaign.is_over, ends) == (True, [False, True])
     assert [("reset" in one, "starting" in one) for one in troubles] == [
         *((True, False), (False, True)),
     ]
@@ -220,10 +220,10 @@ class _Terminal(StringIO):
 
 
 def _progress(state: str = "running", n_done: int = 50, **other: Any) -> Progress:
-    seen: list[Progress] = []
+    reports: list[Progress] = []
     client, _ = fakes.client(_server(_look(state, n_done, **other), _look("done", 100)))
-    client.tournaments.wait(1, progress=seen.append)
-    return seen[0]
+    client.tournaments.wait(1, progress=reports.append)
+    return reports[0]
 
 
 def test_a_line_is_cut_to_the_terminal_and_overwritten() -> None:
@@ -268,8 +268,8 @@ def test_elsewhere_a_line_comes_now_and_then_and_with_every_change() -> None:
 def test_the_pace_is_that_of_the_last_half_minute() -> None:
     pace = Pace()
     for second in range(0, 100, 10):
-        found = pace.measure_rate(second, n_closed=second if second < 50 else 50)
-    assert found == 0
+        rate = pace.measure_rate(second, n_closed=second if second < 50 else 50)
+    assert rate == 0
 
 
 @pytest.mark.parametrize(

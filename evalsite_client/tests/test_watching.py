@@ -96,8 +96,8 @@ def test_of_a_folder_without_safetensors_it_says_how_to_make_some(
         (tmp_path / name).touch()
     monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
     run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--once")
-    said = ok(evalsite(*run))
-    assert "none of the 3 file(s) there is a *.safetensors" in said
-    assert "`evalsite checkpoints convert`" in said
+    output = ok(evalsite(*run))
+    assert "none of the 3 file(s) there is a *.safetensors" in output
+    assert "`evalsite checkpoints convert`" in output
     (tmp_path / "step_x.safetensors").touch()
     assert "file(s) there" not in ok(evalsite(*run))

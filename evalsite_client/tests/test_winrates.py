@@ -40,7 +40,7 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     play = boards.by_strength(forfeits=0)
     monkeypatch.setattr(following, "wait_for_cluster", lambda client: "one node")
 
-    def play_and_follow(client: Any, tournament: int, *given: Any, **more: Any) -> Any:
+    def play_and_follow(client: Any, tournament: int, *arguments: Any, **more: Any) -> Any:
         row = Tournament.objects.get(pk=tournament)
         planning.plan_tournament(row, now=make.NOW)
         make.alive()
@@ -52,7 +52,7 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         row.refresh_from_db()
         if row.n_closed < row.n_matches:
             raise KeyboardInterrupt
-        return plain(client, tournament, *given, **more)
+        return plain(client, tournament, *arguments, **more)
 
     monkeypatch.setattr(following, "follow_tournament", play_and_follow)
     return per_look
@@ -69,10 +69,10 @@ def test_it_plays_all_pairs_goes_on_and_plays_nothing_twice(
     assert status == 130
     assert "the same command goes on" in complaint
     follow[0] = 1_000
-    shown = ok(evalsite(*command))
-    assert "win rate of" in shown
+    table = ok(evalsite(*command))
+    assert "win rate of" in table
     assert Tournament.objects.get().n_done == 18
-    assert ok(evalsite(*command)).splitlines()[-3:] == shown.splitlines()[-3:]
+    assert ok(evalsite(*command)).splitlines()[-3:] == table.splitlines()[-3:]
     assert Tournament.objects.count() == 1
     value = json.loads((tmp_path / "winrates.json").read_text())
     assert value["leaderboard"] == BOARD
@@ -94,15 +94,15 @@ def test_a_new_checkpoint_is_taken_in_and_pairs_that_lack_nothing_play_no_more(
         _step(step)
     ok(evalsite(*command))
     _step(30)
-    shown = ok(evalsite(*command))
-    assert "-" not in shown.splitlines()[-1].split()
+    table = ok(evalsite(*command))
+    assert "-" not in table.splitlines()[-1].split()
     value = json.loads((tmp_path / "winrates.json").read_text())
     assert [pair["wins"] + pair["draws"] + pair["losses"] for pair in value["pairs"]] == [4] * 3
     assert [one.seed for one in Tournament.objects.order_by("pk")] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "refusal"),
     [
         ("--run other", "run: 'other' has 0 checkpoint(s) here"),
         ("--run ppo", "game: is missing: 'ppo' has checkpoints of connect_four, skill_game"),
@@ -111,7 +111,7 @@ def test_a_new_checkpoint_is_taken_in_and_pairs_that_lack_nothing_play_no_more(
     ],
 )
 def test_it_refuses_bad_input_naming_the_value(
-    evalsite: Evalsite, arguments: str, wanted: str
+    evalsite: Evalsite, arguments: str, refusal: str
 ) -> None:
     _step(1)
     Checkpoint.objects.create(
@@ -120,7 +120,7 @@ def test_it_refuses_bad_input_naming_the_value(
     )
     status, _, complaint = evalsite("winrates", *arguments.split())
     assert status == 2
-    assert wanted in complaint
+    assert refusal in complaint
     assert not Tournament.objects.exists()
 
 

@@ -69,13 +69,13 @@ def test_the_server_keeps_what_was_played(
     evalsite: Evalsite, run: TrainingRun, broker: Redis, tmp_path: Path
 ) -> None:
     _publish(run, 0, make_weights(tmp_path))
-    told = as_json(evalsite(*PLAY, "--episodes", 30, "--seed", 5, "--json"))
+    summary = as_json(evalsite(*PLAY, "--episodes", 30, "--seed", 5, "--json"))
     chunks = _read_stream(broker)
-    assert (told["run"], told["game"], told["version"]) == ("poles", "cart_pole", 0)
-    assert told["n_episodes"] == 30
-    assert told["n_steps"] == told["n_sent"] == sum(map(len, chunks))
-    assert told["n_chunks"] == len(chunks)
-    assert told["mean_return"] == pytest.approx(told["n_steps"] / 30)
+    assert (summary["run"], summary["game"], summary["version"]) == ("poles", "cart_pole", 0)
+    assert summary["n_episodes"] == 30
+    assert summary["n_steps"] == summary["n_sent"] == sum(map(len, chunks))
+    assert summary["n_chunks"] == len(chunks)
+    assert summary["mean_return"] == pytest.approx(summary["n_steps"] / 30)
     # CartPole itself: the true successor of the last step, which is out of bounds.
     ended = np.concatenate([chunk.terminated for chunk in chunks])
     last = np.concatenate([chunk.next_observations for chunk in chunks])[ended]
@@ -119,7 +119,7 @@ def test_without_a_token_nothing_is_kept_and_that_is_said(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "refusal"),
     [
         (("--env", "Pendulum-v1"), "env: 'Pendulum-v1' is no game here: Acrobot-v1, CartPole-v1"),
         (("--episodes", "0"), "'0' is no whole number from 1"),
@@ -130,30 +130,30 @@ def test_without_a_token_nothing_is_kept_and_that_is_said(
     ids=range(5),
 )
 def test_bad_options_are_refused(
-    options: tuple[str, ...], said: str, evalsite: Evalsite, run: TrainingRun
+    options: tuple[str, ...], refusal: str, evalsite: Evalsite, run: TrainingRun
 ) -> None:
     made.begun("four", "connect_four", algorithm="ppo_selfplay")
     status, _, err = evalsite(*PLAY, "--episodes", "2", "--wait", "0.1", *options)
     assert status == 2
-    assert said in err
+    assert refusal in err
     assert "waits for" not in err
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("package", "said"),
+    ("package", "refusal"),
     [
         ("numpy", "numpy: is not installed here: pip install 'CLONE[xp]'"),
         ("gymnasium", "env: CartPole-v1 needs gymnasium: pip install gymnasium"),
     ],
 )
 def test_a_package_that_is_missing_is_named(
-    package: str, said: str, evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch
+    package: str, refusal: str, evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wherever = environments if package == "gymnasium" else xp_client
     monkeypatch.setattr(wherever, "find_spec", lambda name: None)
     status, _, err = evalsite(*PLAY, "--episodes", "2")
-    assert (status, err) == (2, f"evalsite: {said}\n")
+    assert (status, err) == (2, f"evalsite: {refusal}\n")
 
 
 ALONE = """
@@ -217,11 +217,11 @@ def test_numpy_and_requests_are_all_that_it_needs(tmp_path: Path) -> None:
 class _CountingPlatform(Platform):
     """Says when it has got some chunks."""
 
-    def __call__(self, seen: Seen) -> Response:
-        told = super().__call__(seen)
+    def __call__(self, request: Seen) -> Response:
+        response = super().__call__(request)
         if len(self.chunks) == 3:
             self.has_some.set()
-        return told
+        return response
 
     has_some = threading.Event()
 
@@ -241,10 +241,10 @@ def test_a_signal_ends_it_with_all_that_is_whole_sent(number: int, tmp_path: Pat
             child.kill()
     assert child.returncode == 130, err
     assert err.endswith("evalsite: stopped: what was whole is sent\n")
-    told = json.loads(out)
-    assert told["n_sent"] == sum(map(len, platform.chunks))
+    summary = json.loads(out)
+    assert summary["n_sent"] == sum(map(len, platform.chunks))
     # Of the episode that was cut off nothing is left out, unless it is shorter than is taken.
-    assert told["n_steps"] - told["n_sent"] < 16
+    assert summary["n_steps"] - summary["n_sent"] < 16
     for before, chunk in pairwise(platform.chunks):
         is_next = chunk.episodes[0] == before.episodes[-1] + 1 and chunk.steps[0] == 0
         goes_on = chunk.episodes[0] == before.episodes[-1]

@@ -360,8 +360,8 @@ def test_models_go_to_s3_and_are_played_from_there(python: str, moto: str, tmp_p
         keys = "[one['Key'] for one in s3.list_objects_v2(Bucket=given[0])['Contents']]"
         await_that(lambda: "segments/cart_pole/" in ask_s3(python, moto, keys, BUCKET), limit_s=180)
         assert key in ask_s3(python, moto, keys, BUCKET)
-    asked = "s3.generate_presigned_url('get_object', {'Bucket': given[0], 'Key': given[1]}, 300)"
-    signed = ask_s3(python, moto, asked, BUCKET, key)
+    signing = "s3.generate_presigned_url('get_object', {'Bucket': given[0], 'Key': given[1]}, 300)"
+    signed = ask_s3(python, moto, signing, BUCKET, key)
     assert "X-Amz-Signature" in signed
     kinesis = Kinesis(python, moto, f"experience-{uuid4()}", 1)
     for model in (signed, f"s3://{BUCKET}/{key}"):

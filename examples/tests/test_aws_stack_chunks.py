@@ -32,7 +32,7 @@ def make_records(lengths: list[int], *, client: str = "one", first: int = 0) -> 
     """Return the steps of episodes of these lengths, in the order of their shard."""
     records: list[Record] = []
     for episode, length in enumerate(lengths):
-        seen = np.random.default_rng(episode).standard_normal((length + 1, 4), np.float32)
+        observations = np.random.default_rng(episode).standard_normal((length + 1, 4), np.float32)
         for step in range(length):
             number = len(records)
             records.append(
@@ -45,8 +45,8 @@ def make_records(lengths: list[int], *, client: str = "one", first: int = 0) -> 
                     "policy_version": -1,
                     "episode": episode,
                     "step": step,
-                    "observation": seen[step].tolist(),
-                    "next_observation": seen[step + 1].tolist(),
+                    "observation": observations[step].tolist(),
+                    "next_observation": observations[step + 1].tolist(),
                     "action": number % 2,
                     "reward": 1.0,
                     "terminated": step == length - 1,

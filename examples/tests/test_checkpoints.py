@@ -14,10 +14,10 @@ SHIPPED = sorted(FOLDER.iterdir())
 
 def test_there_are_eight_or_more_from_the_untrained_on_each_about_twice_the_step_before() -> None:
     steps = [read_step(path.name) for path in SHIPPED]
-    known = [step for step in steps if step is not None]
-    assert len(known) == len(SHIPPED) >= 8
-    assert known[0] == 0
-    assert all(1.5 < b / a < 2.5 for a, b in pairwise(known[1:]))
+    numbers = [step for step in steps if step is not None]
+    assert len(numbers) == len(SHIPPED) >= 8
+    assert numbers[0] == 0
+    assert all(1.5 < b / a < 2.5 for a, b in pairwise(numbers[1:]))
 
 
 def test_they_are_sealed_and_a_few_hundred_kilobytes() -> None:

@@ -79,15 +79,15 @@ def test_its_logits_are_those_of_torch(parameters: dict[str, Any], tmp_path: Pat
     seal, path = seal_of(**parameters), tmp_path / "weights"
     module = fresh(seal, seed=1)
     save_sealed(module, path, seal)
-    seen = np.random.default_rng(0).standard_normal((20, 4), np.float32) * 3
+    observations = np.random.default_rng(0).standard_normal((20, 4), np.float32) * 3
     answers = run_script(
         f"{READ} const policy = client.buildPolicy(client.readSafetensors(bytes));"
-        "return given.seen.map((row) => [[...policy(Float32Array.from(row))],"
+        "return given.observations.map((row) => [[...policy(Float32Array.from(row))],"
         "[0, 0.999999].map((drawn) => client.chooseAction(policy, row, drawn))]);",
-        {"path": str(path), "seen": seen.tolist()},
+        {"path": str(path), "observations": observations.tolist()},
     )
     with torch.no_grad():
-        logits = module(torch.tensor(seen), torch.empty(20, 0))[0]
+        logits = module(torch.tensor(observations), torch.empty(20, 0))[0]
     np.testing.assert_allclose([row for row, _ in answers], logits.numpy(), atol=1e-5)
     log_probs = logits.log_softmax(-1).numpy()
     drawn = [[one["logProb"] for one in chosen] for _, chosen in answers]
@@ -96,7 +96,7 @@ def test_its_logits_are_those_of_torch(parameters: dict[str, Any], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("seal", "cut", "said"),
+    ("seal", "cut", "refusal"),
     [
         (seal_of("acrobot", hidden="8"), None, "the weights have game acrobot, not cart_pole"),
         (seal_of(hidden="8"), 20, "no header begins after 8 bytes"),
@@ -105,7 +105,7 @@ def test_its_logits_are_those_of_torch(parameters: dict[str, Any], tmp_path: Pat
     ids=range(3),
 )
 def test_weights_that_cannot_be_played_are_refused(
-    seal: Seal, cut: int | None, said: str, tmp_path: Path
+    seal: Seal, cut: int | None, refusal: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "weights"
     save_sealed(fresh(seal, seed=1), path, seal)
@@ -115,7 +115,7 @@ def test_weights_that_cannot_be_played_are_refused(
         "catch (error) { return error.message; }",
         {"path": str(path)},
     )
-    assert said in refused
+    assert refusal in refused
 
 
 def test_its_cart_and_pole_move_as_those_of_gymnasium() -> None:
@@ -126,8 +126,8 @@ def test_its_cart_and_pole_move_as_those_of_gymnasium() -> None:
         begin, steps, is_over = np.array(env.unwrapped.state).tolist(), [], False  # type: ignore[attr-defined]
         while not is_over:
             action = int(rng.integers(2))
-            seen, reward, terminated, truncated, _ = env.step(action)
-            steps.append([action, seen.tolist(), reward, terminated, truncated])
+            observation, reward, terminated, truncated, _ = env.step(action)
+            steps.append([action, observation.tolist(), reward, terminated, truncated])
             is_over = terminated or truncated
         episodes.append([begin, steps])
     played = run_script(
@@ -166,11 +166,11 @@ def test_it_follows_versions_and_sends_again_what_was_not_taken(tmp_path: Path) 
         done = subprocess.run(
             [NODE, CLIENT, *options], capture_output=True, text=True, timeout=LIMIT_S, check=True
         )
-    told = json.loads(done.stdout)
-    assert told["n_sent"] == told["n_steps"] == sum(map(len, platform.chunks))
+    summary = json.loads(done.stdout)
+    assert summary["n_sent"] == summary["n_steps"] == sum(map(len, platform.chunks))
     assert platform.n_uploads == len(platform.chunks) + 3
     assert [chunk.policy_version for chunk in platform.chunks[:3]] == [0, 0, 1]
-    assert told["version"] == 1
+    assert summary["version"] == 1
 
 
 @pytest.mark.browser
@@ -224,13 +224,13 @@ def test_the_server_takes_what_it_uploads(
         [NODE, CLIENT, *options], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    summary = json.loads(done.stdout)
     entries: Any = broker.xrange("xp:{cart_pole}")
     chunks = [read_chunk(entry[b"chunk"], spec=SPEC) for _, entry in entries]
     for chunk in chunks:
         check_chunk(chunk, SPEC)
-    assert (told["n_episodes"], told["version"]) == (30, 0)
-    assert told["n_sent"] == told["n_steps"] == sum(map(len, chunks))
+    assert (summary["n_episodes"], summary["version"]) == (30, 0)
+    assert summary["n_sent"] == summary["n_steps"] == sum(map(len, chunks))
     assert sum(int(chunk.terminated.sum()) for chunk in chunks) == 30
     assert "plays version 0" in done.stderr
 

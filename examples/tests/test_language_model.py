@@ -79,9 +79,11 @@ def test_what_it_does_not_say_stays_as_it_was_set(text: str) -> None:
 def test_the_question_names_every_choice_there_is() -> None:
     for index, field in enumerate(FIELDS):
         (line,) = (one for one in language_model.QUESTION.splitlines() if f'"{field}":' in one)
-        said = line.partition(":")[2].replace(" or ", ",").replace('"', "").rstrip(";.").split(",")
+        values = (
+            line.partition(":")[2].replace(" or ", ",").replace('"', "").rstrip(";.").split(",")
+        )
         names = [name_choice(index, choice) for choice in range(len(CHOICES[index]))]
-        assert [f"{field} {value.strip()}" for value in said] == names
+        assert [f"{field} {value.strip()}" for value in values] == names
 
 
 def test_it_plays_llmserve_alone() -> None:
@@ -107,8 +109,8 @@ def serve(handler: Any) -> Iterator[str]:
 def stand_in(status: int, body: bytes) -> Any:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            assert (asked["model"], asked["temperature"]) == ("m", 0)
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            assert (request["model"], request["temperature"]) == ("m", 0)
             assert self.headers["Authorization"] == f"Bearer {KEY}"
             self.send_response(status)
             self.end_headers()
@@ -133,17 +135,17 @@ def test_the_words_of_the_model_are_returned(body: bytes, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("status", "body", "message"),
     [
         (401, f"no such key: {KEY}".encode(), "the model answers 401"),
         (500, b"", "the model answers 500"),
         (200, b"garbage", "the model does not answer: JSONDecodeError"),
     ],
 )
-def test_an_api_that_fails_is_told_without_the_key(status: int, body: bytes, said: str) -> None:
+def test_an_api_that_fails_is_told_without_the_key(status: int, body: bytes, message: str) -> None:
     with serve(stand_in(status, body)) as url, pytest.raises(ModelError) as error:
         ask_model(url, KEY, "m", "0 of 90")
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,10 @@ def write_shard(folder: Path, episodes: list[Episode]) -> None:
 
 def decide(seat: int, action: int) -> Step:
     logits = np.zeros(N_ACTIONS, np.float32)
-    seen = np.full(SIZE, action, np.float32)
-    return Step(seat, seen, np.ones(N_ACTIONS, np.bool_), action, "c" * 64, logits, -1.0, 0.5)
+    observation = np.full(SIZE, action, np.float32)
+    return Step(
+        seat, observation, np.ones(N_ACTIONS, np.bool_), action, "c" * 64, logits, -1.0, 0.5
+    )
 
 
 def test_decisions_have_what_their_seat_got_and_those_without_an_end_are_left_out(

@@ -42,8 +42,8 @@ def test_full_columns_are_worth_nothing_and_never_played() -> None:
 def test_values_are_seen_from_the_seat_to_move() -> None:
     wins = _decided(value=0.5, is_over=True, reward=1)
     before = _decided(value=0.5, is_over=False, reward=0)
-    found = returns([before, before, wins], trust=1)
-    assert [value[0] for value in found] == [1, -1, 1]
+    values = returns([before, before, wins], trust=1)
+    assert [value[0] for value in values] == [1, -1, 1]
     assert returns([before, wins], trust=0)[0][0] == 0.5
 
 

@@ -87,13 +87,13 @@ def play_match(order: MatchOrder, row: MatchOrderRow) -> Episode:
         mask = state.legal_mask()
         action = rng.choice(np.flatnonzero(mask).tolist())
         agent = order.agents[row.seats[seat]]
-        said: dict[str, Any] = {}
+        outputs: dict[str, Any] = {}
         if agent.checkpoint:
             logits = np.zeros(SPEC.n_actions, np.float32)
             log_prob = -float(np.log(mask.sum()))
-            said = {"logits": logits, "log_prob": log_prob, "value": 0.0}
-        seen = state.observation(seat)
-        steps.append(Step(seat, seen, mask, action, agent.checkpoint, **said))
+            outputs = {"logits": logits, "log_prob": log_prob, "value": 0.0}
+        observation = state.observation(seat)
+        steps.append(Step(seat, observation, mask, action, agent.checkpoint, **outputs))
         state.apply(action)
     return Episode(row.match, row.game_seed, steps, state.returns())
 

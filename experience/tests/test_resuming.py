@@ -46,9 +46,9 @@ def test_a_run_that_lost_its_trainers_goes_on_from_its_state(stream_server: Redi
     run = ordered(run, at_s=2)
     assert fail_run(run, "5 slices in a row were lost", now=later(3))
     run.refresh_from_db()
-    before, told = run.token, explaining.explain_run(run, now=later(0))
-    assert told.next is not None
-    assert "evalsite runs resume poles" in told.next
+    before, explanation = run.token, explaining.explain_run(run, now=later(0))
+    assert explanation.next is not None
+    assert "evalsite runs resume poles" in explanation.next
     groups.destroy_ended_groups()
     resume(run)
     assert (run.state, run.problem, run.n_lost, run.ended_at, run.is_closed) == (
@@ -69,8 +69,8 @@ def test_a_run_of_a_network_that_no_trainer_can_build_is_not_resumed() -> None:
     TrainingRun.objects.update(parameters={"network": "nosuch"})
     assert fail_run(run, "parameter 'network' must be one of ...", now=later(3))
     run.refresh_from_db()
-    told = explaining.explain_run(run, now=later(4))
-    assert "other parameters take a run of another name" in str(told.next)
+    explanation = explaining.explain_run(run, now=later(4))
+    assert "other parameters take a run of another name" in str(explanation.next)
     with pytest.raises(ConflictError, match=r"cannot go on: .*got 'nosuch'"):
         resume(run)
 
@@ -146,10 +146,10 @@ def test_what_is_refused_is_not_what_it_goes_on_from(stream_server: Redis) -> No
 
 def test_the_state_of_its_last_report_is_kept_when_a_run_is_closed(stream_server: Redis) -> None:
     run = ordered(begun(max_steps=100))
-    seen = TrainingRun.objects.get()
+    stale_run = TrainingRun.objects.get()
     state = learned(run)
     # As it was read, before that report came.
-    releasing._propose(seen, now=later(4))
+    releasing._propose(stale_run, now=later(4))
     run.refresh_from_db()
     assert (run.is_closed, files.has_file(run.name, state)) == (True, True)
 
@@ -161,8 +161,8 @@ def test_uploads_wait_for_it_as_for_one_that_has_just_begun(stream_server: Redis
     assert not learning.read_learning(run.game, now=later(90_000)).groups
     resume(run, at_s=90_000)
     for at_s, named in ((90_001, "groups"), (90_060, "waiting")):
-        found = learning.read_learning(run.game, now=later(at_s))
-        assert getattr(found, named) == (learn_group(run.name),)
+        state = learning.read_learning(run.game, now=later(at_s))
+        assert getattr(state, named) == (learn_group(run.name),)
 
 
 def test_an_agent_that_was_released_and_retired_stays_retired(

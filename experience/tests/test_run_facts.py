@@ -24,10 +24,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_it_is_said_who_trains_a_run_and_what_it_waits_for() -> None:
     run = trained_runs.make_run(now=NOW, order=UUID(int=1), slice=4, reported_slice=4)
-    found = explain_run(run, now=NOW)
-    assert found.summary == "it is trained by train-1, which reported 3 s ago, in slice 4"
-    assert found.waits_for == ()
-    assert found.next_at == NOW + timedelta(seconds=27)
+    explanation = explain_run(run, now=NOW)
+    assert explanation.summary == "it is trained by train-1, which reported 3 s ago, in slice 4"
+    assert explanation.waits_for == ()
+    assert explanation.next_at == NOW + timedelta(seconds=27)
     assert explain_run(run, now=later(20)).waits_for == ("a report of train-1",)
     run.slice = 5
     assert explain_run(run, now=NOW).summary.startswith("slice 5 is ordered, and no trainer")
@@ -56,11 +56,11 @@ def test_the_pace_of_uploads_is_that_of_their_files() -> None:
     run = trained_runs.make_run(now=NOW)
     assert pace.measure_ingest(run.game, now=NOW) is None
     trained_runs.upload(run, 8, now=NOW)
-    found = pace.measure_ingest(run.game, now=NOW)
-    assert found is not None
+    ingest = pace.measure_ingest(run.game, now=NOW)
+    assert ingest is not None
     # From 8 minutes ago until 10 s ago, where the last file ends.
-    assert (found.n_steps, found.span_s) == (400_000, 470.0)
-    assert found.steps_per_s == pytest.approx(400_000 / 470)
+    assert (ingest.n_steps, ingest.span_s) == (400_000, 470.0)
+    assert ingest.steps_per_s == pytest.approx(400_000 / 470)
     # Nothing more came: what is not in a file yet was gathered within a minute.
     quiet = pace.measure_ingest(run.game, now=later(240))
     assert quiet is not None
@@ -77,9 +77,9 @@ def test_the_readers_of_a_stream_are_counted(stream_server: Redis, valkey_url: s
             await stream.add_chunk(client, chunk_of(), Sender(1, 0, 0))
 
     async_to_sync(add)()
-    found = pace.read_readers(run.game, [stream.learn_group(run.name)])
-    assert [(one.name, one.n_waiting) for one in found] == [("sink", 1), ("learn:poles", 1)]
-    assert [one.n_most for one in found] == [10_000, 16]
+    readers = pace.read_readers(run.game, [stream.learn_group(run.name)])
+    assert [(one.name, one.n_waiting) for one in readers] == [("sink", 1), ("learn:poles", 1)]
+    assert [one.n_most for one in readers] == [10_000, 16]
 
 
 @pytest.mark.parametrize("address", ["", "redis://127.0.0.1:9/0"])

@@ -51,8 +51,8 @@ OPTIONS: dict[str, Any] = {
 
 def find_server() -> str:
     """Return the program that stands in for S3, or skip the test."""
-    if (given := os.environ.get("EVALSITE_MOTO_SERVER")) is not None:
-        return given
+    if (path := os.environ.get("EVALSITE_MOTO_SERVER")) is not None:
+        return path
     try:
         return str(find_tool("moto", ROOT / "var") / "bin" / "moto_server")
     except SetupError as error:

@@ -213,13 +213,13 @@ def test_upkeep_is_done_once_a_minute_and_files_are_swept_once_an_hour(
         stored(chunk_of(seed=seed), at=NOW + timedelta(hours=24 * (seed // 3)))
     upkeep, now = Upkeep(), NOW + timedelta(days=8, hours=12)
     settings.EVALSITE_EXPERIENCE_DAYS = 8
-    seen = []
+    counts = []
     for seconds in (0, 59, 60, 3_600):
         with ALL(execute=True):
             upkeep.keep_up(lambda: nullcontext(stream_server), now=now + timedelta(seconds=seconds))
-        seen.append((Segment.objects.count(), len(swept)))
+        counts.append((Segment.objects.count(), len(swept)))
     # The first two are too old; of the others one day after the other is joined.
-    assert seen == [(4, 1), (4, 1), (2, 1), (2, 2)]
+    assert counts == [(4, 1), (4, 1), (2, 1), (2, 2)]
     assert not ChunkIndex.objects.exists()
 
 

@@ -85,7 +85,7 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(client: Client) -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "form", "field", "said"),
+    ("content", "form", "field", "reason"),
     [
         (b"[" * 1_000_000, "json", "body", "it is no chunk"),
         (b'{"game":"cart_pole","x":' + b"[" * 900_000, "json", "body", "recursion"),
@@ -97,13 +97,13 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(client: Client) -> Non
     ids=range(6),
 )
 def test_what_is_no_chunk_is_refused(
-    client: Client, content: bytes, form: Form, field: str, said: str
+    client: Client, content: bytes, form: Form, field: str, reason: str
 ) -> None:
     answer = _send_bytes(client, content, form)
     assert answer.status_code == 400
     [refusal] = answer.json()["errors"]
     assert refusal["field"] == field
-    assert said in refusal["message"]
+    assert reason in refusal["message"]
 
 
 def test_a_game_of_several_seats_is_refused(client: Client) -> None:
@@ -114,7 +114,7 @@ def test_a_game_of_several_seats_is_refused(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "kind", "encoding", "status", "said"),
+    ("content", "kind", "encoding", "status", "detail"),
     [
         (b"x" * (2**20 + 1), "application/msgpack", "", 413, "at most 1048576 are taken"),
         (gzip.compress(bytes(2**23 + 1)), "application/json", "gzip", 413, "inflates to more"),
@@ -127,13 +127,13 @@ def test_a_game_of_several_seats_is_refused(client: Client) -> None:
     ids=range(7),
 )
 def test_bodies_are_short_and_of_types_that_are_read(
-    client: Client, content: bytes, kind: str, encoding: str, status: int, said: str
+    client: Client, content: bytes, kind: str, encoding: str, status: int, detail: str
 ) -> None:
     headers = {"content-encoding": encoding} if encoding else {}
     answer = client.post(ADDRESS, content, kind, headers=headers)
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "application/problem+json"
-    assert said in answer.json()["detail"]
+    assert detail in answer.json()["detail"]
 
 
 def test_a_quota_of_steps_is_told_with_its_end(client: Client, settings: Any) -> None:
@@ -193,14 +193,16 @@ def test_a_full_stream_is_said_to_be(client: Client, stream_server: Redis) -> No
     assert answer.headers["Retry-After"] == "5"
 
 
-@pytest.mark.parametrize(("url", "said"), [("", "`./run` starts one"), ("redis://[::1]:9", "not")])
+@pytest.mark.parametrize(
+    ("url", "detail"), [("", "`./run` starts one"), ("redis://[::1]:9", "not")]
+)
 def test_a_stream_that_is_not_there_is_said_to_be(
-    client: Client, settings: Any, url: str, said: str
+    client: Client, settings: Any, url: str, detail: str
 ) -> None:
     settings.STREAM_REDIS_URL = url
     answer = _send(client, chunk_of())
     assert answer.status_code == 503
-    assert said in answer.json()["detail"]
+    assert detail in answer.json()["detail"]
 
 
 def test_who_may_not_upload_is_told_what_is_missing(client: Client) -> None:

@@ -17,16 +17,16 @@ HELLO = {"kind": "hello", "protocol": 1}
 def play_over_line(name: str, rules: Any, seed: int, **more: Any) -> list[Any]:
     """Return what a player sees of an episode, playing by the lowest legal action or a draw."""
     server = sdk.Server(reference.offer_game(name, rules), name="sim-1")
-    line, rng, seen = sdk.Line(server), Random(seed), list[Any]()
+    line, rng, history = sdk.Line(server), Random(seed), list[Any]()
     line.receive(json.dumps([{**HELLO, "game": name}]))
     message: dict[str, Any] = {"kind": "start", "episode": 1, "seed": seed, **more}
     while True:
         ((text, raw),) = line.receive(json.dumps([message]))
         state = json.loads(text)[0]
         if state["kind"] == "error" or state["seat"] == OVER:
-            seen.append(state.get("returns", state))
-            return seen
-        seen.append((state["seat"], state["legal"], raw))
+            history.append(state.get("returns", state))
+            return history
+        history.append((state["seat"], state["legal"], raw))
         action = rng.choice(state["legal"])
         message = {"kind": "act", "episode": 1, "step": state["step"], "action": action}
 
@@ -35,12 +35,12 @@ def play_here(rules: Any, seed: int, **more: Any) -> list[Any]:
     state = rules.configured(more.get("parameters", {})).start(
         seed, opening_plies=more.get("opening_plies", 0)
     )
-    rng, seen = Random(seed), list[Any]()
+    rng, history = Random(seed), list[Any]()
     while (seat := state.to_move()) != OVER:
         legal = list(state.legal_actions())
-        seen.append((seat, legal, state.observation(seat).tobytes()))
+        history.append((seat, legal, state.observation(seat).tobytes()))
         state.apply(rng.choice(legal))
-    return [*seen, list(state.returns())]
+    return [*history, list(state.returns())]
 
 
 @pytest.mark.parametrize("name", ["connect_four", "leduc_poker", "cart_pole", "backgammon"])

@@ -61,8 +61,8 @@ def test_all_episodes_of_a_frame_are_answered_in_one_frame_with_their_bytes() ->
     assert isinstance(second, StateMessage)
     assert count == RawBytes(len(raw))
     assert (first.step, first.seat, second.step, second.seat) == (0, 0, 2, 0)
-    seen = np.frombuffer(raw, "<f4", 2, second.at or 0)
-    assert seen.tolist() == [15 - 5, 7]
+    observation = np.frombuffer(raw, "<f4", 2, second.at or 0)
+    assert observation.tolist() == [15 - 5, 7]
 
 
 def test_lists_and_words_go_as_json() -> None:
@@ -315,9 +315,9 @@ def test_every_start_and_act_has_one_answer_and_slots_are_counted(
     line = greet(server)
     for frame in script:
         answers = [one for one in ask(line, *frame) if not isinstance(one, RawBytes)]
-        asked = [one["episode"] for one in frame if one["kind"] != "end"]
+        expected_episodes = [one["episode"] for one in frame if one["kind"] != "end"]
 
-        assert [one.episode for one in answers] == asked
+        assert [one.episode for one in answers] == expected_episodes
         assert server.n_running == len(line.episodes) <= 3
     line.close()
     assert server.n_running == 0

@@ -17,15 +17,15 @@ HELLO = json.dumps([{"kind": "hello", "protocol": 1, "game": "nim"}])
 
 
 class AskingNim(WordyNim):
-    """Waits until its number of stones is in `told`."""
+    """Waits until its number of stones is in `heard`."""
 
-    told: asyncio.Condition
+    condition: asyncio.Condition
     heard: set[int]
     closed: list[int]
 
     async def ready(self) -> None:
-        async with self.told:
-            await self.told.wait_for(lambda: self.left in self.heard)
+        async with self.condition:
+            await self.condition.wait_for(lambda: self.left in self.heard)
         if self.left == 13:
             raise sdk.RefusalError("fault", "nobody knows")
 
@@ -48,14 +48,14 @@ class Table:
             return answer
 
     async def tell(self, left: int) -> None:
-        async with self.kind.told:
+        async with self.kind.condition:
             self.kind.heard.add(left)
-            self.kind.told.notify_all()
+            self.kind.condition.notify_all()
 
 
 @asynccontextmanager
 async def playing() -> AsyncIterator[Table]:
-    fields = {"told": asyncio.Condition(), "heard": set[int](), "closed": list[int]()}
+    fields = {"condition": asyncio.Condition(), "heard": set[int](), "closed": list[int]()}
     kind = type("Kind", (AskingNim,), fields)
     server, stop = sdk.Server(kind, name="sim-1", slots=4), asyncio.Event()
     sockets = sdk.Sockets(server)

@@ -179,9 +179,9 @@ async def test_a_server_waits_for_its_head_and_opens_the_lines_that_it_asks_for(
     head = FakeHead()
     server = sdk.Server(Nim, name="sim-1", key="secret", now=lambda: 1_000)
     async with running(server, dial=f"http://127.0.0.1:{free_port}/") as (stop, _):
-        told = await wait_for_text(capsys, "cannot reach")
-        assert f"ws://127.0.0.1:{free_port}" in told
-        assert "check host and port" in told
+        output = await wait_for_text(capsys, "cannot reach")
+        assert f"ws://127.0.0.1:{free_port}" in output
+        assert "check host and port" in output
         async with listen_at(head.answer, "127.0.0.1", free_port):
             async with asyncio.timeout(LIMIT_S):
                 path, answer = await head.heard.get()
@@ -229,15 +229,15 @@ def test_a_bad_address_of_a_head_is_named(address: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
+    ("address", "read"),
     [
         ("head:8080", "ws://head:8080"),
         ("http://head:8080/", "ws://head:8080"),
         ("https://head/path/", "wss://head/path"),
     ],
 )
-def test_a_head_may_be_given_as_people_write_it(given: str, read: str) -> None:
-    assert sdk.read_head(given) == read
+def test_a_head_may_be_given_as_people_write_it(address: str, read: str) -> None:
+    assert sdk.read_head(address) == read
 
 
 async def test_a_head_that_is_none_is_told_apart(

@@ -26,6 +26,6 @@ def saved(path: Path, content: object) -> Path:
 
 
 def assert_answers_as(path: Path, logits: Tensor, values: Tensor) -> None:
-    found = load(path).module(ROWS, torch.zeros(len(ROWS), 0))
-    torch.testing.assert_close(found[0], logits.detach().float())
-    torch.testing.assert_close(found[1], values.detach().float())
+    outputs = load(path).module(ROWS, torch.zeros(len(ROWS), 0))
+    torch.testing.assert_close(outputs[0], logits.detach().float())
+    torch.testing.assert_close(outputs[1], values.detach().float())

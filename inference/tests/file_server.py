@@ -9,7 +9,7 @@ LINK = "/files/checkpoints/"
 
 
 class FileServer(ThreadingHTTPServer):
-    """Serves `bodies` by hash; `statuses` and `headers` overrule; `asked` are the paths seen."""
+    """Serves `bodies` by hash; `statuses` and `headers` overrule; `paths` are those asked for."""
 
     daemon_threads = True
 
@@ -19,7 +19,7 @@ class FileServer(ThreadingHTTPServer):
         self.status = 200
         self.location = ""
         self.announced: int | None = None
-        self.asked: list[str] = []
+        self.paths: list[str] = []
 
     @property
     def url(self) -> str:
@@ -30,7 +30,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: FileServer
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.paths.append(self.path)
         body = self.server.bodies.get(self.path.removeprefix(LINK).partition("?")[0])
         status = self.server.status if body is not None else 404
         body = body if body is not None else b""

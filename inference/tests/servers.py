@@ -62,8 +62,8 @@ class Server:
         return int(self.client.llen(queue_key(shard)))
 
     def leases(self, shard: int = 0) -> list[str]:
-        found: Sequence[bytes] = self.client.zrange(leases_key(shard), 0, -1)
-        return [lease.decode() for lease in found]
+        members: Sequence[bytes] = self.client.zrange(leases_key(shard), 0, -1)
+        return [lease.decode() for lease in members]
 
     def doorbells(self, shard: int = 0) -> int:
         """Return how many doorbells wait in the queue of Celery."""
@@ -71,11 +71,11 @@ class Server:
 
     def reports(self) -> list[Report]:
         """Take the reports that have come."""
-        found = []
+        reports = []
         while raw := self.client.rpop(REPORTS_QUEUE):
             (wire,), _, _ = json.loads(b64decode(json.loads(raw)["body"]))
-            found.append(read_report(wire))
-        return found
+            reports.append(read_report(wire))
+        return reports
 
     def _answers(self) -> bool:
         try:

@@ -116,8 +116,8 @@ def test_an_unknown_activation_is_refused() -> None:
 def test_the_recurrent_cell_is_that_of_torch() -> None:
     ours, theirs = Cell(6), nn.GRUCell(6, 6)
     ours.load_state_dict(theirs.state_dict())
-    seen, state = torch.randn(4, 6), torch.randn(4, 6)
-    torch.testing.assert_close(ours(seen, state), theirs(seen, state))
+    inputs, state = torch.randn(4, 6), torch.randn(4, 6)
+    torch.testing.assert_close(ours(inputs, state), theirs(inputs, state))
 
 
 def test_each_recurrent_layer_keeps_its_part_of_the_state() -> None:
@@ -164,8 +164,8 @@ def test_the_attention_is_that_of_torch() -> None:
     theirs = nn.MultiheadAttention(8, 2, batch_first=True)
     theirs.in_proj_weight.data, theirs.in_proj_bias.data = layer.mix.weight, layer.mix.bias
     theirs.out_proj.weight, theirs.out_proj.bias = layer.out.weight, layer.out.bias
-    wanted, _ = theirs(tokens, tokens, tokens)
-    torch.testing.assert_close(layer.out(layer._mix_tokens(layer.mix(tokens))), wanted)
+    expected, _ = theirs(tokens, tokens, tokens)
+    torch.testing.assert_close(layer.out(layer._mix_tokens(layer.mix(tokens))), expected)
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,12 @@ def test_a_row_has_the_same_bits_in_every_batch(
     bench = Bench(folder)
     ref = folder.add(architecture, parameters, seed=0)
     whole = block_of(ref, max(SIZES), state_size=state_size)
-    wanted = evaluated(bench.ask(whole)[0])
+    expected = evaluated(bench.ask(whole)[0])
     for size in SIZES:
         # From the end, so that every row stands in many places.
         part = whole._replace(observations=whole.observations[-size:], states=whole.states[-size:])
-        found = evaluated(bench.ask(part)[0])
-        for ours, theirs in zip(found, wanted, strict=True):
+        outputs = evaluated(bench.ask(part)[0])
+        for ours, theirs in zip(outputs, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs[-size:], err_msg=f"{size} rows")
     (rule,) = bench.engine.forwards.rules.values()
     assert rule.is_proven
@@ -91,8 +91,8 @@ class Moody(nn.Module):
 
 @pytest.mark.parametrize(("likes", "rule"), [(1, 0), (4, 0), (16, 1), (32, 2)])
 def test_the_cheapest_rule_that_holds_is_found(likes: int, rule: int) -> None:
-    found = find_row_rule(Moody(likes=likes), torch.randn(5, *BOARD), torch.zeros(5, 0))
-    assert found == CANDIDATES[rule]._replace(is_proven=True)
+    row_rule = find_row_rule(Moody(likes=likes), torch.randn(5, *BOARD), torch.zeros(5, 0))
+    assert row_rule == CANDIDATES[rule]._replace(is_proven=True)
 
 
 def test_a_network_for_which_no_rule_holds_is_told() -> None:

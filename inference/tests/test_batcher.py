@@ -92,8 +92,8 @@ def test_every_request_comes_out_once_in_order_in_batches_that_fit(
     requests: list[tuple[int, float]], max_batch_size: int
 ) -> None:
     mine, run, expired = batcher(max_batch_size), [], []
-    asked = [Asked(*request) for request in requests]
-    for request in asked:
+    offered_requests = [Asked(*request) for request in requests]
+    for request in offered_requests:
         mine.add_request(request, now_ms=0)
     while mine:
         batch = mine.take_batch(5)
@@ -101,8 +101,8 @@ def test_every_request_comes_out_once_in_order_in_batches_that_fit(
         assert len(batch.run) == 1 or sum(r.n_rows for r in batch.run) <= max_batch_size
         run += batch.run
         expired += batch.expired
-    assert run == [request for request in asked if request.deadline_ms > 5]
-    assert expired == [request for request in asked if request.deadline_ms <= 5]
+    assert run == [request for request in offered_requests if request.deadline_ms > 5]
+    assert expired == [request for request in offered_requests if request.deadline_ms <= 5]
     assert mine.n_free_rows == max_batch_size
 
 

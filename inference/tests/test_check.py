@@ -39,24 +39,24 @@ def order_of(ref: CheckpointRef, **changes: object) -> CheckOrder:
 def run_uncounted(folder: Folder, ref: CheckpointRef, **changes: object) -> dict[str, object]:
     """Return what a trial in this process says."""
     order = order_of(ref, **changes)
-    said: list[str] = []
-    wanted = json.dumps({name: getattr(order, name) for name in order.__struct_fields__})
-    check_process.main([str(folder.store.path(ref)), wanted], said.append)
-    assert said[0] == check_process.READY
-    found: dict[str, object] = json.loads(said[1])
-    return found
+    lines: list[str] = []
+    order_text = json.dumps({name: getattr(order, name) for name in order.__struct_fields__})
+    check_process.main([str(folder.store.path(ref)), order_text], lines.append)
+    assert lines[0] == check_process.READY
+    report: dict[str, object] = json.loads(lines[1])
+    return report
 
 
 def test_a_good_checkpoint_is_accepted_and_measured(folder: Folder) -> None:
-    found = run_uncounted(folder, folder.add("gru", {"width": 8, "layers": 2}, seed=0))
-    assert found["refusal"] == ""
-    assert found["state_size"] == 16
-    assert found["n_parameters"] == 126 * 8 + 8 + 2 * (2 * 24 * 8 + 48) + 8 * 7 + 7 + 8 + 1
-    assert 0 < float(str(found["row_ms"])) < 1000
+    report = run_uncounted(folder, folder.add("gru", {"width": 8, "layers": 2}, seed=0))
+    assert report["refusal"] == ""
+    assert report["state_size"] == 16
+    assert report["n_parameters"] == 126 * 8 + 8 + 2 * (2 * 24 * 8 + 48) + 8 * 7 + 7 + 8 + 1
+    assert 0 < float(str(report["row_ms"])) < 1000
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "refusal"),
     [
         ({"game": "othello"}, "its game is connect_four: the game has othello"),
         ({"n_actions": 8}, "its n_actions is 7: the game has 8"),
@@ -64,14 +64,14 @@ def test_a_good_checkpoint_is_accepted_and_measured(folder: Folder) -> None:
     ],
 )
 def test_a_checkpoint_of_another_game_is_refused(
-    folder: Folder, changes: Mapping[str, object], said: str
+    folder: Folder, changes: Mapping[str, object], refusal: str
 ) -> None:
-    assert run_uncounted(folder, folder.add("mlp", {}, seed=0), **changes)["refusal"] == said
+    assert run_uncounted(folder, folder.add("mlp", {}, seed=0), **changes)["refusal"] == refusal
 
 
 def test_a_checkpoint_that_overflows_is_refused(folder: Folder) -> None:
-    found = run_uncounted(folder, folder.add("mlp", {}, seed=0, scale=1e30))
-    assert found["refusal"] == "asked 1 random observation, it answered NaN or infinity"
+    report = run_uncounted(folder, folder.add("mlp", {}, seed=0, scale=1e30))
+    assert report["refusal"] == "asked 1 random observation, it answered NaN or infinity"
 
 
 def hostile(
@@ -91,10 +91,10 @@ def test_weights_that_are_nan_or_do_not_fit_are_refused(folder: Folder) -> None:
         "value.weight": np.zeros((1, 126), np.float32),
         "value.bias": np.zeros(1, np.float32),
     }
-    found = run_uncounted(folder, hostile(folder, weights, hidden=""))
-    assert found["refusal"] == "the weights of 'policy.weight' hold NaN"
-    found = run_uncounted(folder, hostile(folder, {"x": np.zeros(1, np.float32)}))
-    assert "do not fit the architecture" in str(found["refusal"])
+    report = run_uncounted(folder, hostile(folder, weights, hidden=""))
+    assert report["refusal"] == "the weights of 'policy.weight' hold NaN"
+    report = run_uncounted(folder, hostile(folder, {"x": np.zeros(1, np.float32)}))
+    assert "do not fit the architecture" in str(report["refusal"])
 
 
 @dataclass
@@ -114,11 +114,11 @@ def test_a_network_that_raises_or_answers_another_shape_is_refused() -> None:
         return np.zeros((1, 3)), np.zeros(1), states
 
     seal = Seal("mlp", {}, "connect_four", BOARD, N_ACTIONS)
-    for module, said in (
+    for module, refusal in (
         (raising, "asked 1 random observation, it raised ZeroDivisionError: a reason"),
         (short, r"it answered shapes \[\[1, 3\], \[1\], \[1, 0\]\], not \[\[1, 7\]"),
     ):
-        with pytest.raises(CheckpointFileError, match=said):
+        with pytest.raises(CheckpointFileError, match=refusal):
             check_process._check_forward(Faulty(module, seal), 1)  # type: ignore[arg-type]
 
 
@@ -129,25 +129,25 @@ def check_reply(folder: Folder, ref: CheckpointRef, limits: Limits = LIMITS) -> 
 @pytest.mark.slow
 def test_a_check_runs_in_a_process_of_its_own(folder: Folder) -> None:
     ref = folder.add("mlp", {}, seed=0)
-    found = check(order_of(ref), Settings(cache=folder.store.folder, gpu="gpu-1"))
-    assert (found.refusal, found.node, found.token) == ("", "gpu-1", "token")
-    assert found.checkpoint == ref.checkpoint
-    assert found.n_parameters > 0
-    assert found.row_ms > 0
+    report = check(order_of(ref), Settings(cache=folder.store.folder, gpu="gpu-1"))
+    assert (report.refusal, report.node, report.token) == ("", "gpu-1", "token")
+    assert report.checkpoint == ref.checkpoint
+    assert report.n_parameters > 0
+    assert report.row_ms > 0
 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_needs_too_much_memory_is_refused(folder: Folder) -> None:
     ref = folder.add("mlp", {"hidden": "4096,4096"}, seed=0)
-    found = check_reply(folder, ref, LIMITS._replace(memory_bytes=32 << 20))
-    assert found.refusal == "it needs more than 32 MiB of memory"
+    report = check_reply(folder, ref, LIMITS._replace(memory_bytes=32 << 20))
+    assert report.refusal == "it needs more than 32 MiB of memory"
 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_needs_too_much_time_is_refused(folder: Folder) -> None:
     ref = folder.add("transformer", {"width": 512, "depth": 12}, seed=0)
-    found = check_reply(folder, ref, LIMITS._replace(cpu_s=0.2))
-    assert found.refusal == "it needs more than 0.2 s to load and answer"
+    report = check_reply(folder, ref, LIMITS._replace(cpu_s=0.2))
+    assert report.refusal == "it needs more than 0.2 s to load and answer"
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_a_file_is_fetched_once(store: CheckpointStore, server: FileServer) -> N
     ref = put(server, b"weights")
     assert store.path(ref).read_bytes() == b"weights"
     assert store.path(ref).read_bytes() == b"weights"
-    assert server.asked == [ref.source]
+    assert server.paths == [ref.source]
     assert store.n_fetched == 1
 
 
@@ -59,7 +59,7 @@ def test_another_process_finds_the_file(store: CheckpointStore, server: FileServ
     store.path(ref)
     other = CheckpointStore(store.folder, server.url)
     assert other.path(ref).read_bytes() == b"weights"
-    assert len(server.asked) == 1
+    assert len(server.paths) == 1
 
 
 def test_a_damaged_file_is_fetched_again(store: CheckpointStore, server: FileServer) -> None:
@@ -67,7 +67,7 @@ def test_a_damaged_file_is_fetched_again(store: CheckpointStore, server: FileSer
     store.path(ref).write_bytes(b"wejghts")
     other = CheckpointStore(store.folder, server.url)
     assert other.path(ref).read_bytes() == b"weights"
-    assert len(server.asked) == 2
+    assert len(server.paths) == 2
 
 
 def test_a_file_that_another_process_removed_is_fetched_again(
@@ -106,7 +106,7 @@ def test_a_failure_is_remembered_some_seconds(
     for _ in range(3):
         with pytest.raises(UnavailableError, match="answered 404"):
             store.path(ref)
-    assert len(server.asked) == 1
+    assert len(server.paths) == 1
     server.status = 200
     clock.now += RETRY_S + 0.1
     assert store.path(ref).is_file()
@@ -128,7 +128,7 @@ def test_no_redirect_is_followed(store: CheckpointStore, server: FileServer) -> 
         server.status, server.location = 302, elsewhere.url + ref.source
         with pytest.raises(UnavailableError, match="answered 302"):
             store.path(ref)
-        assert elsewhere.asked == []
+        assert elsewhere.paths == []
 
 
 def test_no_server_at_the_address_is_named(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_only_links_of_checkpoints_are_asked_for(
 ) -> None:
     with pytest.raises(RequestError, match="no link"):
         store.path(CheckpointRef("0" * 64, source))
-    assert server.asked == []
+    assert server.paths == []
 
 
 @pytest.mark.parametrize("checkpoint", ["../../etc/passwd", "A" * 64, "", "0" * 63])

@@ -76,10 +76,10 @@ def test_the_checkpoint_says_what_it_was_converted_with(
     path = tmp_path / "out" / "model_step_48.safetensors"
     parameters: dict[str, Value] = {"hidden": "16,16,16,12", "bounded_value": False}
     assert inspect_file(path).seal == Seal("mlp", parameters, "tic_tac_toe", SHAPE, N_ACTIONS)
-    told = capsys.readouterr().out
-    assert f"-> {path}  {hash_file(path)[:12]}  step 48\n" in told
-    assert "fc4 is body.6, by its shape" in told
-    assert "no parity check possible: the original's code is not known" in told
+    output = capsys.readouterr().out
+    assert f"-> {path}  {hash_file(path)[:12]}  step 48\n" in output
+    assert "fc4 is body.6, by its shape" in output
+    assert "no parity check possible: the original's code is not known" in output
 
 
 def test_our_own_names_are_taken_as_they_are(
@@ -119,9 +119,9 @@ def test_layers_that_cannot_be_told_apart_are_refused(
 ) -> None:
     path = saved(tmp_path / "a.pt", TwoTowers().state_dict())
     assert convert(path, "state_dict", *TOWERS) == 2
-    told = capsys.readouterr().err
-    assert "v.0, pi.0 have the same shapes, so which is which of body.0, value_body.0" in told
-    assert "--map OLD=NEW" in told
+    errors = capsys.readouterr().err
+    assert "v.0, pi.0 have the same shapes, so which is which of body.0, value_body.0" in errors
+    assert "--map OLD=NEW" in errors
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -133,8 +133,8 @@ def test_the_user_may_tell_them_apart(tmp_path: Path, convert: Convert) -> None:
     words += ["--parameter", "bounded_value=false"]
     assert convert(path, "state_dict", *TOWERS, *words) == 0
     flat = ROWS.flatten(1)
-    wanted = towers.pi(flat), towers.v(flat).squeeze(-1)
-    assert_answers_as(tmp_path / "out" / "a.safetensors", *wanted)
+    expected = towers.pi(flat), towers.v(flat).squeeze(-1)
+    assert_answers_as(tmp_path / "out" / "a.safetensors", *expected)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_what_was_told_wrongly_is_named(
 ) -> None:
     path = saved(tmp_path / "a.pt", trained.state_dict())
     assert convert(path, "state_dict", *OURS, *words) == 2
-    told = capsys.readouterr().err
-    assert reason.strip("'") in told
-    assert "Traceback" not in told
+    errors = capsys.readouterr().err
+    assert reason.strip("'") in errors
+    assert "Traceback" not in errors
 
 
 def test_weights_that_do_not_fit_say_what_both_have(
@@ -168,11 +168,11 @@ def test_weights_that_do_not_fit_say_what_both_have(
 ) -> None:
     path = saved(tmp_path / "a.pt", trained.state_dict())
     assert convert(path, "state_dict", "--parameter", "hidden=16,16") == 2
-    told = capsys.readouterr().err
-    assert "the architecture wants body.2 (" in told
-    assert "policy (bias [9], weight [9, 16])" in told
-    assert "the file has" in told
-    assert "action_head (bias [9], weight [9, 12])" in told
+    errors = capsys.readouterr().err
+    assert "the architecture wants body.2 (" in errors
+    assert "policy (bias [9], weight [9, 16])" in errors
+    assert "the file has" in errors
+    assert "action_head (bias [9], weight [9, 12])" in errors
 
 
 class Evil:
@@ -224,10 +224,10 @@ def test_a_file_of_nothing_known_is_refused_without_a_traceback(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     assert convert(tmp_path / name, program) == 2
-    told = capsys.readouterr()
-    assert told.err.startswith(f"{tmp_path / name}: ")
-    assert "Traceback" not in told.err
-    assert told.out == ""
+    streams = capsys.readouterr()
+    assert streams.err.startswith(f"{tmp_path / name}: ")
+    assert "Traceback" not in streams.err
+    assert streams.out == ""
 
 
 def test_a_missing_file_is_named(
@@ -283,10 +283,10 @@ def test_a_folder_is_converted_and_says_which_failed(
     (folder / "step_3.pt").write_bytes(b"broken")
     (folder / "log.txt").write_text("not looked at")
     assert convert(folder, "state_dict", *OURS) == 2
-    told = capsys.readouterr()
-    assert told.out.index("step_20.pt") < told.out.index("step_100.pt")
-    assert told.out.endswith("2 converted, 1 failed\n")
-    assert told.err.startswith(f"{folder / 'step_3.pt'}: ")
+    streams = capsys.readouterr()
+    assert streams.out.index("step_20.pt") < streams.out.index("step_100.pt")
+    assert streams.out.endswith("2 converted, 1 failed\n")
+    assert streams.err.startswith(f"{folder / 'step_3.pt'}: ")
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert written == ["step_100.safetensors", "step_20.safetensors"]
 

@@ -61,9 +61,9 @@ def test_an_agent_of_cleanrl_answers_the_same(
     agent = CleanRl()
     path = saved(tmp_path / "ppo_200.cleanrl_model", agent.state_dict())
     assert convert(path, "cleanrl") == 0
-    told = capsys.readouterr().out
-    assert "tanh, as in ppo.py: the file does not say" in told
-    assert "answers as the original: differs by at most" in told
+    output = capsys.readouterr().out
+    assert "tanh, as in ppo.py: the file does not say" in output
+    assert "answers as the original: differs by at most" in output
     target = tmp_path / "out" / "ppo_200.safetensors"
     assert_answers_as(target, *agent(ROWS.flatten(1)))
     seal = inspect_file(target).seal
@@ -245,10 +245,10 @@ def test_a_policy_of_stable_baselines_answers_the_same(
     seal = inspect_file(target).seal
     assert seal is not None
     assert (seal.parameters["hidden"], seal.parameters["value_hidden"]) == (hidden, value_hidden)
-    told = capsys.readouterr().out
-    assert "step 10000" in told
-    assert "VecNormalize" in told
-    assert "answers as the original" in told
+    output = capsys.readouterr().out
+    assert "step 10000" in output
+    assert "VecNormalize" in output
+    assert "answers as the original" in output
 
 
 def test_the_activation_is_read_from_the_archive(tmp_path: Path, convert: Convert) -> None:

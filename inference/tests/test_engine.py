@@ -78,7 +78,7 @@ def test_read_only_arrays_are_taken(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "states", "said"),
+    ("rows", "states", "refusal"),
     [
         (np.zeros((2, 3, 6, 8), np.float32), np.zeros((2, 0), np.float32), "observations are"),
         (np.zeros((2, 3, 6, 7), np.float64), np.zeros((2, 0), np.float32), "float64"),
@@ -91,14 +91,14 @@ def test_read_only_arrays_are_taken(bench: Bench) -> None:
     ],
 )
 def test_a_block_that_does_not_fit_fails_alone(
-    bench: Bench, rows: np.ndarray, states: np.ndarray, said: str
+    bench: Bench, rows: np.ndarray, states: np.ndarray, refusal: str
 ) -> None:
     ref = bench.folder.add("mlp", SMALL, seed=0)
     good, bad = bench.ask(block_of(ref, 2), BlockRequest(ref, np.asarray(rows), states))
     evaluated(good)
     assert isinstance(bad, Fault)
     assert bad.kind is FaultKind.BAD_REQUEST
-    assert said in bad.detail
+    assert refusal in bad.detail
     assert bench.engine.counts["fault_bad_request"] == 1
 
 
@@ -205,11 +205,11 @@ def test_halves_keep_the_bits_in_deterministic_mode(folder: Folder) -> None:
     whole = Bench(folder)
     ref = folder.add("mlp", {}, seed=0)
     block = block_of(ref, 203)
-    wanted = evaluated(whole.ask(block)[0])
+    expected = evaluated(whole.ask(block)[0])
     small = Bench(folder, make=lambda model: Tripwire(model, most_rows=130))
-    found = evaluated(small.ask(block)[0])
-    np.testing.assert_array_equal(found.logits, wanted.logits)
-    np.testing.assert_array_equal(found.values, wanted.values)
+    halved = evaluated(small.ask(block)[0])
+    np.testing.assert_array_equal(halved.logits, expected.logits)
+    np.testing.assert_array_equal(halved.values, expected.values)
     assert small.engine.counts["halvings"] == 1
 
 

@@ -70,11 +70,11 @@ def test_half_precision_answers_nearly_the_same(
 
 def test_what_is_compiled_is_asked_for_powers_of_two(folder: Folder, own: Settings) -> None:
     block = block_of(folder.add("mlp", {"hidden": "8"}, seed=0), 5)
-    wanted = evaluated(make_engine(own).answer([block])[0])
+    expected = evaluated(make_engine(own).answer([block])[0])
     engine = make_engine(replace(own, compile="compile", is_deterministic=False))
     with torch.compiler.set_stance("force_eager"):  # compiling takes a minute
-        found = evaluated(engine.answer([block])[0])
-    np.testing.assert_allclose(found.logits, wanted.logits, atol=1e-5)
+        compiled = evaluated(engine.answer([block])[0])
+    np.testing.assert_allclose(compiled.logits, expected.logits, atol=1e-5)
     assert engine.counts["filled_rows"] == 3
     loaded = engine.models.get(block.ref)
     assert loaded.forward is not loaded.model.module

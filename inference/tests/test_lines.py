@@ -63,12 +63,12 @@ def test_three_in_a_row_are_seen_where_they_are_completed_and_by_whom() -> None:
 
 def test_a_logit_of_a_place_sees_its_own_counts() -> None:
     module = build()
-    seen = observe(((0, 0), (0, 1), (0, 2)), ((1, 0), (1, 1), (2, 0)))
-    before = module(seen, torch.zeros(1, 0))[0]
+    observations = observe(((0, 0), (0, 1), (0, 2)), ((1, 0), (1, 1), (2, 0)))
+    before = module(observations, torch.zeros(1, 0))[0]
     assert module.place is not None
     with torch.no_grad():
         module.place.weight[0, 8] += 10  # of a landing cell that completes a line of one's own
-    after = module(seen, torch.zeros(1, 0))[0]
+    after = module(observations, torch.zeros(1, 0))[0]
     assert (after - before)[0].tolist() == pytest.approx([0, 0, 0, 5, 0, 0, 0], abs=1e-5)
 
 

@@ -49,17 +49,17 @@ def test_what_was_asked_before_a_result_is_wanted_shares_forwards(
 def test_it_serves_a_recurrent_network_of_a_policy(folder: Folder, local: LocalInference) -> None:
     network = RemoteNetwork(local, folder.add("gru", {"width": 8}, seed=0), 8)
     states = np.zeros((2, network.state_size), np.float32)
-    found = network.result(network.submit(np.ones((2, *BOARD), np.float32), states))
-    assert found.states.shape == (2, 8)
-    assert found.states.any()
+    output = network.result(network.submit(np.ones((2, *BOARD), np.float32), states))
+    assert output.states.shape == (2, 8)
+    assert output.states.any()
 
 
 def test_several_checkpoints_are_asked_at_once(folder: Folder, local: LocalInference) -> None:
     refs = [folder.add("mlp", {}, seed=seed) for seed in range(2)]
     rows = np.ones((2, *BOARD), np.float32)
-    found = local.infer_many(dict.fromkeys(refs, rows))
+    outputs = local.infer_many(dict.fromkeys(refs, rows))
     for ref in refs:
-        np.testing.assert_array_equal(found[ref].logits, local.infer(ref, rows).logits)
+        np.testing.assert_array_equal(outputs[ref].logits, local.infer(ref, rows).logits)
 
 
 def test_faults_are_raised_as_the_client_raises_them(folder: Folder) -> None:

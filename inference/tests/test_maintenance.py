@@ -24,7 +24,7 @@ class Kept:
         server.empty()
         self.rung: list[tuple[int, str]] = []
         self.n_alive = 0
-        self.shown: list[float] = []
+        self.show_times: list[float] = []
         self.is_idle = True
         self.is_broker_away = False
         self.now = 0.0
@@ -35,7 +35,7 @@ class Kept:
                 ring=self._ring,
                 is_idle=lambda: self.is_idle,
                 say_alive=self._say_alive,
-                show=lambda _, now: self.shown.append(now),
+                show=lambda _, now: self.show_times.append(now),
             ),
             clock=lambda: self.now,
         )
@@ -84,7 +84,7 @@ def test_what_is_done_is_shown_at_every_tick_at_which_the_fast_store_answers(
     kept.tick(1)
     server.start()
     kept.tick(2)
-    assert kept.shown == [0, 2]
+    assert kept.show_times == [0, 2]
 
 
 def test_a_doorbell_that_was_lost_is_rung_again(server: Server, kept: Kept) -> None:
@@ -125,8 +125,8 @@ def test_trouble_is_said_once(server: Server, kept: Kept, caplog: pytest.LogCapt
         kept.tick(now)
     kept.is_broker_away = False
     kept.tick(30)
-    said = [record.message for record in caplog.records if "broker" in record.message]
-    assert said == [
+    messages = [record.message for record in caplog.records if "broker" in record.message]
+    assert messages == [
         "the broker cannot be used now: the broker is away",
         "the broker can be used again",
     ]

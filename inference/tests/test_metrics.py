@@ -46,7 +46,7 @@ def test_what_happened_is_shown(server: Server) -> None:
     answers: list[Answer] = [answer(), Fault(FaultKind.BAD_REQUEST, "")]
     metrics.observe_batch([popped(3, 90.0), popped(4, 98.5)], answers, 100.0, 104.0)
     metrics.count_slice({"requests": 2, "expired": 1})
-    shown = generate_latest(metrics.registry).decode()
+    page = generate_latest(metrics.registry).decode()
     for line in (
         'inference_queue_length{shard="0"} 2.0',
         "inference_models_resident 3.0",
@@ -58,14 +58,14 @@ def test_what_happened_is_shown(server: Server) -> None:
         'inference_wait_seconds_bucket{le="0.01"} 2.0',
         'inference_service_seconds_bucket{le="0.005"} 1.0',
     ):
-        assert line in shown
+        assert line in page
 
 
 def test_a_fast_store_that_is_away_leaves_the_rest() -> None:
     metrics = Metrics(Settings(fast_url="redis://127.0.0.1:1/0", metrics_port=1), EchoEngine())
-    shown = generate_latest(metrics.registry).decode()
-    assert "inference_queue_length" not in shown
-    assert "inference_models_resident 0.0" in shown
+    page = generate_latest(metrics.registry).decode()
+    assert "inference_queue_length" not in page
+    assert "inference_models_resident 0.0" in page
 
 
 def test_it_listens_only_where_a_port_is_set(server: Server) -> None:
@@ -92,23 +92,23 @@ def test_what_was_done_lately_is_put_where_the_page_of_the_system_finds_it(
     server.empty()
     server.client.rpush(queue_key(2), b"a", b"b")
 
-    def shown(now_s: float) -> Serving:
+    def read_figures(now_s: float) -> Serving:
         metrics.publish_figures(connection, now_s=now_s)
         return msgspec.json.decode(server.client.get(serving_key("gpu-7")), type=Serving)
 
-    first = shown(100.0)
+    first = read_figures(100.0)
     assert (first.gpu, first.shards, first.n_waiting) == ("gpu-7", [0, 2], 2)
     assert (first.rows_per_s, first.p50_ms, first.p99_ms) == (0.0, None, None)
     engine.counts.update(models_loaded=5, models_evicted=2, requests=10, forwards=4, rows=60)
     metrics.observe_batch([popped(3, 90.0), popped(4, 98.0)], [answer()] * 2, 100.0, 104.0)
     metrics.count_slice({"requests": 2, "bad_request": 1})
-    second = shown(102.0)
+    second = read_figures(102.0)
     assert (second.requests_per_s, second.forwards_per_s, second.rows_per_s) == (5.0, 2.0, 30.0)
     assert second.p50_ms == pytest.approx(10.0)
     assert second.p99_ms == pytest.approx(13.92)
     assert (second.n_models, second.n_faults) == (3, 1)
     for second_s in range(10):
-        last = shown(103.0 + second_s)
+        last = read_figures(103.0 + second_s)
     assert (last.rows_per_s, last.p50_ms) == (0.0, None), "ten seconds have passed"
     assert 0 < server.client.pttl(serving_key("gpu-7")) <= SHOWN_MS
     connection.close()

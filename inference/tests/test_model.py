@@ -82,10 +82,10 @@ def test_the_same_weights_are_the_same_checkpoint(tmp_path: Path) -> None:
 
 def test_fresh_weights_leave_the_global_generator_alone() -> None:
     torch.manual_seed(5)
-    wanted = torch.rand(1)
+    expected = torch.rand(1)
     torch.manual_seed(5)
     fresh(SEAL, seed=1)
-    assert torch.equal(torch.rand(1), wanted)
+    assert torch.equal(torch.rand(1), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])

@@ -93,9 +93,9 @@ def test_what_cannot_be_loaded_is_remembered_some_seconds(folder: Folder) -> Non
 def test_an_architecture_that_is_missing_is_named_with_what_to_do(folder: Folder) -> None:
     models = cache_of(folder, Clock())
     ref = folder.add_foreign()
-    said = r"unknown architecture 'own_architecture'.*mlp.*the same EVALSITE_PLUGINS"
+    refusal = r"unknown architecture 'own_architecture'.*mlp.*the same EVALSITE_PLUGINS"
     for _ in range(2):  # the second time from memory
-        with pytest.raises(NoArchitectureError, match=said):
+        with pytest.raises(NoArchitectureError, match=refusal):
             models.get(ref)
 
 

@@ -78,13 +78,13 @@ def warm(bench: Bench, blocks: list[BlockRequest]) -> None:
 def positions(n: int) -> np.ndarray:
     """Return observations of a recorded game of connect four, played at random."""
     rng = np.random.default_rng(0)
-    seen: list[np.ndarray] = []
-    while len(seen) < n:
-        state = GAME.start(len(seen), opening_plies=4)
+    observations: list[np.ndarray] = []
+    while len(observations) < n:
+        state = GAME.start(len(observations), opening_plies=4)
         while (seat := state.to_move()) >= 0:
-            seen.append(np.asarray(state.observation(seat), np.float32))
+            observations.append(np.asarray(state.observation(seat), np.float32))
             state.apply(int(rng.choice(state.legal_actions())))
-    return np.stack(seen[:n])
+    return np.stack(observations[:n])
 
 
 @pytest.mark.parametrize(("architecture", "parameters", "state_size"), FORMS)
@@ -102,8 +102,8 @@ def test_a_stacked_forward_has_the_bits_of_separate_ones(
     refused = any("bits differ" in trial.reason for trial in stacks.trials.values())
     assert bool(stacked) != refused, [trial.reason for trial in stacks.trials.values()]
     for ours, theirs in zip(bench.ask(*blocks), alone, strict=True):
-        for part, wanted in zip(evaluated(ours), evaluated(theirs), strict=True):
-            np.testing.assert_array_equal(part, wanted)
+        for part, expected in zip(evaluated(ours), evaluated(theirs), strict=True):
+            np.testing.assert_array_equal(part, expected)
     assert bench.engine.counts["stacked"] == stacked + (not refused)
 
 
@@ -111,19 +111,19 @@ def test_a_stacked_forward_has_the_bits_of_separate_ones(
 def test_greedy_actions_are_those_of_batches_of_one(
     folder: Folder, architecture: str, parameters: dict[str, Value], state_size: int
 ) -> None:
-    refs, seen = siblings(folder, 3, architecture, **parameters), positions(12)
+    refs, observations = siblings(folder, 3, architecture, **parameters), positions(12)
     bench, _stacks = stacking(folder, is_deterministic=False, clock=cheap())
     alone = Bench(folder, is_deterministic=False, make=lambda model: model.module)
 
-    def asked(ref: CheckpointRef, rows: np.ndarray) -> BlockRequest:
+    def make_block(ref: CheckpointRef, rows: np.ndarray) -> BlockRequest:
         return BlockRequest(ref, rows, np.zeros((len(rows), state_size), np.float32))
 
-    parts = np.split(seen, 3)
-    warm(bench, [asked(ref, parts[0]) for ref in refs])
+    parts = np.split(observations, 3)
+    warm(bench, [make_block(ref, parts[0]) for ref in refs])
     for rows in parts:
-        answers = bench.ask(*(asked(ref, rows) for ref in refs))
+        answers = bench.ask(*(make_block(ref, rows) for ref in refs))
         for ref, answer in zip(refs, answers, strict=True):
-            single = [evaluated(alone.ask(asked(ref, row[None]))[0]).logits[0] for row in rows]
+            single = [evaluated(alone.ask(make_block(ref, row[None]))[0]).logits[0] for row in rows]
             logits = evaluated(answer).logits
             np.testing.assert_allclose(logits, single, rtol=1e-4, atol=1e-5)
             np.testing.assert_array_equal(logits.argmax(1), np.argmax(single, 1))
@@ -136,8 +136,8 @@ def test_some_of_the_siblings_are_answered_by_the_stack_of_all(folder: Folder) -
     warm(bench, [block_of(ref, 2) for ref in refs])
     before = bench.engine.counts
     newcomer = folder.add("mlp", {"hidden": "16"}, seed=99)
-    asked = [refs[4], newcomer, refs[1]]
-    blocks = [block_of(ref, 3, seed=3) for ref in asked]
+    chosen_refs = [refs[4], newcomer, refs[1]]
+    blocks = [block_of(ref, 3, seed=3) for ref in chosen_refs]
     for ours, theirs in zip(bench.ask(*blocks), Bench(folder).ask(*blocks), strict=True):
         np.testing.assert_allclose(
             evaluated(ours).logits, evaluated(theirs).logits, rtol=1e-4, atol=1e-5
@@ -211,8 +211,8 @@ def test_an_architecture_that_cannot_be_traced_runs_alone(folder: Folder) -> Non
             self.inner = inner
 
         def forward(self, rows: Tensor, states: Tensor) -> Outputs:
-            found: Outputs = self.inner(rows, states)
-            return found if bool(rows.sum() > -1e9) else self.inner(-rows, states)
+            outputs: Outputs = self.inner(rows, states)
+            return outputs if bool(rows.sum() > -1e9) else self.inner(-rows, states)
 
     def make(model: Model) -> Tripwire:
         object.__setattr__(model, "module", Branching(model.module))

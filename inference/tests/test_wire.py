@@ -104,17 +104,17 @@ def test_a_block_without_rows_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "refusal"),
     [
         ("dtype", "float64", "floats of type 'float64'"),
         ("shape", [2**24] * 8, "the header says"),
         ("state_size", 1, "the header says 60"),
     ],
 )
-def test_a_header_that_lies_is_a_fault(field: str, value: object, said: str) -> None:
+def test_a_header_that_lies_is_a_fault(field: str, value: object, refusal: str) -> None:
     read = wire.decode_request(with_header(field, value))
     assert isinstance(read.block, Fault)
-    assert said in read.block.detail
+    assert refusal in read.block.detail
 
 
 @pytest.mark.parametrize(

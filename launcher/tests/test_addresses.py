@@ -80,8 +80,8 @@ def test_ports_of_broker_and_fast_store_are_looked_at_where_they_are_opened() ->
 
 
 def test_who_is_bound_tells_nodes_its_address_unless_told_otherwise() -> None:
-    told = describe_bound({}, "192.0.2.1", Ports(web=81))
-    assert told == {
+    variables = describe_bound({}, "192.0.2.1", Ports(web=81))
+    assert variables == {
         "EVALSITE_ALLOWED_HOSTS": "127.0.0.1,localhost,[::1],192.0.2.1",
         "EVALSITE_SITE_URL": "http://192.0.2.1:81",
     }

@@ -16,12 +16,12 @@ def starting(pid: int, state: str = "STARTING") -> list[ProgramState]:
 
 
 def test_programs_that_live_are_waited_for_without_end_and_named() -> None:
-    said: list[str] = []
-    patience = Patience(LOG, said.append, now_s=0)
+    lines: list[str] = []
+    patience = Patience(LOG, lines.append, now_s=0)
     for second in range(3_600):
         patience.note(starting(8), "node-3 (starting)", now_s=second)
-    assert len(said) == 3_600 // 5 - 1
-    assert set(said) == {"waits for node-3 (starting)"}
+    assert len(lines) == 3_600 // 5 - 1
+    assert set(lines) == {"waits for node-3 (starting)"}
 
 
 def test_a_program_that_dies_again_and_again_ends_it_with_the_place_of_its_log() -> None:

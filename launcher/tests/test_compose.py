@@ -163,8 +163,8 @@ def test_one_command_writes_every_variable_that_has_no_default(tmp_path: Path) -
     written = write_files(tmp_path, n_nodes=len(NODES), now=NOW)
     made = read_variables(tmp_path / ".env")
     text = (ROOT / "docker-compose.yml").read_text()
-    asked = set(re.findall(r"(?<!\$)\$\{(\w+)(?::\?[\w-]+)?\}", text))
-    assert asked <= set(made)
+    variables = set(re.findall(r"(?<!\$)\$\{(\w+)(?::\?[\w-]+)?\}", text))
+    assert variables <= set(made)
     assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
     again = write_files(tmp_path, n_nodes=len(NODES), now=NOW)
     assert again == written

@@ -76,8 +76,8 @@ def test_a_killed_supervisor_is_started_again_and_ends_what_it_had_left_behind(
     wait_for(lambda: supervisor.pid() not in {None, killed})
     wait_for(lambda: len({s.pid for s in supervisor.states() if s.state == "RUNNING"}) == 2)
     assert [pid for pid in children if psutil.pid_exists(pid)] == []
-    said = (supervisor.var / "log" / "supervisord.out").read_text()
-    assert "the supervisor ended with status -9; 2 processes that it left behind" in said
+    log = (supervisor.var / "log" / "supervisord.out").read_text()
+    assert "the supervisor ended with status -9; 2 processes that it left behind" in log
 
 
 def test_a_supervisor_that_was_told_to_end_is_not_started_again(

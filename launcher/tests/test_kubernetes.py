@@ -78,7 +78,7 @@ def read_environment(name: str) -> dict[str, str]:
         elif "fieldRef" in source:
             value = NAMES[name]
         else:
-            value = re.sub(r"\$\((\w+)\)", lambda found: values[found[1]], variable["value"])
+            value = re.sub(r"\$\((\w+)\)", lambda match: values[match[1]], variable["value"])
         values[variable["name"]] = value
     return values
 
@@ -86,12 +86,12 @@ def read_environment(name: str) -> dict[str, str]:
 def read_compose_environment(service: str) -> dict[str, str]:
     """Return what a service is given, with `<KEY>` for a variable that has no default."""
 
-    def fill(found: re.Match[str]) -> str:
-        name, _, default = found[1].partition(":-")
+    def fill(match: re.Match[str]) -> str:
+        name, _, default = match[1].partition(":-")
         return default if _ else f"<{name.partition(':')[0]}>"
 
-    given: dict[str, str] = SERVICES[service]["environment"]
-    return {name: re.sub(r"\$\{([^}]*)\}", fill, value) for name, value in given.items()}
+    variables: dict[str, str] = SERVICES[service]["environment"]
+    return {name: re.sub(r"\$\{([^}]*)\}", fill, value) for name, value in variables.items()}
 
 
 @pytest.mark.parametrize("entry", OBJECTS, ids=name_of)
@@ -149,13 +149,13 @@ def test_a_server_runs_with_the_options_of_compose(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_pod_is_given_what_its_container_is_given(name: str) -> None:
-    given = read_environment(name)
+    environment = read_environment(name)
     same = read_compose_environment(SAME[name])
     if name == "node":
         for variable in NODE_PARTS.values():
             del same[variable]
     left_out = PARTS | CHANGED
-    assert {key: value for key, value in given.items() if key not in left_out} == {
+    assert {key: value for key, value in environment.items() if key not in left_out} == {
         key: value for key, value in same.items() if key not in left_out
     }
 
@@ -165,10 +165,10 @@ def test_every_secret_is_a_reference_to_what_one_command_writes(tmp_path: Path) 
     write_files(tmp_path, n_nodes=8, now=NOW)
     keys = set(read_variables(tmp_path / ".env"))
     text = "".join(file.read_text() for file in FOLDER.glob("*.yaml"))
-    asked = re.findall(r"secretKeyRef: \{name: (\w+), key: (\w+)\}", text)
-    assert len(asked) > 30
-    assert {secret for secret, _ in asked} == {"evalsite"}
-    assert {key for _, key in asked} <= keys
+    references = re.findall(r"secretKeyRef: \{name: (\w+), key: (\w+)\}", text)
+    assert len(references) > 30
+    assert {secret for secret, _ in references} == {"evalsite"}
+    assert {key for _, key in references} <= keys
     users = {mount["subPath"] for name in ("broker", "fast") for mount in mounts_of(name, "users")}
     assert all((tmp_path / "var" / "compose" / file).is_file() for file in users)
 

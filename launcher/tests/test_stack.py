@@ -103,9 +103,9 @@ def test_what_others_reach_holds_no_secret_but_its_own(
 def test_flower_shows_how_long_queues_are(stack: Stack) -> None:
     password = read_variables(stack.plan.var / "secrets.env")["EVALSITE_FLOWER_PASSWORD"]
     page = stack.plan.addresses()["Flower"] + "broker"
-    shown = requests.get(page, auth=(FLOWER_USER, password), timeout=10)
-    assert shown.status_code == HTTPStatus.OK
-    assert set(re.findall(r'<tr id="(\w+)">', shown.text)) == {"control", "gpu", "reports"}
+    answer = requests.get(page, auth=(FLOWER_USER, password), timeout=10)
+    assert answer.status_code == HTTPStatus.OK
+    assert set(re.findall(r'<tr id="(\w+)">', answer.text)) == {"control", "gpu", "reports"}
     assert requests.get(page, timeout=10).status_code == HTTPStatus.UNAUTHORIZED
 
 

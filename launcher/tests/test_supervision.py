@@ -58,6 +58,6 @@ def test_programs_may_open_as_many_files_as_the_machine_allows(
 ) -> None:
     chosen = [limits]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: chosen.append(wanted))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, new_limits: chosen.append(new_limits))
     assert allow_files(60_000) == allowed
     assert chosen[-1] == (allowed, limits[1])

@@ -82,8 +82,8 @@ def test_a_unit_has_as_long_to_stop_as_its_container(unit: str, service: str) ->
 def test_a_unit_holds_no_secret_and_is_no_administrator(unit: str) -> None:
     assert setting(unit, "User") == "evalsite"
     assert setting(unit, "NoNewPrivileges") == "true"
-    given = " ".join(value for key, value in read_settings(unit) if key == "Environment")
-    assert not re.search("KEY|PASS|URL|TOKEN", given)
+    environment = " ".join(value for key, value in read_settings(unit) if key == "Environment")
+    assert not re.search("KEY|PASS|URL|TOKEN", environment)
     assert setting(unit, "EnvironmentFile").lstrip("-").startswith("/etc/evalsite/")
 
 

@@ -40,10 +40,10 @@ def test_the_packages_of_environments_are_tested_in_both_of_their_tools(
     commands: "Commands",
 ) -> None:
     assert cli.main(["check", "--environments"]) == 0
-    assert commands.seen[0][0][-3:] == ["install", "openenv-core", "openenv"]
-    checked = {Path(command[0]).name: command for command, _ in commands.seen[1:]}
+    assert commands.calls[0][0][-3:] == ["install", "openenv-core", "openenv"]
+    checked = {Path(command[0]).name: command for command, _ in commands.calls[1:]}
     assert list(checked["uv"][1:]) == ["lock", "--check"]
-    tested = [command for command, _ in commands.seen if "pytest" in command]
+    tested = [command for command, _ in commands.calls if "pytest" in command]
     assert [Path(command[0]).parts[-3] for command in tested] == ["openenv-core", "openenv"]
     assert all("not slow" not in command for command in tested)
 
@@ -51,14 +51,14 @@ def test_the_packages_of_environments_are_tested_in_both_of_their_tools(
 def test_without_the_tools_nothing_of_environments_is_checked(commands: "Commands") -> None:
     commands.status = 1
     assert toolbox.run_environment_checks() == 1
-    assert len(commands.seen) == 1
+    assert len(commands.calls) == 1
 
 
 def test_test_runs_the_quick_half_of_environments(commands: "Commands") -> None:
     assert toolbox.run_tests([]) == 0
-    halves = [command for command, _ in commands.seen if list(command[-2:]) == ["-m", "not slow"]]
+    halves = [command for command, _ in commands.calls if list(command[-2:]) == ["-m", "not slow"]]
     assert [Path(command[0]).parts[-3] for command in halves] == ["openenv-core"]
-    installed = [command for command, _ in commands.seen if "openenv-core" in command]
+    installed = [command for command, _ in commands.calls if "openenv-core" in command]
     assert all("openenv" not in command for command in installed)
 
 
@@ -110,18 +110,18 @@ class Commands:
 
     def __init__(self, *, status: int = 0) -> None:
         self.status, self.failing = status, list[str]()
-        self.seen: list[tuple[Sequence[str], dict[str, str]]] = []
+        self.calls: list[tuple[Sequence[str], dict[str, str]]] = []
 
     def __call__(self, command: Sequence[str], **options: Any) -> int:
-        self.seen.append((command, options["env"]))
+        self.calls.append((command, options["env"]))
         return int(list(command) == self.failing) or self.status
 
     def list_runs(self) -> list[list[str]]:
         """Return the commands that run tests here, several at once."""
-        return [list(command) for command, _ in self.seen if "-n" in command]
+        return [list(command) for command, _ in self.calls if "-n" in command]
 
     def run(self, command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        self.seen.append((command, {}))
+        self.calls.append((command, {}))
         return subprocess.CompletedProcess(command, 0)
 
 
@@ -137,7 +137,9 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
 def test_test_runs_the_database_app_on_postgres_too(commands: Commands) -> None:
     assert toolbox.run_tests([]) == 0
     postgres = [
-        command for command, env in commands.seen if env.get("EVALSITE_TEST_DATABASE") == "postgres"
+        command
+        for command, env in commands.calls
+        if env.get("EVALSITE_TEST_DATABASE") == "postgres"
     ]
     assert len(postgres) == 1
     assert "matches" in postgres[0]
@@ -145,7 +147,7 @@ def test_test_runs_the_database_app_on_postgres_too(commands: Commands) -> None:
 
 def test_arguments_of_test_go_to_pytest_alone(commands: Commands) -> None:
     assert toolbox.run_tests(["-k", "relay"]) == 0
-    assert [list(command[1:]) for command, _ in commands.seen] == [["-m", "pytest", "-k", "relay"]]
+    assert [list(command[1:]) for command, _ in commands.calls] == [["-m", "pytest", "-k", "relay"]]
 
 
 def test_a_failing_test_fails_the_command(commands: Commands) -> None:
@@ -168,7 +170,7 @@ def test_ci_installs_a_missing_browser(
 ) -> None:
     monkeypatch.setenv("CI", "true")
     toolbox.run_tests(["-k", "x"])
-    assert [command[:2] for command, _ in no_browser.seen[:2]] == [
+    assert [command[:2] for command, _ in no_browser.calls[:2]] == [
         ["apt-get", "update"],
         ["apt-get", "install"],
     ]
@@ -180,4 +182,4 @@ def test_elsewhere_a_missing_browser_is_told_with_the_way_to_get_it(
     monkeypatch.delenv("CI", raising=False)
     toolbox.run_tests(["-k", "x"])
     assert "apt-get install chromium chromium-driver" in capsys.readouterr().err
-    assert len(no_browser.seen) == 1
+    assert len(no_browser.calls) == 1

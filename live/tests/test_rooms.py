@@ -112,9 +112,9 @@ async def test_those_who_come_together_share_one_look(broker: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_one_viewer_that_leaves_takes_nothing_from_the_others(broker: Redis) -> None:
     async with _watching(2, Reader()) as (room, (first, second)):
-        asked = asyncio.ensure_future(room.read_snapshot())
+        future = asyncio.ensure_future(room.read_snapshot())
         await asyncio.sleep(0)
-        asked.cancel()
+        future.cancel()
         leave_room("room", first.line)
         snapshot = await room.read_snapshot()
         second.line.begin([snapshot])

@@ -44,7 +44,7 @@ class Case(NamedTuple):
     model: str
     act: str
     row: Callable[[], Model]
-    given: dict[str, Any]
+    fields: dict[str, Any]
     says: str
     is_done: Callable[[Model], bool]
     # Of the audit row, where that is about other rows than the one that was asked about.
@@ -139,11 +139,11 @@ def _token() -> TokenAccess:
 
 
 def campaign_under_way() -> Campaign:
-    known = factories.planned()
-    agents = list(known.agents.order_by("pk"))
+    tournament = factories.planned()
+    agents = list(tournament.agents.order_by("pk"))
     return start_campaign(
         CampaignPlan(name="which", question="best", max_matches=400),
-        leaderboard=known.leaderboard,
+        leaderboard=tournament.leaderboard,
         agents=agents,
     )
 
@@ -278,9 +278,9 @@ every_act = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.mode
 
 def form_on(page: str) -> dict[str, Any]:
     """Return the hidden fields of the page that asks, and its confirmation."""
-    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    hidden_fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
     form: dict[str, Any] = {"confirmed": "yes"}
-    for name, value in found:
+    for name, value in hidden_fields:
         form.setdefault(name, []).append(value)
     return form
 

@@ -34,14 +34,14 @@ def flipped(row: MatchOrderRow, **more: Any) -> ResultRow:
 
 def faulty(row: MatchOrderRow, **more: Any) -> ResultRow:
     """Return the result of a server that speaks nonsense."""
-    told = {"ending": Ending.FAILED, "reason": Reason.SERVER_FAULT, **more}
-    return make.result(row, **told)
+    fields = {"ending": Ending.FAILED, "reason": Reason.SERVER_FAULT, **more}
+    return make.result(row, **fields)
 
 
 def lost(row: MatchOrderRow, **more: Any) -> ResultRow:
     """Return the result of a server that went away."""
-    told = {"ending": Ending.INTERRUPTED, "reason": Reason.SERVER_LOST, **more}
-    return make.result(row, **told)
+    fields = {"ending": Ending.INTERRUPTED, "reason": Reason.SERVER_LOST, **more}
+    return make.result(row, **fields)
 
 
 def server_of(order: MatchOrder, row: MatchOrderRow) -> str:

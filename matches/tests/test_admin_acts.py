@@ -68,7 +68,7 @@ def test_a_confirmed_act_is_done_and_leaves_one_audit_row(
     admin_client: Client, broker: Redis, case: Case
 ) -> None:
     row, before = case.row(), last_audit()
-    form = form_on(admin_client.get(case.ask(row)).content.decode()) | case.given
+    form = form_on(admin_client.get(case.ask(row)).content.decode()) | case.fields
     answer = admin_client.post(case.ask(row), form)
     assert answer.status_code == 302
     assert case.is_done(row)
@@ -77,7 +77,7 @@ def test_a_confirmed_act_is_done_and_leaves_one_audit_row(
     assert noted.actor == "admin"
     if not case.audited_as:
         assert (noted.target_kind, noted.target_id) == (case.model, row.pk)
-    assert noted.reason == case.given.get("reason", "")
+    assert noted.reason == case.fields.get("reason", "")
 
 
 @every_act
@@ -85,12 +85,12 @@ def test_an_act_that_is_sent_twice_is_done_once(
     admin_client: Client, broker: Redis, case: Case
 ) -> None:
     row, before = case.row(), last_audit()
-    form = form_on(admin_client.get(case.ask(row)).content.decode()) | case.given
+    form = form_on(admin_client.get(case.ask(row)).content.decode()) | case.fields
     admin_client.post(case.ask(row), form)
     again = admin_client.post(case.ask(row), form, follow=True)
     assert again.status_code == 200
-    said = again.content.decode()
-    assert "nothing was done twice" in said or "Nothing is chosen that is still there" in said
+    page = again.content.decode()
+    assert "nothing was done twice" in page or "Nothing is chosen that is still there" in page
     assert len(new_rows(before)) == 1
 
 
@@ -101,7 +101,7 @@ def test_who_may_only_look_is_refused(client: Client, broker: Redis, case: Case)
     viewer.user_permissions.add(*Permission.objects.filter(codename__startswith="view_"))
     client.force_login(viewer)
     assert client.get(case.ask(row)).status_code == 403
-    form = {"pk": row.pk, "confirmed": "yes", **case.given}
+    form = {"pk": row.pk, "confirmed": "yes", **case.fields}
     assert client.post(case.ask(row), form).status_code == 403
     assert not case.is_done(row)
     assert new_rows(before) == []
@@ -134,7 +134,7 @@ def test_the_list_offers_the_act_for_chosen_rows(
     assert answer["Location"] == case.ask(row)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "reason" in c.given], ids=lambda c: c.act)
+@pytest.mark.parametrize("case", [c for c in CASES if "reason" in c.fields], ids=lambda c: c.act)
 def test_without_a_reason_nothing_is_done_and_nothing_is_lost(
     admin_client: Client, broker: Redis, case: Case
 ) -> None:
@@ -181,12 +181,12 @@ def test_a_refusal_of_the_service_is_a_message_and_loses_nothing(
     first = form_on(admin_client.get(case.ask(board)).content.decode()) | {"name": "spring"}
     admin_client.post(case.ask(board), first)
     second = form_on(admin_client.get(case.ask(board)).content.decode())
-    given = {**second, "name": "spring", "reason": "kept text"}
-    answer = admin_client.post(case.ask(board), given)
+    fields = {**second, "name": "spring", "reason": "kept text"}
+    answer = admin_client.post(case.ask(board), fields)
     text = answer.content.decode()
     assert "has a season &#x27;spring&#x27; already" in text
     assert 'value="kept text"' in text
-    again = admin_client.post(case.ask(board), {**given, "name": "summer"})
+    again = admin_client.post(case.ask(board), {**fields, "name": "summer"})
     assert again.status_code == 302
     assert set(Season.objects.values_list("name", flat=True)) == {"spring", "summer"}
 

@@ -48,16 +48,16 @@ def form() -> dict[str, Any]:
 
 
 def _hidden(html: str) -> str:
-    found = re.search(r'name="foreseen" value="(\w+)"', html)
-    assert found is not None
-    return found[1]
+    match = re.search(r'name="foreseen" value="(\w+)"', html)
+    assert match is not None
+    return match[1]
 
 
 def _errors(client: Client, form: dict[str, Any]) -> str:
     response = client.post(ADD, form)
     assert response.status_code == 200
-    found = response.context["adminform"].form.errors
-    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in found.items())
+    errors = response.context["adminform"].form.errors
+    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in errors.items())
 
 
 def test_it_shows_the_forecast_first_and_starts_then(
@@ -84,14 +84,14 @@ def test_it_shows_the_forecast_first_and_starts_then(
 def test_what_was_changed_after_the_forecast_is_foreseen_anew(
     admin_client: Client, form: dict[str, Any]
 ) -> None:
-    seen = _hidden(admin_client.post(ADD, form).content.decode())
-    changed = {**form, "error": "0.01", "foreseen": seen}
+    forecast_token = _hidden(admin_client.post(ADD, form).content.decode())
+    changed = {**form, "error": "0.01", "foreseen": forecast_token}
     assert "Nothing is started yet" in admin_client.post(ADD, changed).content.decode()
 
 
 def test_a_sequential_test_is_foreseen(admin_client: Client, form: dict[str, Any]) -> None:
-    asked = {**form, "question": "sprt", "agents": form["agents"][:2]}
-    page = admin_client.post(ADD, asked).content.decode()
+    fields = {**form, "question": "sprt", "agents": form["agents"][:2]}
+    page = admin_client.post(ADD, fields).content.decode()
     assert "It ends accepted" in page
     assert "the log-likelihood ratio would be about" in page
 
@@ -107,7 +107,7 @@ def test_the_form_says_that_a_pairing_suits_the_field_badly(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "error"),
     [
         ({"error": "0.7"}, "error: "),
         ({"question": "top_k", "parameters": '{"k": 9}'}, "k must be"),
@@ -119,15 +119,15 @@ def test_the_form_says_that_a_pairing_suits_the_field_badly(
     ],
 )
 def test_what_cannot_be_asked_is_said_at_its_field(
-    admin_client: Client, form: dict[str, Any], change: dict[str, Any], said: str
+    admin_client: Client, form: dict[str, Any], change: dict[str, Any], error: str
 ) -> None:
-    assert said in _errors(admin_client, {**form, **change})
+    assert error in _errors(admin_client, {**form, **change})
 
 
 def test_agents_of_another_game_are_refused(admin_client: Client, form: dict[str, Any]) -> None:
     other = Agent.objects.create(name="other", game="connect_four", policy="random")
-    asked = {**form, "agents": [*form["agents"], other.pk]}
-    assert "'other' plays connect_four" in _errors(admin_client, asked)
+    fields = {**form, "agents": [*form["agents"], other.pk]}
+    assert "'other' plays connect_four" in _errors(admin_client, fields)
 
 
 def test_the_list_has_the_verdicts_and_a_row_its_forecast(admin_client: Client) -> None:
@@ -147,10 +147,10 @@ def test_the_list_has_the_verdicts_and_a_row_its_forecast(admin_client: Client) 
 
 def _confirm(client: Client, address: str, pk: int) -> str:
     """Answer the page that asks, and return what it says then."""
-    asked = client.get(f"{address}?pk={pk}&from=row").content.decode()
-    hidden = dict(re.findall(r'type="hidden"\s+name="([\w-]+)"\s+value="([^"]*)"', asked))
-    given = {**hidden, "pk": pk, "reason": "It is known well enough.", "confirmed": "yes"}
-    return client.post(address, given, follow=True).content.decode()
+    page = client.get(f"{address}?pk={pk}&from=row").content.decode()
+    hidden = dict(re.findall(r'type="hidden"\s+name="([\w-]+)"\s+value="([^"]*)"', page))
+    fields = {**hidden, "pk": pk, "reason": "It is known well enough.", "confirmed": "yes"}
+    return client.post(address, fields, follow=True).content.decode()
 
 
 def test_stopping_cancels_what_is_open_and_writes_how_it_ended(admin_client: Client) -> None:

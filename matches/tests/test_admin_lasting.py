@@ -125,7 +125,7 @@ def test_the_audit_is_filtered_and_leads_to_its_targets(
     match = Match.objects.latest("pk")
     voided = f'href="/admin/matches/match/{match.pk}/change/"'
     address = "/admin/matches/auditrow/"
-    shown = {
+    expected = {
         "": True,
         "?action=match.void": True,
         "?action=leaderboard.freeze": False,
@@ -138,7 +138,7 @@ def test_the_audit_is_filtered_and_leads_to_its_targets(
         "?q=match": True,
         "?q=nothing": False,
     }
-    for query, is_shown in shown.items():
+    for query, is_shown in expected.items():
         page = admin_client.get(address + query)
         assert page.status_code == 200, query
         assert (voided in page.content.decode()) is is_shown, query

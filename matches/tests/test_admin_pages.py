@@ -41,8 +41,8 @@ def form(broker: Redis) -> dict[str, Any]:
 def _errors(client: Client, address: str, form: dict[str, Any]) -> str:
     response = client.post(f"/admin/matches/{address}/add/", form)
     assert response.status_code == 200, "a form that is refused is shown again"
-    found = response.context["adminform"].form.errors
-    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in found.items())
+    errors = response.context["adminform"].form.errors
+    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in errors.items())
 
 
 def _registered() -> Iterator[str]:
@@ -287,8 +287,8 @@ def test_a_form_says_an_error_once(
 def test_an_act_that_is_refused_says_so_once(admin_client: Client, broker: Redis) -> None:
     tournament = factories.planned()
     address = f"/admin/matches/tournament/ask/extend/?pk={tournament.pk}"
-    given = form_on(admin_client.get(address).content.decode()) | {"n_matches": "3"}
-    answer = admin_client.post(address, given)
+    fields = form_on(admin_client.get(address).content.decode()) | {"n_matches": "3"}
+    answer = admin_client.post(address, fields)
     (message,) = answer.context["form"].errors["n_matches"]
     assert answer.content.decode().count(escape(message)) == 1
 

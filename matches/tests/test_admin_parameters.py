@@ -50,21 +50,21 @@ def test_every_parameter_of_every_question_has_an_input(
 def test_what_is_entered_for_the_chosen_pairing_counts_and_nothing_else(
     admin_client: Client, form: dict[str, Any]
 ) -> None:
-    given = {
+    fields = {
         "pairing": "knockout",
         "pairing_parameters-knockout-best_of": "5",
         "pairing_parameters-knockout-tie_breaks": "",
         "pairing_parameters-swiss-rounds": "7",
     }
-    answer = admin_client.post("/admin/matches/tournament/add/", {**form, **given})
+    answer = admin_client.post("/admin/matches/tournament/add/", {**form, **fields})
     assert answer.status_code == 302
     assert Tournament.objects.get().pairing_parameters["best_of"] == 5
     assert "rounds" not in Tournament.objects.get().pairing_parameters
 
 
 def test_a_refused_form_keeps_what_was_entered(admin_client: Client, form: dict[str, Any]) -> None:
-    given = {"pairing": "knockout", "pairing_parameters-knockout-best_of": "999"}
-    page = admin_client.post("/admin/matches/tournament/add/", {**form, **given}).content.decode()
+    fields = {"pairing": "knockout", "pairing_parameters-knockout-best_of": "999"}
+    page = admin_client.post("/admin/matches/tournament/add/", {**form, **fields}).content.decode()
     assert "must be 1..99, got 999" in page
     assert 'name="pairing_parameters-knockout-best_of" value="999"' in page
     assert not Tournament.objects.exists()

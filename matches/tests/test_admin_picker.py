@@ -68,9 +68,9 @@ def test_without_a_leaderboard_agents_stand_below_the_name_of_their_game(
 
 
 def test_a_name_is_searched_for(admin_client: Client, board: Leaderboard) -> None:
-    found: dict[str, Any] = {"leaderboard": board.pk, "agents-find": "LEVEL:6"}
-    assert _pick(admin_client, **found) == ([], ["level:60"])
-    page = admin_client.get(PICK, {**found, "agents-find": "<zzz>"}).content.decode()
+    query: dict[str, Any] = {"leaderboard": board.pk, "agents-find": "LEVEL:6"}
+    assert _pick(admin_client, **query) == ([], ["level:60"])
+    page = admin_client.get(PICK, {**query, "agents-find": "<zzz>"}).content.decode()
     assert "No other name has “&lt;zzz&gt;”" in page
 
 

@@ -51,6 +51,6 @@ def test_a_tournament_is_shown_without_json(admin_client: Client, broker: Redis)
     tournament = factories.planned(pairing_parameters={})
     path = f"/admin/matches/tournament/{tournament.pk}/change/"
     page = admin_client.get(path).content.decode()
-    shown = page.partition("Parameters of the pairing")[2].partition("Rated")[0]
-    assert "none" in shown
-    assert "{}" not in shown
+    section = page.partition("Parameters of the pairing")[2].partition("Rated")[0]
+    assert "none" in section
+    assert "{}" not in section

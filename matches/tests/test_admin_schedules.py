@@ -55,8 +55,8 @@ def test_a_schedule_for_once_is_added(admin_client: Client, form: dict[str, Any]
 def test_a_campaign_and_a_season_are_scheduled_too(
     admin_client: Client, form: dict[str, Any]
 ) -> None:
-    asked = {"question": "top_k", "parameters": '{"k": 2}', "pairing": "", "weight": 3}
-    admin_client.post(f"{ADDRESS}add/", form | asked)
+    campaign_fields = {"question": "top_k", "parameters": '{"k": 2}', "pairing": "", "weight": 3}
+    admin_client.post(f"{ADDRESS}add/", form | campaign_fields)
     monthly = {"name": "monthly", "season": "reset", "n_matches": ""}
     admin_client.post(f"{ADDRESS}add/", form | monthly)
     season, campaign = Schedule.objects.all()

@@ -34,9 +34,9 @@ def _form(user: User, **change: Any) -> dict[str, Any]:
 
 def _once(client: Client) -> str:
     page = client.get(f"{ADDRESS}add/").content.decode()
-    found = re.search(r'name="once" value="(\w+)"', page)
-    assert found is not None
-    return found[1]
+    match = re.search(r'name="once" value="(\w+)"', page)
+    assert match is not None
+    return match[1]
 
 
 def test_a_token_is_shown_once_and_works(admin_client: Client, admin_user: User) -> None:
@@ -44,18 +44,18 @@ def test_a_token_is_shown_once_and_works(admin_client: Client, admin_user: User)
     page = admin_client.post(f"{ADDRESS}add/", form)
     assert page.status_code == 200
     assert "no-store" in page["Cache-Control"]
-    found = re.search(r'class="ev-secret"[^>]*>([0-9a-f]+)<', page.content.decode())
-    assert found is not None
-    user, _ = TokenAuthentication().authenticate_credentials(found[1].encode())
+    match = re.search(r'class="ev-secret"[^>]*>([0-9a-f]+)<', page.content.decode())
+    assert match is not None
+    user, _ = TokenAuthentication().authenticate_credentials(match[1].encode())
     assert user == admin_user
     access = TokenAccess.objects.get()
     assert (access.name, access.scopes) == ("laptop", ["read", "submit"])
-    shown = admin_client.get(ADDRESS).content.decode()
-    assert "laptop" in shown
-    assert found[1] not in shown
+    listing = admin_client.get(ADDRESS).content.decode()
+    assert "laptop" in listing
+    assert match[1] not in listing
     again = admin_client.post(f"{ADDRESS}add/", form, follow=True).content.decode()
     assert "nothing was done twice" in again
-    assert found[1] not in again
+    assert match[1] not in again
     assert TokenAccess.objects.count() == 1
 
 
@@ -63,11 +63,11 @@ def test_making_a_token_leaves_an_audit_row_without_the_secret(
     admin_client: Client, admin_user: User
 ) -> None:
     page = admin_client.post(f"{ADDRESS}add/", _form(admin_user)).content.decode()
-    found = re.search(r'class="ev-secret"[^>]*>([0-9a-f]+)<', page)
-    assert found is not None
+    match = re.search(r'class="ev-secret"[^>]*>([0-9a-f]+)<', page)
+    assert match is not None
     noted = AuditRow.objects.get()
     assert noted.action == "tokenaccess.add"
-    assert found[1] not in f"{noted.target_label} {noted.touched}"
+    assert match[1] not in f"{noted.target_label} {noted.touched}"
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,9 @@ def test_an_agent_is_put_into_quarantine_and_released(operator: Client, broker: 
     factories.planned()
     address = f"agents/{Agent.objects.earliest('pk').pk}"
     assert "reason" in str(_post(operator, f"{address}/quarantine", 400)["errors"])
-    shown = _post(operator, f"{address}/quarantine", reason=WHY)
-    assert shown["quarantine_reason"] == WHY
-    assert shown["quarantined_at"]
+    agent = _post(operator, f"{address}/quarantine", reason=WHY)
+    assert agent["quarantine_reason"] == WHY
+    assert agent["quarantined_at"]
     assert _post(operator, f"{address}/release")["quarantined_at"] is None
     assert [(row.actor, row.reason) for row in AuditRow.objects.all()] == [
         ("anna", ""),
@@ -80,8 +80,8 @@ def test_a_gpu_worker_is_a_conflict(operator: Client, broker: Redis) -> None:
 def test_matches_are_void_and_played_again(operator: Client, rated: Tournament) -> None:
     ids = list(rated.matches.order_by("pk").values_list("pk", flat=True)[:2])
     voided = _post(operator, "matches/void", matches=ids, reason=WHY)
-    wanted = {"n_open": 0, "n_struck": 2, "n_unchanged": 0, "leaderboards": ["board"]}
-    assert voided == wanted
+    counts = {"n_open": 0, "n_struck": 2, "n_unchanged": 0, "leaderboards": ["board"]}
+    assert voided == counts
     assert _get(operator, "leaderboards/board/")["is_rerating"]
     requeued = _post(operator, "matches/requeue", matches=ids, reason=WHY)
     assert requeued["n_new"] == 2
@@ -91,8 +91,8 @@ def test_matches_are_void_and_played_again(operator: Client, rated: Tournament) 
     assert (old["voiding"]["reason"], old["voiding"]["was_done"]) == (WHY, True)
     assert old["outcome"]["ranks"] == [0, 1]
     assert (new["state"], new["replacement"], new["replaces"]) == ("pending", None, old["id"])
-    shown = _get(operator, f"tournaments/{rated.pk}/")
-    assert [shown[n] for n in ("state", "n_done", "n_void", "n_replaced")] == ["running", 10, 0, 2]
+    detail = _get(operator, f"tournaments/{rated.pk}/")
+    assert [detail[n] for n in ("state", "n_done", "n_void", "n_replaced")] == ["running", 10, 0, 2]
 
 
 def test_a_match_that_is_not_void_is_a_conflict(operator: Client, rated: Tournament) -> None:
@@ -136,8 +136,8 @@ def test_a_season_is_frozen_and_read_by_everybody(operator: Client, rated: Tourn
 
 
 def test_a_schedule_is_made_listed_and_deleted(operator: Client, rated: Tournament) -> None:
-    wanted = {"name": "nightly", "leaderboard": "board", "crontab": "0 4 * * *", "n_matches": 6}
-    made = _post(operator, "schedules", 201, **wanted)
+    body = {"name": "nightly", "leaderboard": "board", "crontab": "0 4 * * *", "n_matches": 6}
+    made = _post(operator, "schedules", 201, **body)
     assert made["next_at"].endswith("T04:00:00Z")
     address = f"schedules/{made['id']}"
     assert _get(operator, "schedules/?leaderboard=board")["results"] == [made]
@@ -149,8 +149,8 @@ def test_a_schedule_is_made_listed_and_deleted(operator: Client, rated: Tourname
 
 
 def test_a_wrong_crontab_is_refused_by_name(operator: Client, rated: Tournament) -> None:
-    wanted = {"name": "nightly", "leaderboard": "board", "crontab": "soon", "n_matches": 6}
-    (error,) = _post(operator, "schedules", 400, **wanted)["errors"]
+    body = {"name": "nightly", "leaderboard": "board", "crontab": "soon", "n_matches": 6}
+    (error,) = _post(operator, "schedules", 400, **body)["errors"]
     assert error["field"] == "crontab"
     assert "'30 4 * * 1' is every Monday at 4:30" in error["message"]
 

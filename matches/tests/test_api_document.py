@@ -20,12 +20,16 @@ def _nothing_kept() -> None:
     document._schema.clear()
 
 
-@pytest.mark.parametrize("asked", [{}, {"HTTP_ACCEPT": JSON}, {"HTTP_ACCEPT": "application/json"}])
-def test_the_document_is_what_the_framework_answers(client: Client, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers", [{}, {"HTTP_ACCEPT": JSON}, {"HTTP_ACCEPT": "application/json"}]
+)
+def test_the_document_is_what_the_framework_answers(
+    client: Client, headers: dict[str, str]
+) -> None:
     view: Any = SpectacularAPIView.as_view()
-    plain = view(RequestFactory().get(ADDRESS, **asked)).render()  # type: ignore[arg-type]
+    plain = view(RequestFactory().get(ADDRESS, **headers)).render()  # type: ignore[arg-type]
     for _ in range(2):
-        answer = client.get(ADDRESS, **asked)  # type: ignore[arg-type]
+        answer = client.get(ADDRESS, **headers)  # type: ignore[arg-type]
         assert answer.content == plain.content
         assert "Accept" in answer.headers["Vary"]
         for name in ("Content-Type", "Content-Disposition"):

@@ -43,9 +43,9 @@ def test_a_tournament_may_wait_to_be_started(admin_client: Client, broker: Redis
 
 
 def test_a_tournament_is_extended_to_so_many_matches(admin_client: Client, broker: Redis) -> None:
-    shown = _done(admin_client, factories.planned(), "extend", n_matches=20)
-    assert (shown["n_matches"], shown["state"]) == (20, "planning")
-    refused = _post(admin_client, f"tournaments/{shown['id']}/extend", {"n_matches": 3})
+    detail = _done(admin_client, factories.planned(), "extend", n_matches=20)
+    assert (detail["n_matches"], detail["state"]) == (20, "planning")
+    refused = _post(admin_client, f"tournaments/{detail['id']}/extend", {"n_matches": 3})
     assert refused.status_code == 400
     assert refused.json()["errors"][0]["field"] == "n_matches"
 
@@ -53,8 +53,8 @@ def test_a_tournament_is_extended_to_so_many_matches(admin_client: Client, broke
 def test_a_tournament_is_cancelled_once(admin_client: Client, broker: Redis) -> None:
     tournament = factories.planned()
     for _ in range(2):
-        shown = _done(admin_client, tournament, "cancel")
-        assert (shown["state"], shown["n_cancelled"]) == ("cancelled", 12)
+        detail = _done(admin_client, tournament, "cancel")
+        assert (detail["state"], detail["n_cancelled"]) == ("cancelled", 12)
 
 
 @pytest.mark.parametrize("verb", ["pause", "start", "resume", "extend"])

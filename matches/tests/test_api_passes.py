@@ -54,10 +54,10 @@ def test_a_pass_tells_the_head_all_that_it_needs(client: Client, agent: Agent) -
     response = _post(client, f"agents/{agent.pk}/head_pass")
     assert response.status_code == 201, response.content
     key, token = pass_key(settings.SECRET_KEY), response.json()["token"]
-    asked = read_agent_pass(key, token, now=db_now().timestamp())
-    assert (asked.agent, asked.name, asked.game) == (agent.pk, "ppo", "connect_four")
-    assert (asked.observation_shape, asked.n_actions) == ([3, 6, 7], 7)
-    plays = asked.plays
+    agent_pass = read_agent_pass(key, token, now=db_now().timestamp())
+    assert (agent_pass.agent, agent_pass.name, agent_pass.game) == (agent.pk, "ppo", "connect_four")
+    assert (agent_pass.observation_shape, agent_pass.n_actions) == ([3, 6, 7], 7)
+    plays = agent_pass.plays
     assert (plays.checkpoint, plays.placement, plays.state_size) == (SHA, "gpu", 8)
     assert plays.parameters == {"temperature": 0.5}
     assert plays.source.startswith(f"/files/checkpoints/{SHA}?until=")

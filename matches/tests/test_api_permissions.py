@@ -187,9 +187,9 @@ def _plain(address: str) -> str:
 
 
 def test_every_endpoint_stands_in_both_tables() -> None:
-    found = list(_routes())
-    assert {key for _, _, key in found} == set(TABLE)
-    assert {f"{method} {_plain(address)}" for method, address, _ in found} == set(EXPECTED)
+    routes = list(_routes())
+    assert {key for _, _, key in routes} == set(TABLE)
+    assert {f"{method} {_plain(address)}" for method, address, _ in routes} == set(EXPECTED)
 
 
 @pytest.fixture

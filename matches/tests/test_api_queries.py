@@ -97,8 +97,8 @@ def test_what_is_of_a_leaderboard_is_listed_by_its_name_however_that_is_called(
     planned = factories.planned()
     factories.planned(board="other", game="tic_tac_toe", agents=("random", "greedy"))
     answer = _log_in().get(f"/api/v1/{noun}/", {name: "board"})
-    found = [row["id"] for row in answer.json()["results"]]
-    assert found == ([planned.pk] if noun == "tournaments" else [])
+    ids = [row["id"] for row in answer.json()["results"]]
+    assert ids == ([planned.pk] if noun == "tournaments" else [])
 
 
 def test_one_filter_is_not_given_by_two_names(client: Client, broker: Redis) -> None:
@@ -112,8 +112,8 @@ def test_yes_and_no_are_also_1_and_0(
     client: Client, broker: Redis, is_retired: str, n: int
 ) -> None:
     factories.planned(agents=["level:10", "level:90"])
-    asked = {"is_retired": is_retired, "format": "json"}
-    assert len(client.get("/api/v1/agents/", asked).json()["results"]) == n
+    query = {"is_retired": is_retired, "format": "json"}
+    assert len(client.get("/api/v1/agents/", query).json()["results"]) == n
 
 
 def test_what_is_left_empty_is_not_asked_for(client: Client, broker: Redis) -> None:

@@ -61,17 +61,17 @@ def test_lists_are_filtered(client: Client, broker: Redis) -> None:
     factories.planned(board="other", game="tic_tac_toe", agents=("random", "greedy"))
     assert len(_get(client, "agents/?game=tic_tac_toe")["results"]) == 2
     assert len(_get(client, "leaderboards/?game=skill_game")["results"]) == 1
-    (found,) = _get(client, "tournaments/?leaderboard=board")["results"]
-    assert (found["id"], found["state"]) == (tournament.pk, "running")
+    (row,) = _get(client, "tournaments/?leaderboard=board")["results"]
+    assert (row["id"], row["state"]) == (tournament.pk, "running")
     states = _get(client, f"matches/?tournament={tournament.pk}&state=done")
     assert states["results"] == []
 
 
 def test_a_tournament_names_its_agents(client: Client, broker: Redis) -> None:
     tournament = factories.planned()
-    shown = _get(client, f"tournaments/{tournament.pk}/")
-    assert [agent["name"] for agent in shown["agents"]] == list(factories.LEVELS)
-    assert "key" not in shown
+    detail = _get(client, f"tournaments/{tournament.pk}/")
+    assert [agent["name"] for agent in detail["agents"]] == list(factories.LEVELS)
+    assert "key" not in detail
 
 
 def test_nodes_are_listed_without_what_identifies_their_process(
@@ -105,8 +105,8 @@ def test_what_cannot_be_found_is_no_server_error(client: Client, address: str, s
 
 def test_a_missing_filter_is_named(client: Client) -> None:
     (problem,) = client.get("/api/v1/matches/").json()["errors"]
-    wanted = "give one of tournament, leaderboard and agent"
-    assert problem == {"field": "tournament", "message": wanted}
+    message = "give one of tournament, leaderboard and agent"
+    assert problem == {"field": "tournament", "message": message}
 
 
 def test_the_schema_and_its_page_are_served_from_here(client: Client) -> None:

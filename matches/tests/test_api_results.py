@@ -33,12 +33,12 @@ def _get(client: Client, address: str) -> Any:
 
 
 def _pages(client: Client, address: str) -> list[Any]:
-    found = []
+    rows = []
     while address:
         page = _get(client, address)
-        found += page["results"]
+        rows += page["results"]
         address = (page["next"] or "").partition("/api/v1/")[2]
-    return found
+    return rows
 
 
 @pytest.fixture
@@ -59,12 +59,12 @@ def test_ratings_are_paged_in_the_order_of_rank(
     Rating.objects.filter(pk__in=[rating.pk for rating in tied]).update(mu=25.0)
     unplayed = Rating.objects.order_by("-mu")[:2]
     Rating.objects.filter(pk__in=[rating.pk for rating in unplayed]).update(n_matches=0)
-    found = _pages(client, f"{BOARD}/ratings/?page_size={page_size}")
+    rows = _pages(client, f"{BOARD}/ratings/?page_size={page_size}")
     ranked = Rating.objects.order_by("-mu", "agent_id").values_list("agent_id", flat=True)
     last = sorted(Rating.objects.filter(n_matches=0).values_list("agent_id", flat=True))
-    wanted = [agent for agent in ranked if agent not in last] + last
-    assert [row["agent"]["id"] for row in found] == wanted
-    assert [row["rank"] for row in found] == list(range(1, 8))
+    expected = [agent for agent in ranked if agent not in last] + last
+    assert [row["agent"]["id"] for row in rows] == expected
+    assert [row["rank"] for row in rows] == list(range(1, 8))
 
 
 @pytest.mark.parametrize(
@@ -108,16 +108,16 @@ def test_the_row_of_an_agent_is_found_in_a_snapshot(played: Tournament) -> None:
 def test_two_agents_are_compared(client: Client, played: Tournament) -> None:
     first, second = _get(client, f"{BOARD}/ratings/")["results"][:2]
     ids = f"first={first['agent']['id']}&second={second['agent']['id']}"
-    found = _get(client, f"{BOARD}/comparison/?{ids}")
-    assert 0.5 < found["p_above"] < 1
-    assert sum(found["expected"].values()) == pytest.approx(1)
-    assert found["expected"]["win"] > found["expected"]["loss"]
+    comparison = _get(client, f"{BOARD}/comparison/?{ids}")
+    assert 0.5 < comparison["p_above"] < 1
+    assert sum(comparison["expected"].values()) == pytest.approx(1)
+    assert comparison["expected"]["win"] > comparison["expected"]["loss"]
     turned = _get(
         client,
         f"{BOARD}/comparison/?first={second['agent']['id']}&second={first['agent']['id']}",
     )
-    assert turned["p_above"] == pytest.approx(1 - found["p_above"])
-    head = found["head_to_head"]
+    assert turned["p_above"] == pytest.approx(1 - comparison["p_above"])
+    head = comparison["head_to_head"]
     assert turned["head_to_head"] == {
         "n_wins": head["n_losses"],
         "n_draws": head["n_draws"],
@@ -145,8 +145,8 @@ def test_a_comparison_goes_by_the_joint_posterior_of_the_two(played: Tournament)
     first, second = _two_of(played)
     agents = list(Rating.objects.order_by("pk").values_list("agent_id", flat=True))
     settled = fit_ratings(played.leaderboard, agents)
-    wanted = settled.superiority(agents.index(first.agent_id), agents.index(second.agent_id))
-    assert p_above(first, second) == pytest.approx(wanted, abs=1e-6)
+    expected = settled.superiority(agents.index(first.agent_id), agents.index(second.agent_id))
+    assert p_above(first, second) == pytest.approx(expected, abs=1e-6)
     alone = NormalDist().cdf((first.mu - second.mu) / hypot(first.sd, second.sd))
     assert abs(p_above(first, second) - alone) > 1e-4
 
@@ -213,11 +213,11 @@ def test_who_is_not_on_the_leaderboard_is_not_compared(
 def test_outcomes_come_in_planned_order_with_their_match(
     client: Client, played: Tournament
 ) -> None:
-    found = _pages(client, f"outcomes/?tournament={played.pk}&page_size=50")
-    assert [row["sequence"] for row in found] == list(range(1, 85))
-    match = Match.objects.get(pk=found[0]["match"])
-    assert found[0]["agents"] == match.agent_ids
-    assert sorted(found[0]["ranks"]) in ([0, 1], [0, 0])
+    rows = _pages(client, f"outcomes/?tournament={played.pk}&page_size=50")
+    assert [row["sequence"] for row in rows] == list(range(1, 85))
+    match = Match.objects.get(pk=rows[0]["match"])
+    assert rows[0]["agents"] == match.agent_ids
+    assert sorted(rows[0]["ranks"]) in ([0, 1], [0, 0])
 
 
 def test_a_match_that_is_not_done_has_no_outcome_to_list(client: Client, broker: Redis) -> None:
@@ -252,26 +252,26 @@ def test_the_matches_of_an_agent_are_listed_the_newest_first(
 ) -> None:
     other = factories.planned(6, board="other")
     agent = played.agents.earliest("pk").pk
-    found = _pages(client, f"matches/?agent={agent}&page_size={page_size}")
-    wanted = [m.pk for m in Match.objects.order_by("-pk") if agent in m.agent_ids]
-    assert [row["id"] for row in found] == wanted
+    rows = _pages(client, f"matches/?agent={agent}&page_size={page_size}")
+    expected = [m.pk for m in Match.objects.order_by("-pk") if agent in m.agent_ids]
+    assert [row["id"] for row in rows] == expected
     within = f"matches/?agent={agent}&tournament="
-    assert _pages(client, f"{within}{played.pk}&page_size={page_size}") == found
+    assert _pages(client, f"{within}{played.pk}&page_size={page_size}") == rows
     assert _pages(client, f"{within}{other.pk}") == []
 
 
 def test_a_match_of_an_agent_with_itself_is_listed_once(client: Client, broker: Redis) -> None:
     tournament = factories.planned(3, agents=("level:10",), is_rated=False)
     agent = tournament.agents.get().pk
-    found = _pages(client, f"matches/?agent={agent}&page_size=1")
-    assert len(found) == 3
+    rows = _pages(client, f"matches/?agent={agent}&page_size=1")
+    assert len(rows) == 3
 
 
 def test_the_matches_of_a_leaderboard_are_listed_in_planned_order(
     client: Client, played: Tournament
 ) -> None:
-    found = _pages(client, "matches/?leaderboard=connect-four&page_size=60")
-    assert [row["sequence"] for row in found] == list(range(1, 85))
+    rows = _pages(client, "matches/?leaderboard=connect-four&page_size=60")
+    assert [row["sequence"] for row in rows] == list(range(1, 85))
 
 
 @pytest.mark.parametrize("state", Match.State.values)
@@ -282,9 +282,9 @@ def test_the_matches_in_a_state_are_listed(client: Client, broker: Redis, state:
         order = open_order if each in Match.IN_FLIGHT else None
         at = Match.objects.filter(sequence__in=(number + 1, number + 7))
         at.update(state=each, order=order)
-    found = _pages(client, f"matches/?tournament={tournament.pk}&state={state}")
+    rows = _pages(client, f"matches/?tournament={tournament.pk}&state={state}")
     number = Match.State.values.index(state)
-    assert [row["sequence"] for row in found] == [number + 1, number + 7]
+    assert [row["sequence"] for row in rows] == [number + 1, number + 7]
 
 
 @pytest.mark.parametrize(
@@ -306,9 +306,9 @@ def test_matches_that_no_index_finds_are_not_listed(
 
 
 def test_who_takes_part_is_paged(client: Client, played: Tournament) -> None:
-    found = _pages(client, f"tournaments/{played.pk}/agents/?page_size=3")
-    assert [row["agent"]["name"] for row in found] == list(boards.SEARCHERS)
-    assert [row["position"] for row in found] == list(range(7))
+    rows = _pages(client, f"tournaments/{played.pk}/agents/?page_size=3")
+    assert [row["agent"]["name"] for row in rows] == list(boards.SEARCHERS)
+    assert [row["position"] for row in rows] == list(range(7))
 
 
 def test_an_explanation_says_what_something_waits_for(client: Client, broker: Redis) -> None:
@@ -316,12 +316,12 @@ def test_an_explanation_says_what_something_waits_for(client: Client, broker: Re
     factories.alive()
     match, agent = tournament.matches.earliest("pk"), tournament.agents.earliest("pk")
     for noun, row in (("tournaments", tournament), ("matches", match), ("agents", agent)):
-        said = _get(client, f"{noun}/{row.pk}/explanation/")
-        assert (said["subject"], said["id"]) == (
+        explanation = _get(client, f"{noun}/{row.pk}/explanation/")
+        assert (explanation["subject"], explanation["id"]) == (
             noun.rstrip("s").replace("matche", "match"),
             row.pk,
         )
-        assert said["summary"]
+        assert explanation["summary"]
     (worker,) = _get(client, "workers/")["results"]
     assert _get(client, f"workers/{worker['id']}/explanation/")["subject"] == "worker"
 

@@ -50,20 +50,22 @@ def test_every_operation_says_what_it_does_and_answers(schema: Any) -> None:
         statuses = set(operation["responses"])
         assert operation["description"], f"{method} {address}"
         assert len(operation["summary"]) > len("List"), f"{method} {address}"
-        wanted = {"400", "401", "403", "404", "429"}
-        wanted |= {"get": {"200", "304"}, "post": {"409", "413", "415", "422", "503"}}.get(
+        expected = {"400", "401", "403", "404", "429"}
+        expected |= {"get": {"200", "304"}, "post": {"409", "413", "415", "422", "503"}}.get(
             method, set()
         )
-        wanted -= {"422"} if f"{method} {address}" in KEYED else set()
-        assert wanted <= statuses, f"{method} {address} lacks {wanted - statuses}"
+        expected -= {"422"} if f"{method} {address}" in KEYED else set()
+        assert expected <= statuses, f"{method} {address} lacks {expected - statuses}"
 
 
 def test_every_error_is_a_problem(schema: Any) -> None:
     for method, address, operation in _operations(schema):
         for status, answer in operation["responses"].items():
             if status >= "400":
-                found = answer["content"]["application/problem+json"]["schema"]
-                assert found == {"$ref": "#/components/schemas/Problem"}, f"{method} {address}"
+                body_schema = answer["content"]["application/problem+json"]["schema"]
+                assert body_schema == {"$ref": "#/components/schemas/Problem"}, (
+                    f"{method} {address}"
+                )
 
 
 # A machine shows a token of its node, or the node's key; a key of a call would be nobody's.

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 TOKENS = "/api/v1/tokens/"
 
 
-def _make(client: Client, **wanted: object) -> Any:
-    body = {"name": "laptop", "scopes": ["read"], **wanted}
+def _make(client: Client, **fields: object) -> Any:
+    body = {"name": "laptop", "scopes": ["read"], **fields}
     return client.post(TOKENS, body, content_type="application/json")
 
 
@@ -73,7 +73,7 @@ def test_a_token_makes_none_with_more_scopes_than_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "field"),
+    ("fields", "field"),
     [
         ({"scopes": []}, "scopes"),
         ({"scopes": ["all"]}, "scopes.0"),
@@ -83,9 +83,9 @@ def test_a_token_makes_none_with_more_scopes_than_it_has() -> None:
     ],
 )
 def test_a_token_that_cannot_be_is_refused(
-    admin_client: Client, wanted: dict[str, Any], field: str
+    admin_client: Client, fields: dict[str, Any], field: str
 ) -> None:
-    response = _make(admin_client, **wanted)
+    response = _make(admin_client, **fields)
     assert response.status_code == 400
     assert response.json()["errors"][0]["field"] == field
     assert not TokenAccess.objects.exists()

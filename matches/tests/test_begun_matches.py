@@ -28,7 +28,7 @@ def _order(tournament: Tournament) -> MatchOrder:
     return order
 
 
-def _told(row: MatchOrderRow, actions: str) -> BegunRow:
+def _make_row(row: MatchOrderRow, actions: str) -> BegunRow:
     return BegunRow(row.match, row.attempt, row.token, actions)
 
 
@@ -55,8 +55,8 @@ def test_a_lost_match_goes_on_where_it_was_last_heard_of(tournament: Tournament)
     order = _order(tournament)
     assert order.actions == []
     first = order.matches[0]
-    _tell(order, [_told(first, "4")])
-    _tell(order, [_told(first, "4 5 6")])
+    _tell(order, [_make_row(first, "4")])
+    _tell(order, [_make_row(first, "4 5 6")])
     _lose(order)
     again = make.ordered(tournament)
     sent = dict(zip([row.match for row in again.matches], again.actions, strict=True))
@@ -74,25 +74,25 @@ def test_an_interrupted_match_goes_on_where_its_node_stopped(tournament: Tournam
 def test_a_doubled_or_late_report_changes_nothing(tournament: Tournament) -> None:
     order = _order(tournament)
     first, second = order.matches
-    _tell(order, [_told(first, "4 5 6"), _told(second, "1")])
-    _tell(order, [_told(first, "4 5 6")])
-    _tell(order, [_told(first, "4")])
+    _tell(order, [_make_row(first, "4 5 6"), _make_row(second, "1")])
+    _tell(order, [_make_row(first, "4 5 6")])
+    _tell(order, [_make_row(first, "4")])
     assert _kept()[first.match] == (1, "4 5 6")
     _lose(order)
     # Between two attempts, and of the one before, once the next is under way.
-    _tell(order, [_told(first, "4 5 6 7")])
+    _tell(order, [_make_row(first, "4 5 6 7")])
     again = _order(tournament)
-    _tell(order, [_told(first, "4 5 6 7 8")])
+    _tell(order, [_make_row(first, "4 5 6 7 8")])
     assert _kept()[first.match] == (1, "4 5 6")
-    _tell(again, [_told(again.matches[0], "4 5 6 9")])
+    _tell(again, [_make_row(again.matches[0], "4 5 6 9")])
     assert _kept()[first.match] == (2, "4 5 6 9")
 
 
 def test_actions_without_the_token_of_their_attempt_are_refused(tournament: Tournament) -> None:
     order = _order(tournament)
     first, second = order.matches
-    forged = msgspec.structs.replace(_told(first, "4"), token=second.token)
-    ahead = msgspec.structs.replace(_told(first, "4"), attempt=2)
+    forged = msgspec.structs.replace(_make_row(first, "4"), token=second.token)
+    ahead = msgspec.structs.replace(_make_row(first, "4"), attempt=2)
     _tell(order, [forged, ahead])
     assert _kept() == {}
 
@@ -100,7 +100,7 @@ def test_actions_without_the_token_of_their_attempt_are_refused(tournament: Tour
 @pytest.mark.parametrize("ending", [Ending.FAILED, Ending.INTERRUPTED])
 def test_what_failed_or_did_not_fit_starts_again(tournament: Tournament, ending: Ending) -> None:
     order = _order(tournament)
-    _tell(order, [_told(row, "4 5") for row in order.matches])
+    _tell(order, [_make_row(row, "4 5") for row in order.matches])
     reason = Reason.UNFIT if ending is Ending.INTERRUPTED else Reason.ERROR
     rows = [make.result(row, ending=ending, reason=reason) for row in order.matches]
     rows = [msgspec.structs.replace(row, actions="") for row in rows]
@@ -112,17 +112,17 @@ def test_what_failed_or_did_not_fit_starts_again(tournament: Tournament, ending:
 
 def test_nothing_is_kept_of_a_match_that_is_over(tournament: Tournament) -> None:
     order = _order(tournament)
-    _tell(order, [_told(row, "4 5") for row in order.matches])
+    _tell(order, [_make_row(row, "4 5") for row in order.matches])
     rows = [make.result(row, ranks=[0, 1], duration_ms=3_000) for row in order.matches]
     recording.record_report(make.reported(order, rows), now=make.NOW)
     assert Match.objects.filter(state=Match.State.DONE).count() == 2
-    _tell(order, [_told(row, "4 5 6") for row in order.matches])
+    _tell(order, [_make_row(row, "4 5 6") for row in order.matches])
     assert _kept() == {}
 
 
 def test_what_is_left_goes_with_the_tournament(tournament: Tournament) -> None:
     order = _order(tournament)
-    _tell(order, [_told(row, "4 5") for row in order.matches])
+    _tell(order, [_make_row(row, "4 5") for row in order.matches])
     # As of a player that took its matches in blocks: each took little of its time.
     recording.record_report(make.finished(order), now=make.NOW)
     tournament.refresh_from_db()
@@ -137,7 +137,7 @@ def test_nothing_is_kept_where_attempts_are_told_whole(
     Tournament.objects.filter(pk=tournament.pk).update(**terms)
     tournament.refresh_from_db()
     order = _order(tournament)
-    _tell(order, [_told(row, "4 5") for row in order.matches])
+    _tell(order, [_make_row(row, "4 5") for row in order.matches])
     assert _kept() == {}
 
 
@@ -145,7 +145,7 @@ def test_a_node_of_an_older_version_is_sent_no_actions(
     tournament: Tournament, broker: Redis
 ) -> None:
     order = _order(tournament)
-    _tell(order, [_told(row, "4 5") for row in order.matches])
+    _tell(order, [_make_row(row, "4 5") for row in order.matches])
     _lose(order)
     Worker.objects.update(versions={"evalsite": "older"})
     assert [sent.actions for sent in make.sent(broker)] == [[]]
@@ -156,7 +156,7 @@ def test_an_order_carries_no_more_than_a_message_holds(
 ) -> None:
     monkeypatch.setattr(begun_matches, "MAX_TEXT", 5)
     order = _order(tournament)
-    _tell(order, [_told(order.matches[0], "4 5 6"), _told(order.matches[1], "4")])
+    _tell(order, [_make_row(order.matches[0], "4 5 6"), _make_row(order.matches[1], "4")])
     _lose(order)
     assert make.ordered(tournament).actions == ["", "4"]
 
@@ -165,7 +165,7 @@ def test_a_match_that_gets_on_survives_any_number_of_lost_nodes(tournament: Tour
     for n_lost in range(1, 2 * MAX_FAILURES):
         order = _order(tournament)
         row = order.matches[0]
-        _tell(order, [_told(row, " ".join(["4"] * n_lost))])
+        _tell(order, [_make_row(row, " ".join(["4"] * n_lost))])
         _lose(order)
     assert Match.objects.get(pk=row.match).state == Match.State.PENDING
 
@@ -173,11 +173,11 @@ def test_a_match_that_gets_on_survives_any_number_of_lost_nodes(tournament: Tour
 def test_a_match_that_loses_its_nodes_at_one_move_is_void(tournament: Tournament) -> None:
     for _ in range(MAX_FAILURES + 1):
         order = _order(tournament)
-        _tell(order, [_told(order.matches[0], "4 5")])
+        _tell(order, [_make_row(order.matches[0], "4 5")])
         _lose(order)
     # The first attempt moved; each of the others was lost where it began.
     order = _order(tournament)
-    _tell(order, [_told(order.matches[0], "4 5")])
+    _tell(order, [_make_row(order.matches[0], "4 5")])
     _lose(order)
     assert Match.objects.get(pk=order.matches[0].match).state == Match.State.VOID
 

@@ -43,12 +43,12 @@ def test_of_two_processes_that_keep_the_same_file_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blobs.store_file(_staged(tmp_path, b"weights"), NAME)
-    exists, asked = FileSystemStorage.exists, []
+    exists, names = FileSystemStorage.exists, []
 
     def not_yet(storage: FileSystemStorage, name: str) -> bool:
         """Know nothing of the file when it is asked for the first time."""
-        asked.append(name)
-        return len(asked) > 1 and exists(storage, name)
+        names.append(name)
+        return len(names) > 1 and exists(storage, name)
 
     monkeypatch.setattr(FileSystemStorage, "exists", not_yet)
     blobs.store_file(_staged(tmp_path, b"weights"), NAME)

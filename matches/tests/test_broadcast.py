@@ -53,7 +53,7 @@ def test_a_pause_is_pushed_though_nothing_is_rated(board: Leaderboard) -> None:
     tournaments.pause_tournament(board.tournaments.get())
     broadcast.push_due(now=later(20))
     pushed = json.loads(cache.get(f"live:board:{board.pk}:state"))
-    assert [shown["state"] for shown in pushed["status"]["tournaments"]] == ["paused"]
+    assert [row["state"] for row in pushed["status"]["tournaments"]] == ["paused"]
 
 
 def test_only_the_changed_fields_of_changed_rows_are_sent(board: Leaderboard) -> None:

@@ -24,17 +24,17 @@ def _broker(valkey_url: str) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def check_flags(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return whether those who judged and forecast counted on checks, in turn."""
-    seen: list[bool] = []
+    flags: list[bool] = []
 
     def record(question: Question, n_agents: int, *, is_checked: bool) -> float:
-        seen.append(is_checked)
+        flags.append(is_checked)
         return find_expected_departures(question, n_agents, is_checked=is_checked)
 
     for module in (judging, forecasting):
         monkeypatch.setattr(module, "find_expected_departures", record)
-    return seen
+    return flags
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     ],
 )
 def test_a_ranking_counts_on_checks_where_its_pairing_sends_them(
-    pairing: str, parameters: dict[str, Any], is_checked: bool, asked: list[bool]
+    pairing: str, parameters: dict[str, Any], is_checked: bool, check_flags: list[bool]
 ) -> None:
     plan: dict[str, Any] = {"pairing": pairing, "pairing_parameters": parameters}
     campaign = campaign_of("rank_all", **plan)
@@ -60,8 +60,8 @@ def test_a_ranking_counts_on_checks_where_its_pairing_sends_them(
     agents = list(campaign.tournament.agents.order_by("entrant__position"))
     ahead = CampaignPlan(name="", question="rank_all", max_matches=400, **plan)
     forecast_start(ahead, leaderboard=campaign.tournament.leaderboard, agents=agents, now=NOW)
-    assert len(asked) > 1
-    assert set(asked) == {is_checked}
+    assert len(check_flags) > 1
+    assert set(check_flags) == {is_checked}
 
 
 def test_a_ranking_with_checks_ends() -> None:

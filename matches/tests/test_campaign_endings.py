@@ -15,8 +15,8 @@ LOST, EVEN = [40, 10, 2, 0, 0], [2, 3, 4, 3, 2]
 
 
 def ended(why: str, **values: object) -> Campaign:
-    given = {"question": "best", "probability": 0.83, "statement": "a is the best", **values}
-    return Campaign(why=why, decided_at=NOW, **given)
+    fields = {"question": "best", "probability": 0.83, "statement": "a is the best", **values}
+    return Campaign(why=why, decided_at=NOW, **fields)
 
 
 def blocks(counts: list[int]) -> PairedResult:
@@ -47,14 +47,14 @@ def test_one_that_runs_has_no_shortfall() -> None:
 def test_without_an_answer_it_says_what_was_not_reached_and_what_to_do(
     why: str, remedy: str
 ) -> None:
-    said = endings.describe_shortfall(ended(why)).replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Asked for was a probability of 95 %; ")
-    assert remedy in said
+    text = endings.describe_shortfall(ended(why)).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("Asked for was a probability of 95 %; ")
+    assert remedy in text
 
 
 def test_what_was_likeliest_is_no_verdict() -> None:
-    said = endings.describe_answer(ended("out_of_budget: matches"))
-    assert said == "Not decided. Most likely: a is the best"
+    text = endings.describe_answer(ended("out_of_budget: matches"))
+    assert text == "Not decided. Most likely: a is the best"
     stopped = ended("cancelled", statement="cancelled", probability=None)
     assert endings.describe_answer(stopped) == "Not decided"
     assert "no result was judged" in endings.describe_shortfall(stopped)

@@ -34,12 +34,12 @@ def campaign_of(
     name: str = "campaign",
     **plan: object,
 ) -> Campaign:
-    known = factories.scheduled(12, agents=agents, board=f"board of {name}".replace(" ", "-"))
-    cancel_tournament(known, now=factories.NOW)
+    tournament = factories.scheduled(12, agents=agents, board=f"board of {name}".replace(" ", "-"))
+    cancel_tournament(tournament, now=factories.NOW)
     return start_campaign(
         CampaignPlan(name=name, question=question, **{"max_matches": 400, **plan}),  # type: ignore[arg-type]
-        leaderboard=known.leaderboard,
-        agents=list(known.agents.order_by("entrant__position")),
+        leaderboard=tournament.leaderboard,
+        agents=list(tournament.agents.order_by("entrant__position")),
     )
 
 
@@ -184,7 +184,7 @@ def test_a_question_about_names_is_asked_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"),
+    ("plan", "refusal"),
     [
         ({"question": "worst"}, "question: unknown question 'worst': choose one of"),
         ({"error": 0.7}, "error: error must be between 0 and 0.5, got 0.7"),
@@ -196,8 +196,8 @@ def test_a_question_about_names_is_asked_by_name() -> None:
         ({"pairing": "knockout", "max_matches": 2}, "max_matches: Knockout of .* matches at least"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_by_name(plan: dict[str, object], said: str) -> None:
-    with pytest.raises(BadInputError, match=said):
+def test_what_cannot_be_asked_is_refused_by_name(plan: dict[str, object], refusal: str) -> None:
+    with pytest.raises(BadInputError, match=refusal):
         campaign_of(**plan)  # type: ignore[arg-type]
 
 

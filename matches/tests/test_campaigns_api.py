@@ -45,21 +45,24 @@ def get(client: Client, address: str) -> Any:
 
 def test_a_campaign_is_asked_by_names_and_shows_its_verdict(client: Client) -> None:
     campaign_of()
-    wanted: dict[str, Any] = {"question": "beats", "parameters": {"a": "level:95", "b": "level:5"}}
-    made = post(client, "campaigns/", leaderboard=BOARD, max_matches=300, weight=3, **wanted)
+    question: dict[str, Any] = {
+        "question": "beats",
+        "parameters": {"a": "level:95", "b": "level:5"},
+    }
+    made = post(client, "campaigns/", leaderboard=BOARD, max_matches=300, weight=3, **question)
     assert made["parameters"] == {"a": "level:95", "b": "level:5", "lead": 0.0}
     assert (made["weight"], made["statement"], made["chances"]) == (3, "", [])
     ended(Campaign.objects.get(pk=made["id"]))
-    shown = get(client, f"campaigns/{made['id']}/")
-    assert shown["statement"] == "level:95 beats level:5 by more than 0"
-    assert [agent["name"] for agent in shown["subjects"]] == ["level:95", "level:5"]
-    chances = [one["p_best"] for one in shown["chances"]]
+    detail = get(client, f"campaigns/{made['id']}/")
+    assert detail["statement"] == "level:95 beats level:5 by more than 0"
+    assert [agent["name"] for agent in detail["subjects"]] == ["level:95", "level:5"]
+    chances = [one["p_best"] for one in detail["chances"]]
     assert chances == sorted(chances, reverse=True)
     assert 0.99 < sum(chances) <= 1  # but for who may have learnt to beat just the best
-    assert shown["spent"]["matches"] == shown["n_played"]
+    assert detail["spent"]["matches"] == detail["n_played"]
     points = get(client, f"campaigns/{made['id']}/curve/")["results"]
     assert [point["n_results"] for point in points] == sorted(p["n_results"] for p in points)
-    assert points[-1]["probability"] == shown["probability"]
+    assert points[-1]["probability"] == detail["probability"]
 
 
 def test_campaigns_are_listed_by_what_they_ask_and_whether_they_ended(client: Client) -> None:
@@ -82,8 +85,8 @@ def test_campaigns_are_listed_by_what_they_ask_and_whether_they_ended(client: Cl
 def test_a_forecast_starts_nothing(client: Client) -> None:
     agents = tuple(f"level:{level}" for level in range(0, 100, 2))
     campaign_of(agents=agents)
-    wanted = {"leaderboard": BOARD, "question": "best", "margin_elo": 20}
-    ahead = post(client, "campaigns/forecast/", 200, **wanted)
+    body = {"leaderboard": BOARD, "question": "best", "margin_elo": 20}
+    ahead = post(client, "campaigns/forecast/", 200, **body)
     assert (ahead["n_agents"], ahead["n_known"]) == (50, 0)
     assert 0 < ahead["forecast"]["low"] <= ahead["forecast"]["matches"] <= ahead["forecast"]["high"]
     assert 0.3 < ahead["margin"] < 0.6
@@ -94,23 +97,23 @@ def test_a_forecast_warns_of_a_pairing_that_suits_the_field_badly(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign_of()
-    asked: list[object] = []
+    arguments: list[object] = []
 
     def warn(pairing: str, parameters: object, **_: object) -> str:
-        asked.extend((pairing, parameters))
+        arguments.extend((pairing, parameters))
         return "This field is close."
 
     monkeypatch.setattr(pairing_warnings, "warn_before_start", warn)
-    wanted = {"leaderboard": BOARD, "pairing": "posterior_sample", "pairing_parameters": {"top": 2}}
-    ahead = post(client, "campaigns/forecast/", 200, **wanted)
-    assert (ahead["warning"], asked) == (
+    body = {"leaderboard": BOARD, "pairing": "posterior_sample", "pairing_parameters": {"top": 2}}
+    ahead = post(client, "campaigns/forecast/", 200, **body)
+    assert (ahead["warning"], arguments) == (
         "This field is close.",
         ["posterior_sample", {"top": 2}],
     )
     monkeypatch.undo()
     assert post(client, "campaigns/forecast/", 200, leaderboard=BOARD)["warning"] is None
     # As when it starts: a forecast of what would be refused helps nobody.
-    unknown = {**wanted, "pairing_parameters": {"power": 2}}
+    unknown = {**body, "pairing_parameters": {"power": 2}}
     refused = post(client, "campaigns/forecast/", 400, **unknown)
     assert refused["errors"][0]["field"] == "pairing_parameters"
 
@@ -118,17 +121,17 @@ def test_a_forecast_warns_of_a_pairing_that_suits_the_field_badly(
 def test_a_campaign_says_what_it_saved_where_it_stands_and_why_it_ended(client: Client) -> None:
     first = ended(campaign_of())
     again = campaign_of(name="again", max_matches=40)
-    shown = get(client, f"campaigns/{again.pk}/")
-    assert (shown["latest_point"], shown["why_in_words"]) == (None, "")
-    assert shown["saved"] == (
+    detail = get(client, f"campaigns/{again.pk}/")
+    assert (detail["latest_point"], detail["why_in_words"]) == (None, "")
+    assert detail["saved"] == (
         f"{first.n_played} matches, all of them from other leaderboards, "
         "were known before and not played"
     )
-    shown = get(client, f"campaigns/{first.pk}/")
+    detail = get(client, f"campaigns/{first.pk}/")
     points = get(client, f"campaigns/{first.pk}/curve/")["results"]
-    assert shown["latest_point"] == points[-1]
-    assert shown["why_in_words"] == "decided: it is as sure as was asked for"
-    assert shown["saved"] == ""
+    assert detail["latest_point"] == points[-1]
+    assert detail["why_in_words"] == "decided: it is as sure as was asked for"
+    assert detail["saved"] == ""
 
 
 def test_the_latest_point_is_of_the_latest_judgement_also_after_matches_were_struck(
@@ -181,7 +184,7 @@ def test_a_sequential_test_shows_what_its_blocks_say(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "field", "said"),
+    ("fields", "field", "message"),
     [
         ({"question": "worst"}, "question", "choose one of beats, best"),
         ({"agents": ["level:5", "nobody"]}, "agents", "no agent of skill_game named 'nobody'"),
@@ -205,13 +208,13 @@ def test_a_sequential_test_shows_what_its_blocks_say(client: Client) -> None:
     ],
 )
 def test_what_is_refused_is_named(
-    client: Client, wanted: dict[str, Any], field: str, said: str
+    client: Client, fields: dict[str, Any], field: str, message: str
 ) -> None:
     campaign_of()
-    body = {"leaderboard": BOARD, "max_matches": 100, **wanted}
+    body = {"leaderboard": BOARD, "max_matches": 100, **fields}
     (refusal,) = post(client, "campaigns/", 400, **body)["errors"]
     assert refusal["field"] == field
-    assert said in refusal["message"]
+    assert message in refusal["message"]
 
 
 def test_a_campaign_is_started_once_under_its_key(client: Client) -> None:
@@ -234,8 +237,8 @@ def test_cancelling_the_tournament_stops_the_campaign(client: Client) -> None:
     campaign = campaign_of()
     post(client, f"tournaments/{campaign.tournament_id}/cancel/", 200)
     judging.judge_all(now=later(2))
-    shown = get(client, f"campaigns/{campaign.pk}/")
-    assert (shown["state"], shown["why"], shown["statement"]) == ("cancelled",) * 3
+    detail = get(client, f"campaigns/{campaign.pk}/")
+    assert (detail["state"], detail["why"], detail["statement"]) == ("cancelled",) * 3
 
 
 def test_a_tournament_takes_the_parameters_of_its_pairing_and_its_weight(client: Client) -> None:
@@ -250,23 +253,23 @@ def test_a_tournament_takes_the_parameters_of_its_pairing_and_its_weight(client:
 def test_it_says_what_it_waits_for_and_what_it_needs(client: Client) -> None:
     campaign = campaign_of(error=1e-6)
     go_on(campaign, 0, boards.by_strength(forfeits=0))
-    said = get(client, f"campaigns/{campaign.pk}/explanation/")
-    assert said["subject"] == "campaign"
-    said_next = said["next"].replace("\xa0", " ")
-    assert "control judges it after 19 results of its agents; >99.9 % needs about" in said_next
-    assert said["next"].endswith("without an answer it ends at 400 matches")
-    assert any("judged last after 16 results" in note for note in said["notes"])
-    assert said["next_at"] is not None
+    explanation = get(client, f"campaigns/{campaign.pk}/explanation/")
+    assert explanation["subject"] == "campaign"
+    next_step = explanation["next"].replace("\xa0", " ")
+    assert "control judges it after 19 results of its agents; >99.9 % needs about" in next_step
+    assert explanation["next"].endswith("without an answer it ends at 400 matches")
+    assert any("judged last after 16 results" in note for note in explanation["notes"])
+    assert explanation["next_at"] is not None
     of_tournament = get(client, f"tournaments/{campaign.tournament_id}/explanation/")
-    assert of_tournament["next"] == said["next"]
+    assert of_tournament["next"] == explanation["next"]
 
 
 def test_one_that_has_ended_says_what_it_found(client: Client) -> None:
     campaign = ended(campaign_of())
-    said = get(client, f"campaigns/{campaign.pk}/explanation/")
-    assert (said["state"], said["next"]) == ("decided", "")
-    assert "level:95 is the best (with 9" in said["summary"]
-    assert any("a round robin from nothing would have" in note for note in said["notes"])
+    explanation = get(client, f"campaigns/{campaign.pk}/explanation/")
+    assert (explanation["state"], explanation["next"]) == ("decided", "")
+    assert "level:95 is the best (with 9" in explanation["summary"]
+    assert any("a round robin from nothing would have" in note for note in explanation["notes"])
 
 
 def test_an_alarm_is_acknowledged_once(client: Client) -> None:

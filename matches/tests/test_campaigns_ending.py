@@ -70,9 +70,9 @@ def test_a_verdict_without_the_end_of_its_tournament_is_none(
         broken.setattr(judging, "conclude_tournament", killed)
         with pytest.raises(SystemExit):
             ended(campaign)
-    found = again(campaign)
-    assert (found.decided_at, found.statement) == (None, "")
-    assert found.tournament.state == Tournament.State.PLANNING
+    row = again(campaign)
+    assert (row.decided_at, row.statement) == (None, "")
+    assert row.tournament.state == Tournament.State.PLANNING
     judging.judge_all(now=later(900))
     Campaign.objects.update(n_judged=0)
     judging.judge_all(now=later(901))
@@ -96,8 +96,8 @@ def test_a_paused_one_waits_and_goes_on() -> None:
     campaign = campaign_of()
     pause_tournament(campaign.tournament)
     go_on(campaign, 0, boards.by_strength(forfeits=0))
-    found = explain.of_campaign(again(campaign), now=later(1))
-    assert (found.state, found.waits_for) == ("paused", ("somebody to resume it",))
+    explanation = explain.of_campaign(again(campaign), now=later(1))
+    assert (explanation.state, explanation.waits_for) == ("paused", ("somebody to resume it",))
     resume_tournament(campaign.tournament, now=later(2))
     assert ended(again(campaign)).why == "decided"
 
@@ -107,8 +107,10 @@ def test_an_agent_in_quarantine_is_named_as_what_it_waits_for() -> None:
     planning.plan_scheduled(now=later(0))
     agent = campaign.tournament.agents.get(name="level:95")
     quarantine.quarantine_agent(agent, actor=ANNA, reason="it hangs", now=later(1))
-    found = explain.of_campaign(again(campaign), now=later(2))
-    assert any("level:95 to be released: in quarantine, it hangs" in w for w in found.waits_for)
+    explanation = explain.of_campaign(again(campaign), now=later(2))
+    assert any(
+        "level:95 to be released: in quarantine, it hangs" in w for w in explanation.waits_for
+    )
 
 
 def test_without_any_result_nothing_is_said() -> None:
@@ -119,9 +121,9 @@ def test_without_any_result_nothing_is_said() -> None:
         n_void=16, state=Tournament.State.DONE, finished_at=later(1)
     )
     judging.judge_all(now=later(2))
-    found = again(campaign)
-    assert (found.why, found.subjects, found.probability) == ("no_results", [], None)
-    assert found.statement == "no match has a result: nothing can be said"
+    row = again(campaign)
+    assert (row.why, row.subjects, row.probability) == ("no_results", [], None)
+    assert row.statement == "no match has a result: nothing can be said"
 
 
 def test_two_at_once_on_one_board_share_what_is_found_out() -> None:
@@ -156,9 +158,9 @@ def test_what_is_in_flight_beyond_a_limit_is_cancelled_at_once() -> None:
     assert not Match.objects.filter(Match.is_open()).exists()
     rater.rate(campaign.tournament.leaderboard_id, now=later(3))
     judging.judge_all(now=later(3))
-    found = again(campaign)
-    assert (found.why, found.n_judged, found.n_played) == ("out_of_budget: core_seconds", 8, 8)
-    assert found.tournament.played_s == pytest.approx(0.16)
+    row = again(campaign)
+    assert (row.why, row.n_judged, row.n_played) == ("out_of_budget: core_seconds", 8, 8)
+    assert row.tournament.played_s == pytest.approx(0.16)
 
 
 def test_no_more_is_in_flight_than_the_budget_pays_for() -> None:
@@ -195,23 +197,26 @@ def test_nothing_is_played_before_what_is_known_was_judged() -> None:
 
 
 def test_a_newcomer_to_a_known_field_is_judged_as_soon_as_it_has_played() -> None:
-    known = factories.scheduled(600, agents=("level:5", "level:40", "level:60"))
+    tournament = factories.scheduled(600, agents=("level:5", "level:40", "level:60"))
     planning.plan_scheduled(now=later(0))
-    boards.play_some(known, 10_000, boards.by_strength(forfeits=0), now=later(1))
-    rater.rate(known.leaderboard_id, now=later(2))
+    boards.play_some(tournament, 10_000, boards.by_strength(forfeits=0), now=later(1))
+    rater.rate(tournament.leaderboard_id, now=later(2))
     board = Leaderboard.objects.get()
-    agents = [*known.agents.order_by("pk"), register_spelled_agent("level:95", game="skill_game")]
+    agents = [
+        *tournament.agents.order_by("pk"),
+        register_spelled_agent("level:95", game="skill_game"),
+    ]
     campaign = start_campaign(
         CampaignPlan(name="new", question="best", max_matches=2_000),
         leaderboard=board,
         agents=agents,
     )
     judging.judge_all(now=later(3))
-    found = ended(again(campaign))
-    assert found.n_known == 600
-    assert found.n_played is not None
+    row = ended(again(campaign))
+    assert row.n_known == 600
+    assert row.n_played is not None
     # It meets each of the three, as what they did against each other tells little of those leads.
-    assert found.n_played <= 180
+    assert row.n_played <= 180
 
 
 def test_what_was_known_and_is_void_holds_nothing_up() -> None:
@@ -267,8 +272,8 @@ def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, ids = Leaderboard.objects.get(), entrants_of(tournament)
     evidence = gather_all_evidence(board, ids)
-    alone, found = fit_ratings(board, ids, evidence.counts), infer_belief(evidence)
+    alone, belief = fit_ratings(board, ids, evidence.counts), infer_belief(evidence)
     first, second = np.array([0]), np.array([1])
     plain = form_belief(alone, evidence.counts).variances(first, second)
-    assert found.variances(first, second) > 1.4 * plain
+    assert belief.variances(first, second) > 1.4 * plain
     assert evidence.known.n_matches == 200

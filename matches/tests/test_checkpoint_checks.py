@@ -34,13 +34,13 @@ def _gpu(seconds: float = 0, node: str = "gpu-1") -> None:
 
 def _ordered(broker: Redis) -> list[CheckOrder]:
     """Take all checks off the real queue."""
-    found = []
+    orders = []
     while (raw := broker.rpop(gpu_queue(0))) is not None:
         message: Any = json.loads(raw)  # type: ignore[arg-type]
         assert message["headers"]["task"] == "inference.check"
         (wire,), _, _ = json.loads(base64.b64decode(message["body"]))
-        found.append(read_check(wire))
-    return found
+        orders.append(read_check(wire))
+    return orders
 
 
 def _row(agent: Agent) -> Checkpoint:

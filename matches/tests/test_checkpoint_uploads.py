@@ -44,8 +44,8 @@ def _problems(response: Any) -> str:
 
 def _form_errors(response: Any) -> str:
     assert response.status_code == 200, "a form that is refused is shown again"
-    found = response.context["adminform"].form.errors
-    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in found.items())
+    errors = response.context["adminform"].form.errors
+    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in errors.items())
 
 
 def _nothing_is_stored(stored: Stored) -> bool:
@@ -59,21 +59,25 @@ def test_an_upload_registers_checkpoint_and_agent(
     form = FORM | {"step": 5, "parameters": '{"hidden": 8}', "sha256": sent, "placement": "gpu"}
     response = _upload(admin_client, content, form)
     assert response.status_code == 201, response.content
-    shown = response.json()
-    assert stored() == [shown["sha256"]]
-    assert (shown["state"], shown["step"], shown["parameters"]) == ("checking", 5, {"hidden": 8})
-    assert (shown["source_name"], shown["placement"]) == ("a.safetensors", "gpu")
-    assert "none is alive" in shown["waits_for"]
-    assert [agent["name"] for agent in shown["agents"]] == ["run@5"]
-    agent = admin_client.get(f"/api/v1/agents/{shown['agents'][0]['id']}/").json()
-    assert agent["checkpoint"] == shown["sha256"]
+    detail = response.json()
+    assert stored() == [detail["sha256"]]
+    assert (detail["state"], detail["step"], detail["parameters"]) == ("checking", 5, {"hidden": 8})
+    assert (detail["source_name"], detail["placement"]) == ("a.safetensors", "gpu")
+    assert "none is alive" in detail["waits_for"]
+    assert [agent["name"] for agent in detail["agents"]] == ["run@5"]
+    agent = admin_client.get(f"/api/v1/agents/{detail['agents'][0]['id']}/").json()
+    assert agent["checkpoint"] == detail["sha256"]
 
 
 def test_one_checkpoint_shows_its_state(client: Client, broker: Redis, tmp_path: Path) -> None:
     agent = added(tmp_path)
     verdict(agent.checkpoint, refusal="NaN weights")
-    shown = client.get(f"{API}{agent.checkpoint_id}/").json()
-    assert (shown["state"], shown["reason"], shown["waits_for"]) == ("refused", "NaN weights", "")
+    detail = client.get(f"{API}{agent.checkpoint_id}/").json()
+    assert (detail["state"], detail["reason"], detail["waits_for"]) == (
+        "refused",
+        "NaN weights",
+        "",
+    )
     listed = client.get(API, {"state": "refused", "game": GAME}).json()["results"]
     assert [row["sha256"] for row in listed] == [agent.checkpoint_id]
     assert client.get(f"{API}{'0' * 64}/").status_code == 404
@@ -106,9 +110,9 @@ def test_a_pickle_is_refused_with_the_way_to_convert_it(
     admin_client: Client, stored: Stored
 ) -> None:
     content = pickle.dumps({"weight": [1.0]})
-    said = _problems(_upload(admin_client, content, FORM))
-    assert "file: a.safetensors: this is a pickle" in said
-    assert "convert" in said
+    problems = _problems(_upload(admin_client, content, FORM))
+    assert "file: a.safetensors: this is a pickle" in problems
+    assert "convert" in problems
     assert _nothing_is_stored(stored)
 
 
@@ -131,9 +135,9 @@ def test_an_upload_is_cut_off_and_refused_where_it_is_too_large(
         write(self, raw_data, start)
 
     monkeypatch.setattr(TemporaryFileUploadHandler, "receive_data_chunk", noted)
-    said = _problems(_upload(admin_client, content, FORM))
+    problems = _problems(_upload(admin_client, content, FORM))
     assert sum(sizes) == 101
-    assert "truncated" in said
+    assert "truncated" in problems
     assert _nothing_is_stored(stored)
 
 
@@ -186,8 +190,8 @@ def test_the_admin_shows_a_refusal_at_its_field(
 
 
 def test_the_admin_refuses_a_pickle(admin_client: Client, stored: Stored) -> None:
-    said = _form_errors(_upload(admin_client, pickle.dumps({}), ADMIN_FORM, ADMIN))
-    assert "file: a.safetensors: this is a pickle" in said
+    errors = _form_errors(_upload(admin_client, pickle.dumps({}), ADMIN_FORM, ADMIN))
+    assert "file: a.safetensors: this is a pickle" in errors
     assert _nothing_is_stored(stored)
 
 

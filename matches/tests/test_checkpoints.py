@@ -139,8 +139,8 @@ def test_what_a_file_is_to_be_is_refused_naming_the_field(
 
 def test_the_hash_of_the_file_that_was_meant_is_accepted(tmp_path: Path) -> None:
     file = weights(tmp_path / "given" / "a.safetensors")
-    wanted = files.hash_file(file).upper()
-    assert checkpoints.add_checkpoint(file, new(expected_sha256=wanted), now=NOW)
+    digest = files.hash_file(file).upper()
+    assert checkpoints.add_checkpoint(file, new(expected_sha256=digest), now=NOW)
 
 
 def test_another_seal_than_the_one_given_is_refused(tmp_path: Path, stored: Stored) -> None:

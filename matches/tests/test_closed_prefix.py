@@ -84,12 +84,12 @@ LOST = [place for place in range(120) if not alternating(place)]
 def test_wins_that_are_over_first_decide_nothing(question: str, parameters: object) -> None:
     campaign, order = planned(question, parameters=parameters)
     record(order, alternating, WON, at=1)
-    found = again(campaign)
-    assert found.decided_at is None, found.statement
-    assert found.n_judged == 2, "both games of the first block: the second block is open"
+    row = again(campaign)
+    assert row.decided_at is None, row.statement
+    assert row.n_judged == 2, "both games of the first block: the second block is open"
     record(order, alternating, LOST, at=5)
-    found = again(campaign)
-    assert (found.decided_at, found.n_judged) == (None, 120)
+    row = again(campaign)
+    assert (row.decided_at, row.n_judged) == (None, 120)
 
 
 def test_results_behind_an_open_match_are_no_evidence_for_anybody_until_it_is_over() -> None:
@@ -145,9 +145,9 @@ def test_it_is_said_what_the_verdict_waits_for() -> None:
     waits = closed_prefix.find_waiting_results(campaign.tournament)
     assert waits is not None
     assert (waits.n_blocks, waits.n_results) == (2, 16)
-    said = "2 blocks planned earlier are still being played: 16 results behind them wait"
-    found = explain.of_campaign(again(campaign), now=later(3))
-    assert any(said in what for what in found.waits_for)
+    sentence = "2 blocks planned earlier are still being played: 16 results behind them wait"
+    explanation = explain.of_campaign(again(campaign), now=later(3))
+    assert any(sentence in what for what in explanation.waits_for)
 
 
 def test_a_block_of_an_agent_in_quarantine_is_said_to_hold_the_verdict_up() -> None:
@@ -187,10 +187,10 @@ def test_late_results_of_a_board_with_finished_tournaments_cost_no_scan(
         done = factories.planned(6, agents=PAIR, board=f"board-{n}", seed=n)
         boards.play_some(done, 6, boards.by_strength())
         rater.rate(done.leaderboard_id, now=later(1))
-    asked = list(Leaderboard.objects.order_by("pk"))
+    leaderboards = list(Leaderboard.objects.order_by("pk"))
     agents = list(Agent.objects.values_list("pk", flat=True))
     with django_assert_max_num_queries(2):
-        assert closed_prefix.find_late_results(asked, agents) == closed_prefix.NOTHING_LATE
+        assert closed_prefix.find_late_results(leaderboards, agents) == closed_prefix.NOTHING_LATE
     assert PairCount.objects.count() == 24
 
 
@@ -202,11 +202,11 @@ def test_the_alarm_of_a_watch_is_the_verdict_of_its_campaign() -> None:
     assert chance is not None
     assert chance < 0.95
     record(order, lambda _: True, LOST, at=5)
-    found = again(campaign)
-    assert found.why == "decided"
-    alarm = watching.raise_alarm(found, level=0.95, now=later(8))
+    row = again(campaign)
+    assert row.why == "decided"
+    alarm = watching.raise_alarm(row, level=0.95, now=later(8))
     assert alarm is not None
-    assert alarm.probability == found.probability
+    assert alarm.probability == row.probability
 
 
 def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
@@ -221,9 +221,9 @@ def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
     board, agents = planned.leaderboard, entrants_of(planned)
 
     def looked() -> tuple[frozenset[int], int]:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             late = closed_prefix.find_late_results([board], agents)
-        return late.matches, len(asked)
+        return late.matches, len(queries)
 
     late = frozenset(row.match for row in rows)
     assert looked()[0] == late

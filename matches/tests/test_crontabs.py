@@ -31,14 +31,14 @@ def _at(text: str) -> datetime:
     ],
 )
 def test_the_times_before_and_after(text: str, timezone: str, last: str, following: str) -> None:
-    found = crontabs.parse_crontab(text, timezone, now=NOW)
-    assert (found.last(now=NOW), found.next(now=NOW)) == (_at(last), _at(following))
+    schedule = crontabs.parse_crontab(text, timezone, now=NOW)
+    assert (schedule.last(now=NOW), schedule.next(now=NOW)) == (_at(last), _at(following))
 
 
 def test_a_time_that_is_now_is_the_last_one_and_not_the_next() -> None:
     now = _at("2026-03-14 12:30")
-    found = crontabs.parse_crontab("30 * * * *", "UTC", now=now)
-    assert (found.last(now=now), found.next(now=now)) == (now, _at("2026-03-14 13:30"))
+    schedule = crontabs.parse_crontab("30 * * * *", "UTC", now=now)
+    assert (schedule.last(now=now), schedule.next(now=now)) == (now, _at("2026-03-14 13:30"))
 
 
 def test_celery_has_the_same_next_time() -> None:
@@ -49,12 +49,12 @@ def test_celery_has_the_same_next_time() -> None:
         now = NOW + timedelta(minutes=rng.randrange(500_000))
         names = dict(zip(crontabs.PARTS, text.split(), strict=True))
         theirs = crontab(**names, nowfun=lambda now=now: now)
-        wanted = now + theirs.remaining_estimate(now)
-        assert crontabs.parse_crontab(text, "UTC", now=now).next(now=now) == wanted, text
+        expected = now + theirs.remaining_estimate(now)
+        assert crontabs.parse_crontab(text, "UTC", now=now).next(now=now) == expected, text
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "refusal"),
     [
         ("0 0 31 2 *", "is never due"),
         ("61 * * * *", "is none"),
@@ -64,8 +64,8 @@ def test_celery_has_the_same_next_time() -> None:
         ("@daily", "must have five parts"),
     ],
 )
-def test_what_is_no_crontab_is_refused_with_an_example(text: str, wanted: str) -> None:
-    with pytest.raises(BadInputError, match=wanted) as caught:
+def test_what_is_no_crontab_is_refused_with_an_example(text: str, refusal: str) -> None:
+    with pytest.raises(BadInputError, match=refusal) as caught:
         crontabs.parse_crontab(text, "UTC", now=NOW)
     assert caught.value.field == "crontab"
 
@@ -80,9 +80,9 @@ def test_a_time_zone_that_is_not_known_is_refused(timezone: str) -> None:
 @given(st.text(alphabet="0123456789*/,-LW#?adfmnostuwe ", max_size=30))
 def test_whatever_is_written_is_read_or_refused(text: str) -> None:
     try:
-        found = crontabs.parse_crontab(f"{text} * *", "UTC", now=NOW)
+        schedule = crontabs.parse_crontab(f"{text} * *", "UTC", now=NOW)
     except BadInputError:
         return
-    following = found.next(now=NOW)
+    following = schedule.next(now=NOW)
     assert following is not None
     assert following > NOW

@@ -38,8 +38,8 @@ def test_pairs_are_said_to_depart_by_elo() -> None:
     pairs = NO_PAIR_VARIANCE._replace(variance=16.0, excess=CLEAR)
     departing = replace(AS_RANKED, pairs=pairs)
     assert is_in_doubt(departing)
-    [said] = said_of(departing)
-    assert said.startswith("Pairs depart from every ranking by one number, by 1")
+    [sentence] = said_of(departing)
+    assert sentence.startswith("Pairs depart from every ranking by one number, by 1")
     assert not is_in_doubt(replace(departing, pairs=pairs._replace(excess=CLEAR - 0.1)))
 
 
@@ -56,8 +56,8 @@ def test_strength_is_said_to_drift_since_it_turned(
     drift = Drift(excess, departures, np.linspace(1, 0.2, PARTS), chance)
     checks = replace(AS_RANKED, drift=drift)
     assert is_in_doubt(checks) is is_said
-    said = said_of(checks)
-    assert [text.partition(" most:")[0] for text in said] == [
+    sentences = said_of(checks)
+    assert [text.partition(" most:")[0] for text in sentences] == [
         "Strength drifts, that of bob (since about 50 % of the newest blocks)"
     ] * is_said
 

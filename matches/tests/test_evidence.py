@@ -56,11 +56,11 @@ def ids() -> list[int]:
     return list(Agent.objects.order_by("pk").values_list("pk", flat=True))
 
 
-def asked(board: Leaderboard, **plan: Any) -> Campaign:
-    wanted = {"max_matches": 400, "error": 1e-6, **plan}
+def begin_campaign(board: Leaderboard, **plan: Any) -> Campaign:
+    options = {"max_matches": 400, "error": 1e-6, **plan}
     agents = list(Agent.objects.order_by("pk"))
-    asked_plan = CampaignPlan(name="asked", question="best", **wanted)
-    return start_campaign(asked_plan, leaderboard=board, agents=agents)
+    campaign_plan = CampaignPlan(name="asked", question="best", **options)
+    return start_campaign(campaign_plan, leaderboard=board, agents=agents)
 
 
 def judged(campaign: Campaign, seconds: float = 500) -> Campaign:
@@ -78,25 +78,28 @@ def test_any_split_over_leaderboards_says_the_same_as_one(split: int) -> None:
     agents = ids()
     pairs = [[agents[place] for place in pair] for pair in ((0, 1), (1, 2), (2, 0))]
     digest = gather_all_evidence(whole, agents).counts.digest
-    alone, found = judged(asked(whole)), [paired_blocks.load_blocks(whole, *pair) for pair in pairs]
+    alone, blocks = (
+        judged(begin_campaign(whole)),
+        [paired_blocks.load_blocks(whole, *pair) for pair in pairs],
+    )
     Leaderboard.objects.filter(pk=whole.pk).update(is_rated=False)
     rng = Random(split)
     for seed in seeds:
         play(rng.choice(parts), seed)
     assert gather_all_evidence(parts[0], agents).counts.digest == digest
-    pooled = judged(asked(parts[0]))
+    pooled = judged(begin_campaign(parts[0]))
     assert (pooled.n_known, pooled.n_judged) == (alone.n_known, alone.n_judged) == (6 * N, 6 * N)
     assert pooled.chances == alone.chances
     assert pooled.probability == alone.probability
-    assert [paired_blocks.load_blocks(parts[0], *pair) for pair in pairs] == found
+    assert [paired_blocks.load_blocks(parts[0], *pair) for pair in pairs] == blocks
 
 
 def test_a_campaign_says_how_much_is_known_from_elsewhere() -> None:
     play(board_of("one"), 1)
     play(board_of("two"), 2)
-    campaign = asked(board_of("one"))
+    campaign = begin_campaign(board_of("one"))
     assert (campaign.n_known, campaign.n_known_elsewhere) == (2 * N, N)
-    campaign = asked(board_of("new"))
+    campaign = begin_campaign(board_of("new"))
     assert (campaign.n_known, campaign.n_known_elsewhere) == (2 * N, 2 * N)
 
 
@@ -147,7 +150,7 @@ def test_a_loss_by_time_counts_on_its_own_leaderboard_only() -> None:
 
 def test_results_elsewhere_bring_the_next_judgement() -> None:
     play(board_of("one"), 1)
-    campaign = judged(asked(board_of("new")), 100)
+    campaign = judged(begin_campaign(board_of("new")), 100)
     assert campaign.n_judged == N
     Leaderboard.objects.filter(name="new").update(rated_at=later(50))
     judging.judge_all(now=later(101))
@@ -159,7 +162,7 @@ def test_results_elsewhere_bring_the_next_judgement() -> None:
 
 def test_what_is_struck_elsewhere_is_no_evidence_any_more() -> None:
     tournament = play(board_of("one"), 1)
-    campaign = judged(asked(board_of("new")), 100)
+    campaign = judged(begin_campaign(board_of("new")), 100)
     first = Match.objects.filter(tournament=tournament).order_by("pk")[0]
     voiding.void_matches([first.pk], actor=Actor("anna"), reason="a bad node", now=later(101))
     assert judging._gather_new_evidence(campaign, is_over=True, now=later(102)) is None, (
@@ -172,7 +175,7 @@ def test_what_is_struck_elsewhere_is_no_evidence_any_more() -> None:
 
 def test_a_season_that_begins_elsewhere_takes_its_results_along() -> None:
     play(board_of("one"), 1)
-    campaign = judged(asked(board_of("new")), 100)
+    campaign = judged(begin_campaign(board_of("new")), 100)
     rater.start_over(Leaderboard.objects.get(name="one"), now=factories.NOW)
     assert gather_all_evidence(board_of("new"), ids()).known == (0, 0)
     assert campaign.decided_at is None
@@ -187,7 +190,7 @@ def test_fresh_seeds_are_fresh_on_all_leaderboards_of_the_game() -> None:
 def test_a_campaign_pairs_by_all_that_is_known_and_a_plain_tournament_by_its_own() -> None:
     play(board_of("one"), 1)
     board = board_of("two")
-    campaign, plain = asked(board), play(board, 2)
+    campaign, plain = begin_campaign(board), play(board, 2)
     agents = entrants_of(plain)
     assert load_standing(plain, agents).counts.n_results == N
     assert load_standing(campaign.tournament, agents).counts.n_results == 2 * N
@@ -198,9 +201,9 @@ def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     first, second = Agent.objects.order_by("pk")[:2]
     test = gates.enter_test(first, second, Bounds(0, 20), leaderboard="", max_matches=100)
     assert test.n_known == test.n_known_elsewhere == 6
-    found = gates.read_standing(test, n_reused=0)
-    assert 2 * sum(found.counts) == 6
-    said = "6 matches, all of them from other leaderboards, were known before and not played"
-    assert texts.describe_saved(found.campaign) == said
-    asked = found.campaign
-    assert (asked.n_known, asked.n_known_elsewhere, asked.tournament.n_known) == (6, 6, 0)
+    standing = gates.read_standing(test, n_reused=0)
+    assert 2 * sum(standing.counts) == 6
+    sentence = "6 matches, all of them from other leaderboards, were known before and not played"
+    assert texts.describe_saved(standing.campaign) == sentence
+    campaign = standing.campaign
+    assert (campaign.n_known, campaign.n_known_elsewhere, campaign.tournament.n_known) == (6, 6, 0)

@@ -39,15 +39,18 @@ def test_at_least_eight_checkpoints_are_each_the_child_of_the_one_before(
     stored: Callable[[], list[str]],
 ) -> None:
     example_tournaments.schedule_examples()
-    found = list(Checkpoint.objects.order_by("step"))
-    assert len(found) >= 8
-    assert [one.parent_id for one in found] == [None, *(one.sha256 for one in found[:-1])]
-    assert stored() == sorted(one.sha256 for one in found)
-    assert {(one.game, one.run, one.architecture) for one in found} == {
+    checkpoints = list(Checkpoint.objects.order_by("step"))
+    assert len(checkpoints) >= 8
+    assert [one.parent_id for one in checkpoints] == [
+        None,
+        *(one.sha256 for one in checkpoints[:-1]),
+    ]
+    assert stored() == sorted(one.sha256 for one in checkpoints)
+    assert {(one.game, one.run, one.architecture) for one in checkpoints} == {
         (example_tournaments.GAME, example_tournaments.RUN, "rescnn")
     }
     names = Agent.objects.filter(checkpoint__isnull=False).values_list("name", flat=True)
-    assert set(names) == {f"{example_tournaments.RUN}@{one.step}" for one in found}
+    assert set(names) == {f"{example_tournaments.RUN}@{one.step}" for one in checkpoints}
 
 
 def test_a_second_seed_changes_nothing() -> None:

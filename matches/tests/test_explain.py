@@ -62,13 +62,17 @@ def _networked(checkpoint: Checkpoint) -> Agent:
 
 def test_a_pending_match_without_a_node_says_what_to_start() -> None:
     match = _first(make.planned(4))
-    found = explain.of_match(match, now=later(5))
-    assert (found.subject, found.id, found.state) == ("match", match.pk, "pending")
-    assert found.age_s == 5
-    assert found.waits_for == (
+    explanation = explain.of_match(match, now=later(5))
+    assert (explanation.subject, explanation.id, explanation.state) == (
+        "match",
+        match.pk,
+        "pending",
+    )
+    assert explanation.age_s == 5
+    assert explanation.waits_for == (
         "a play node with cpu: none is alive (start one with ./run up --nodes 1)",
     )
-    assert found.next == "control sends it to a play node with cpu as soon as one has room"
+    assert explanation.next == "control sends it to a play node with cpu as soon as one has room"
 
 
 def test_a_tournament_behind_a_slow_one_says_so() -> None:
@@ -90,8 +94,8 @@ def test_a_pending_match_behind_others_says_how_many() -> None:
     tournament = make.planned(4)
     make.alive()
     last = Match.objects.filter(tournament=tournament).latest("sequence")
-    (wanted,) = explain.of_match(last, now=NOW).waits_for
-    assert wanted == "its turn: 3 matches of this tournament come before it"
+    (reason,) = explain.of_match(last, now=NOW).waits_for
+    assert reason == "its turn: 3 matches of this tournament come before it"
 
 
 def test_a_pending_match_that_needs_a_gpu_waits_for_one() -> None:
@@ -107,23 +111,23 @@ def test_a_match_of_a_paused_tournament_waits_for_somebody() -> None:
     tournament = make.planned(4)
     make.alive()
     tournaments.pause_tournament(tournament)
-    (wanted,) = explain.of_match(_first(tournament), now=NOW).waits_for
-    assert wanted == f"tournament {tournament.pk} to be resumed: it is paused"
+    (reason,) = explain.of_match(_first(tournament), now=NOW).waits_for
+    assert reason == f"tournament {tournament.pk} to be resumed: it is paused"
 
 
 def test_while_control_is_silent_that_is_what_everything_waits_for() -> None:
     tournament = make.planned(4)
     now = later(60)
     make.alive(now=now)
-    for found in (
+    for explanation in (
         explain.of_match(_first(tournament), now=now),
         explain.of_tournament(Tournament.objects.get(), now=now),
         explain.of_worker(Worker.objects.get(), now=now),
     ):
-        assert "control and recorder: the last sign of life was 60 s ago" in found.waits_for
+        assert "control and recorder: the last sign of life was 60 s ago" in explanation.waits_for
     RecorderMark.objects.all().delete()
-    found = explain.of_match(_first(tournament), now=now)
-    assert "control and recorder: neither has given a sign of life" in found.waits_for
+    explanation = explain.of_match(_first(tournament), now=now)
+    assert "control and recorder: neither has given a sign of life" in explanation.waits_for
 
 
 def test_a_queued_match_names_its_order_and_who_could_take_it() -> None:
@@ -132,17 +136,17 @@ def test_a_queued_match_names_its_order_and_who_could_take_it() -> None:
     make.ordered(tournament, 2)
     second = Order.objects.latest("pk")
     match = Match.objects.filter(order=second).first() or Match()
-    found = explain.of_match(match, now=later(4))
-    assert found.summary == f"queued in order {second.pk} on play.node-1 for 4 s"
-    assert found.waits_for[0].startswith("a play node with cpu: none is alive")
-    assert found.next_at == second.deadline_at
+    explanation = explain.of_match(match, now=later(4))
+    assert explanation.summary == f"queued in order {second.pk} on play.node-1 for 4 s"
+    assert explanation.waits_for[0].startswith("a play node with cpu: none is alive")
+    assert explanation.next_at == second.deadline_at
     make.alive()
-    found = explain.of_match(match, now=later(4))
-    assert found.waits_for == ("node-1 to have room: 1 order before it on play.node-1",)
+    explanation = explain.of_match(match, now=later(4))
+    assert explanation.waits_for == ("node-1 to have room: 1 order before it on play.node-1",)
     make.alive(node="node-2", now=later(40))
     RecorderMark.objects.update(marked_at=later(40))
-    found = explain.of_match(match, now=later(40))
-    assert found.waits_for == ("node-1, which reports no more",)
+    explanation = explain.of_match(match, now=later(40))
+    assert explanation.waits_for == ("node-1, which reports no more",)
 
 
 def test_a_running_match_names_its_node_and_whether_that_still_lives() -> None:
@@ -150,16 +154,16 @@ def test_a_running_match_names_its_node_and_whether_that_still_lives() -> None:
     make.alive()
     make.start(order)
     match = Match.objects.get(pk=order.matches[0].match)
-    found = explain.of_match(match, now=later(3))
-    assert (found.state, found.waits_for) == ("running", ())
-    assert "on node-1" in found.summary
-    assert "its turn in the order" in found.summary
+    explanation = explain.of_match(match, now=later(3))
+    assert (explanation.state, explanation.waits_for) == ("running", ())
+    assert "on node-1" in explanation.summary
+    assert "its turn in the order" in explanation.summary
     Order.objects.update(executing=[match.pk])
     match.refresh_from_db()
     assert "being played" in explain.of_match(match, now=later(3)).summary
     RecorderMark.objects.update(marked_at=later(60))
-    found = explain.of_match(match, now=later(60))
-    assert found.waits_for == ("node-1, which reports no more",)
+    explanation = explain.of_match(match, now=later(60))
+    assert explanation.waits_for == ("node-1, which reports no more",)
     match.needs = Needs("cpu+gpu")
     assert explain.of_match(match, now=later(60)).waits_for[1].startswith("a gpu worker")
 
@@ -181,9 +185,9 @@ def test_tries_are_told_against_their_limits_as_they_are_counted() -> None:
         recording.record_report(make.reported(order, [failed]), now=later(number))
         (note,) = explain.of_match(Match.objects.get(), now=later(number)).notes
         assert note == f"failed {number} of {MAX_FAILURES} times, last: error on node-1"
-    found = explain.of_match(Match.objects.get(), now=later(10))
-    assert (found.state, found.age_s) == ("void", 5)
-    assert "void 5 s ago: error" in found.summary
+    explanation = explain.of_match(Match.objects.get(), now=later(10))
+    assert (explanation.state, explanation.age_s) == ("void", 5)
+    assert "void 5 s ago: error" in explanation.summary
 
 
 def test_losses_are_told_apart_from_failures() -> None:
@@ -221,12 +225,12 @@ def test_a_match_that_is_done_says_whether_it_counts_already() -> None:
         make.reported(order, [forfeit, make.first_wins(order.matches[1])]), now=NOW
     )
     match = _first(tournament)
-    found = explain.of_match(match, now=later(3))
-    assert found.summary == "done 3 s ago: seat 1 forfeited (crash); not counted yet"
-    assert found.waits_for == ("the rater",)
+    explanation = explain.of_match(match, now=later(3))
+    assert explanation.summary == "done 3 s ago: seat 1 forfeited (crash); not counted yet"
+    assert explanation.waits_for == ("the rater",)
     rater.rate(tournament.leaderboard_id, now=later(1))
-    found = explain.of_match(match, now=later(3))
-    assert (found.waits_for, found.next) == ((), "")
+    explanation = explain.of_match(match, now=later(3))
+    assert (explanation.waits_for, explanation.next) == ((), "")
 
 
 def test_a_cancelled_tournament_takes_its_matches_with_it() -> None:
@@ -246,15 +250,15 @@ def test_a_tournament_says_how_far_it_is_when_it_ends_and_what_it_lacks() -> Non
         make.reported(order, [make.first_wins(order.matches[0])], False), now=NOW
     )
     tournament.refresh_from_db()
-    found = explain.of_tournament(tournament, now=later(2))
-    assert found.summary == "running for 2 s: 1 of 8 matches has ended, 4 are with nodes"
-    assert found.next_at == later(2 + 14)
-    assert found.waits_for[0].startswith("a play node with cpu")
+    explanation = explain.of_tournament(tournament, now=later(2))
+    assert explanation.summary == "running for 2 s: 1 of 8 matches has ended, 4 are with nodes"
+    assert explanation.next_at == later(2 + 14)
+    assert explanation.waits_for[0].startswith("a play node with cpu")
     tournaments.pause_tournament(tournament)
     tournament.refresh_from_db()
-    found = explain.of_tournament(tournament, now=later(2))
-    assert found.summary.startswith("paused: 1 of 8 matches has ended; 4 are with nodes")
-    assert found.waits_for == ("somebody to resume it",)
+    explanation = explain.of_tournament(tournament, now=later(2))
+    assert explanation.summary.startswith("paused: 1 of 8 matches has ended; 4 are with nodes")
+    assert explanation.waits_for == ("somebody to resume it",)
 
 
 @pytest.mark.parametrize(
@@ -276,8 +280,8 @@ def test_a_tournament_that_is_over_waits_for_nothing() -> None:
     make.start(order)
     recording.record_report(make.finished(order), now=NOW)
     tournament.refresh_from_db()
-    found = explain.of_tournament(tournament, now=later(300))
-    assert (found.summary, found.waits_for) == ("done 5 min ago: 2 of 2 matches", ())
+    explanation = explain.of_tournament(tournament, now=later(300))
+    assert (explanation.summary, explanation.waits_for) == ("done 5 min ago: 2 of 2 matches", ())
 
 
 def test_a_tournament_being_planned_says_how_many_are() -> None:
@@ -294,39 +298,46 @@ def test_a_scheduled_tournament_waits_for_the_checks_of_its_agents() -> None:
         agents=[agent, register_spelled_agent("random", game="connect_four")],
         game="connect_four",
     )
-    wanted = (
+    reason = (
         "the check of checkpoint run@100 (ab12ab12ab12) for 7 s: "
         "a gpu worker: none is alive (start one with ./run up --gpus 1)"
     )
-    assert explain.of_tournament(tournament, now=later(7)).waits_for == (wanted,)
-    found = explain.of_agent(agent, now=later(7))
-    assert (found.state, found.age_s, found.waits_for) == ("checking", 7, (wanted,))
+    assert explain.of_tournament(tournament, now=later(7)).waits_for == (reason,)
+    explanation = explain.of_agent(agent, now=later(7))
+    assert (explanation.state, explanation.age_s, explanation.waits_for) == (
+        "checking",
+        7,
+        (reason,),
+    )
     make.alive(node="gpu-1", capabilities=["gpu"], now=later(7))
     Checkpoint.objects.update(n_asked=2)
-    (wanted,) = explain.of_tournament(tournament, now=later(7)).waits_for
-    assert wanted.endswith("for 7 s: ordered 2 times so far")
+    (reason,) = explain.of_tournament(tournament, now=later(7)).waits_for
+    assert reason.endswith("for 7 s: ordered 2 times so far")
 
 
 def test_an_agent_says_where_it_stands() -> None:
     tournament = make.scheduled(4)
     agent = Agent.objects.get(name="level:10")
-    found = explain.of_agent(agent, now=NOW)
-    assert (found.state, found.summary) == ("playing", "entered in test (scheduled)")
+    explanation = explain.of_agent(agent, now=NOW)
+    assert (explanation.state, explanation.summary) == ("playing", "entered in test (scheduled)")
     planning.plan_tournament(tournament, now=NOW)
     assert explain.of_agent(agent, now=NOW).waits_for[0].startswith("a play node with cpu")
     tournaments.cancel_tournament(tournament, now=NOW)
-    found = explain.of_agent(agent, now=NOW)
-    assert (found.state, found.waits_for) == ("idle", ())
-    assert found.notes == ("version 1 of level", "0 matches counted, 0 of them lost by forfeit")
+    explanation = explain.of_agent(agent, now=NOW)
+    assert (explanation.state, explanation.waits_for) == ("idle", ())
+    assert explanation.notes == (
+        "version 1 of level",
+        "0 matches counted, 0 of them lost by forfeit",
+    )
     agent.is_retired = True
     assert explain.of_agent(agent, now=NOW).state == "retired"
 
 
 def test_an_agent_whose_checkpoint_was_refused_says_why() -> None:
     checkpoint = _checked("refused", reason="it answers NaN", checked_at=NOW)
-    found = explain.of_agent(_networked(checkpoint), now=later(9))
-    assert (found.state, found.age_s) == ("refused", 9)
-    assert found.summary == "its checkpoint was refused: it answers NaN"
+    explanation = explain.of_agent(_networked(checkpoint), now=later(9))
+    assert (explanation.state, explanation.age_s) == ("refused", 9)
+    assert explanation.summary == "its checkpoint was refused: it answers NaN"
     ready = explain.of_agent(_networked_again(checkpoint), now=later(9))
     assert (ready.state, ready.since) == ("idle", None)
 
@@ -342,19 +353,19 @@ def test_a_worker_with_nothing_to_do_says_why() -> None:
     make.alive()
     worker = Worker.objects.get()
 
-    def wanted() -> str:
-        found = explain.of_worker(worker, now=NOW)
-        assert found.state == "idle"
-        (text,) = found.waits_for
+    def read_reason() -> str:
+        explanation = explain.of_worker(worker, now=NOW)
+        assert explanation.state == "idle"
+        (text,) = explanation.waits_for
         return text
 
-    assert wanted() == "matches: none is pending in a tournament that runs"
+    assert read_reason() == "matches: none is pending in a tournament that runs"
     make.planned(4)
-    assert wanted() == "the next order on play.node-1: at most 3 at a time"
+    assert read_reason() == "the next order on play.node-1: at most 3 at a time"
     Match.objects.update(needs=Needs("cpu+gpu"))
-    assert wanted().startswith("a gpu worker: none is alive")
+    assert read_reason().startswith("a gpu worker: none is alive")
     Match.objects.update(needs=Needs("torch"))
-    assert wanted() == "matches that it can play: those pending need torch"
+    assert read_reason() == "matches that it can play: those pending need torch"
 
 
 def test_a_worker_that_plays_names_its_orders_and_a_lost_one_what_becomes_of_them() -> None:
@@ -363,21 +374,21 @@ def test_a_worker_that_plays_names_its_orders_and_a_lost_one_what_becomes_of_the
     make.start(order)
     worker = Worker.objects.get()
     number = Order.objects.get().pk
-    found = explain.of_worker(worker, now=later(3))
-    assert (found.state, found.age_s) == ("playing", 3)
-    assert found.summary == f"plays order {number} of 4 matches, last seen 3 s ago"
-    found = explain.of_worker(worker, now=later(90))
-    assert (found.state, found.age_s) == ("lost", 90)
-    assert found.next == "its orders are given up and sent again"
-    assert found.next_at == Order.objects.get().deadline_at
+    explanation = explain.of_worker(worker, now=later(3))
+    assert (explanation.state, explanation.age_s) == ("playing", 3)
+    assert explanation.summary == f"plays order {number} of 4 matches, last seen 3 s ago"
+    explanation = explain.of_worker(worker, now=later(90))
+    assert (explanation.state, explanation.age_s) == ("lost", 90)
+    assert explanation.next == "its orders are given up and sent again"
+    assert explanation.next_at == Order.objects.get().deadline_at
     order_states.lose_order(Order.objects.get(), reason=Reason.NODE_LOST, now=later(90))
     assert explain.of_worker(worker, now=later(90)).next == ""
 
 
 def test_a_gpu_worker_answers_and_plays_nothing() -> None:
     make.alive(node="gpu-1", capabilities=["gpu"])
-    found = explain.of_worker(Worker.objects.get(), now=NOW)
-    assert (found.state, found.waits_for) == ("serving", ())
+    explanation = explain.of_worker(Worker.objects.get(), now=NOW)
+    assert (explanation.state, explanation.waits_for) == ("serving", ())
 
 
 def test_no_explanation_asks_more_when_more_was_played() -> None:

@@ -173,8 +173,10 @@ def test_results_say_which_server_played(broker: Redis) -> None:
     make.serve("sim-2", slots=2)
     (order,) = make.sent(broker)
     assert served.play(order).n_closed == 4
-    told = {match.pk: match.attempts.get().server for match in Match.objects.filter(state="done")}
-    assert told == {row.match: served.server_of(order, row) for row in order.matches}
+    servers = {
+        match.pk: match.attempts.get().server for match in Match.objects.filter(state="done")
+    }
+    assert servers == {row.match: served.server_of(order, row) for row in order.matches}
 
 
 def test_a_result_that_names_no_server_gets_the_one_that_it_was_dealt_to(broker: Redis) -> None:
@@ -337,8 +339,8 @@ def test_a_game_whose_file_is_gone_is_told_of_all_the_same(
     assert explain.of_tournament(tournament, now=make.NOW).waits_for
     assert explain.of_match(Match.objects.order_by("pk")[0], now=make.NOW)
     assert explain.of_worker(Worker.objects.get(node="sim-1"), now=make.NOW).waits_for
-    (shown,) = sampling.take_sample(now=make.NOW, last=None).tournaments
-    assert shown.waits_for
+    (row,) = sampling.take_sample(now=make.NOW, last=None).tournaments
+    assert row.waits_for
 
 
 def test_a_node_of_an_older_version_is_sent_no_matches_of_game_servers(broker: Redis) -> None:

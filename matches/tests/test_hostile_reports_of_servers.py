@@ -62,11 +62,13 @@ def test_a_match_is_reported_under_its_own_order(
 
 
 def test_a_loss_that_is_told_again_pauses_nobody(order: MatchOrder) -> None:
-    told = make.reported(order, [served.lost(r, server="sim-1") for r in rows_of(order, "sim-1")])
-    recording.record_report(told, now=make.NOW)
+    loss_report = make.reported(
+        order, [served.lost(r, server="sim-1") for r in rows_of(order, "sim-1")]
+    )
+    recording.record_report(loss_report, now=make.NOW)
     before = Worker.objects.get(node="sim-1").lost_at
     assert before == make.NOW
-    assert recording.record_report(told, now=make.later(60)).n_refused == 2
+    assert recording.record_report(loss_report, now=make.later(60)).n_refused == 2
     assert Worker.objects.get(node="sim-1").lost_at == before
 
 

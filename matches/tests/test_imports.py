@@ -208,7 +208,7 @@ def test_a_key_that_comes_with_another_result_is_refused(board: Leaderboard, wri
 def test_agents_that_are_there_are_taken_and_others_refused_unless_they_may_be_added(
     board: Leaderboard, write: Any
 ) -> None:
-    known = register_spelled_agent("random", game=board.game)
+    agent = register_spelled_agent("random", game=board.game)
     path = write([("random", "ada", "1-0")])
     with pytest.raises(
         BadRowsError, match="line 2, column 'second', value 'ada': connect_four has"
@@ -216,7 +216,7 @@ def test_agents_that_are_there_are_taken_and_others_refused_unless_they_may_be_a
         _import(board, path, adds_agents=False)
     assert not ImportBatch.objects.exists()
     _import(board, path)
-    assert Match.objects.get().agent_ids[0] == known.pk
+    assert Match.objects.get().agent_ids[0] == agent.pk
     added = Agent.objects.get(name="ada")
     assert (added.policy, added.is_retired) == (IMPORTED, True)
 

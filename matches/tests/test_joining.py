@@ -56,12 +56,12 @@ def test_a_machine_is_told_its_own_secrets_and_what_all_nodes_have_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("EVALSITE_SHARDS", "3")
-    told = join()
-    assert told["EVALSITE_NODE"] == "far-1"
-    assert told["EVALSITE_NODE_KEY"] == make.key_of("far-1")
-    assert told["EVALSITE_SHARDS"] == "3"
-    assert told.keys() >= {"REDIS_URL", "EVALSITE_SITE_URL"}
-    assert not {name for name in told if "SECRET" in name or "DATABASE" in name}
+    environment = join()
+    assert environment["EVALSITE_NODE"] == "far-1"
+    assert environment["EVALSITE_NODE_KEY"] == make.key_of("far-1")
+    assert environment["EVALSITE_SHARDS"] == "3"
+    assert environment.keys() >= {"REDIS_URL", "EVALSITE_SITE_URL"}
+    assert not {name for name in environment if "SECRET" in name or "DATABASE" in name}
 
 
 def test_what_nodes_have_alike_is_what_the_launcher_gives_its_own() -> None:

@@ -60,9 +60,9 @@ def test_one_judgement_asks_the_database_for_each_thing_once(
     question: str, agents: tuple[str, ...], n_queries: int
 ) -> None:
     campaign = judgeable(question, agents)
-    with CaptureQueriesContext(connection) as asked, files_walked() as walked:
+    with CaptureQueriesContext(connection) as capture, files_walked() as walked:
         judging.judge_campaign(campaign, now=later(2))
-    queries = [query["sql"] for query in asked.captured_queries]
+    queries = [query["sql"] for query in capture.captured_queries]
     assert len(queries) == n_queries, "\n".join(queries)
     assert sum("matches_rating" in sql for sql in queries) == 1, "which leaderboards know them"
     assert sum('FROM "matches_entrant"' in sql for sql in queries) <= 2

@@ -24,7 +24,7 @@ def _folder(settings: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def weights_file(tmp_path: Path) -> Path:
     """Return a safetensors file."""
     return weights(tmp_path / "given" / "a.safetensors")
 
@@ -41,9 +41,9 @@ def _token(page: str) -> str:
 
 
 def test_a_refused_form_keeps_its_file_until_it_is_taken(
-    admin_client: Client, given: Path, tmp_path: Path
+    admin_client: Client, weights_file: Path, tmp_path: Path
 ) -> None:
-    page = _send(admin_client, {"architecture": ""}, given.read_bytes()).content.decode()
+    page = _send(admin_client, {"architecture": ""}, weights_file.read_bytes()).content.decode()
     assert "a.safetensors is kept for an hour" in page
     again = _send(admin_client, {"step": "-1", "kept": _token(page)}).content.decode()
     assert _token(again) == _token(page)
@@ -65,36 +65,36 @@ def test_without_any_file_the_form_asks_for_one(admin_client: Client) -> None:
 
 
 def test_only_the_same_user_finds_it_and_only_for_an_hour(
-    given: Path, monkeypatch: pytest.MonkeyPatch
+    weights_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = keep_upload(given, "a.safetensors", user_id=1)
+    token = keep_upload(weights_file, "a.safetensors", user_id=1)
     kept = find_kept(token, user_id=1)
     assert kept is not None
-    assert kept.path.read_bytes() == given.read_bytes()
+    assert kept.path.read_bytes() == weights_file.read_bytes()
     assert find_kept(token, user_id=2) is find_kept(token[:-1], user_id=1) is None
-    newer = keep_upload(given, "b.safetensors", user_id=1)
+    newer = keep_upload(weights_file, "b.safetensors", user_id=1)
     assert find_kept(token, user_id=1) is None
     monkeypatch.setattr(kept_uploads, "HOUR_S", -1)
     assert find_kept(newer, user_id=1) is None
 
 
-def test_the_name_of_a_file_is_no_markup(admin_client: Client, given: Path) -> None:
+def test_the_name_of_a_file_is_no_markup(admin_client: Client, weights_file: Path) -> None:
     name = "<img src=x onerror=alert(1)>.safetensors"
-    file = SimpleUploadedFile(name, given.read_bytes())
+    file = SimpleUploadedFile(name, weights_file.read_bytes())
     answer = admin_client.post(ADMIN, {**ADMIN_FORM, "architecture": "", "file": file})
     page = answer.content.decode()
     assert "&lt;img src=x onerror=alert(1)&gt;.safetensors is kept for an hour" in page
     assert "<img src=x" not in page
 
 
-def test_files_of_others_are_deleted_after_an_hour(given: Path, tmp_path: Path) -> None:
+def test_files_of_others_are_deleted_after_an_hour(weights_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept-uploads"
-    keep_upload(given, "a.safetensors", user_id=1)
+    keep_upload(weights_file, "a.safetensors", user_id=1)
     (left,) = folder.iterdir()
-    keep_upload(given, "b.safetensors", user_id=2)
+    keep_upload(weights_file, "b.safetensors", user_id=2)
     assert left.exists()
     os.utime(left, (0, 0))
-    newer = keep_upload(given, "c.safetensors", user_id=2)
+    newer = keep_upload(weights_file, "c.safetensors", user_id=2)
     kept = find_kept(newer, user_id=2)
     assert kept is not None
     assert [*folder.iterdir()] == [kept.path]

@@ -102,9 +102,9 @@ def test_behind_a_paused_tournament_only_what_is_new_is_read(
     uncounted = rater.read_uncounted
 
     def counting(*args: Any, **options: Any) -> list[Result]:
-        found = uncounted(*args, **options)
-        read.append(len(found))
-        return found
+        results = uncounted(*args, **options)
+        read.append(len(results))
+        return results
 
     monkeypatch.setattr(rater, "read_uncounted", counting)
     for seed in (2, 3):
@@ -129,9 +129,9 @@ def test_a_tournament_that_is_resumed_is_folded_in_its_place(paused: Leaderboard
     rater.rate(paused.pk, now=make.later(120))
     assert not Match.objects.filter(Match.is_open()).exists()
     assert Leaderboard.objects.get().prefix_sequence == 20 + 24
-    found = rerating.rerate(paused, now=make.later(130))
-    assert found is not None
-    assert found.is_none
+    difference = rerating.rerate(paused, now=make.later(130))
+    assert difference is not None
+    assert difference.is_none
 
 
 @pytest.mark.django_db

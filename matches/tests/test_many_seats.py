@@ -41,8 +41,8 @@ def _by_place(agents: list[Agent], seed: int = 1) -> boards.Play:
 
     def play(row: MatchOrderRow) -> ResultRow:
         lineup = Match.objects.get(pk=row.match).agent_ids
-        shown = [place[agent] * 1.5 + rng.gauss(0, 2) for agent in lineup]
-        return factories.result(row, ranks=[sum(o > mine for o in shown) for mine in shown])
+        strengths = [place[agent] * 1.5 + rng.gauss(0, 2) for agent in lineup]
+        return factories.result(row, ranks=[sum(o > mine for o in strengths) for mine in strengths])
 
     return play
 
@@ -106,9 +106,9 @@ def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redi
     assert list(ratings.values_list("live_mu", flat=True)) == mus
     assert [r.agent_id for r in ratings.order_by("mu")] == [agent.pk for agent in agents]
     rerating.request_rerating(board, actor=Actor("anna"), reason="sure", now=later(10_000))
-    found = rerating.rerate(board, now=later(10_001))
-    assert found is not None
-    assert found.is_none
+    difference = rerating.rerate(board, now=later(10_001))
+    assert difference is not None
+    assert difference.is_none
 
 
 def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) -> None:
@@ -124,17 +124,17 @@ def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) ->
 
 def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
     campaign, _ = _campaign("best")
-    found = forecasting.forecast_rest(campaign, prior_belief(N_AGENTS), now=factories.NOW)
-    asked = replace(forecasting.Asked.by(campaign), worth=1.0)
+    forecast = forecasting.forecast_rest(campaign, prior_belief(N_AGENTS), now=factories.NOW)
+    request = replace(forecasting.Asked.by(campaign), worth=1.0)
     alone = forecast_matches(
         prior_belief(N_AGENTS),
-        asked.question,
-        asked.terms,
+        request.question,
+        request.terms,
         limit=forecasting.LIMIT,
-        seed=asked.seed,
+        seed=request.seed,
     )
-    assert found["matches"] == pytest.approx(alone.matches / 1.5)
-    assert found["round_robin"] == pytest.approx(alone.round_robin / 1.5)
+    assert forecast["matches"] == pytest.approx(alone.matches / 1.5)
+    assert forecast["round_robin"] == pytest.approx(alone.round_robin / 1.5)
 
 
 def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
@@ -144,17 +144,17 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
     def play(row: MatchOrderRow) -> ResultRow:
         """Let each agent do in all games of a block what it does in one; losers share a rank."""
         lineup = Match.objects.get(pk=row.match).agent_ids
-        shown = [
+        strengths = [
             place[agent] + Random(f"{row.game_seed} {sorted(lineup)} {agent}").gauss(0, 2)
             for agent in lineup
         ]
-        return factories.result(row, ranks=[int(mine < max(shown)) for mine in shown])
+        return factories.result(row, ranks=[int(mine < max(strengths)) for mine in strengths])
 
     tournament = factories.planned(300, agents=agents, game="kuhn_poker_3")
     boards.play_some(tournament, 300, play)
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, entered = tournament.leaderboard, entrants.entrants_of(tournament)
-    evidence, known = gather_all_evidence(board, entered), fitting.fit_ratings(board, entered)
+    evidence, settled = gather_all_evidence(board, entered), fitting.fit_ratings(board, entered)
     # Three games are one, but few of all blocks of a seed are played: about three.
-    assert 1.7 < estimate_dispersion(evidence, known) < 4
-    assert infer_belief(evidence).sd.mean() > 1.2 * known.sd.mean()
+    assert 1.7 < estimate_dispersion(evidence, settled) < 4
+    assert infer_belief(evidence).sd.mean() > 1.2 * settled.sd.mean()

@@ -83,12 +83,12 @@ def test_results_are_those_of_the_agent_in_its_seat(
 
     def fits(match: Match) -> bool:
         own, ranks = match.agent_ids.index(agent), match.outcome.ranks
-        said = {"0,0": "drawn", f"{own},{1 - own}": "won"}.get(ranks, "lost")
+        own_result = {"0,0": "drawn", f"{own},{1 - own}": "won"}.get(ranks, "lost")
         is_guilty = match.outcome.guilty_seat == own
-        return seat in (None, own) and (is_guilty if result == "forfeit" else said == result)
+        return seat in (None, own) and (is_guilty if result == "forfeit" else own_result == result)
 
-    found = _chosen(lambda match: agent in match.agent_ids and fits(match))
-    assert _ids(MatchQuery(agents=(agent,), result=result, seat=seat)) == found
+    ids = _chosen(lambda match: agent in match.agent_ids and fits(match))
+    assert _ids(MatchQuery(agents=(agent,), result=result, seat=seat)) == ids
 
 
 def test_results_are_counted_as_ratings_count_them(played: Tournament) -> None:
@@ -151,11 +151,11 @@ def test_every_state_is_found_with_and_without_its_tournament(broker: Redis) -> 
     states = dict(Match.objects.order_by().values_list("pk", "state"))
     for state in (*Match.State.values, OPEN):
         meant = Match.OPEN if state == OPEN else (state,)
-        wanted = [pk for pk in sorted(states, reverse=True) if states[pk] in meant]
-        assert _ids(MatchQuery(state=state)) == wanted, state
-        assert wanted, state
+        expected = [pk for pk in sorted(states, reverse=True) if states[pk] in meant]
+        assert _ids(MatchQuery(state=state)) == expected, state
+        assert expected, state
         own = set(Match.objects.filter(tournament=tournament).values_list("pk", flat=True))
-        within = [pk for pk in wanted if pk in own]
+        within = [pk for pk in expected if pk in own]
         assert _ids(MatchQuery(state=state, tournament=tournament.pk)) == within
         assert _ids(MatchQuery(state=state, leaderboard=tournament.leaderboard_id)) == within
 
@@ -197,7 +197,7 @@ def test_what_is_over_is_found_behind_any_number_of_open_matches(
             boards.play_some(later_one, 6, factories.first_wins)
     assert Match.objects.filter(state="pending").count() == 420
     monkeypatch.setattr(match_search, "N_LOOKED", 40)
-    for asked in (
+    for filters in (
         {},
         {"game": "connect_four"},
         {"leaderboard": played.leaderboard_id},
@@ -206,9 +206,9 @@ def test_what_is_over_is_found_behind_any_number_of_open_matches(
         {"agents": (agents[0].pk,), "leaderboard": played.leaderboard_id},
         {"agents": loser_and_winner[:: -1 if more.get("result") == "won" else 1]},
     ):
-        query = MatchQuery(**asked, **more)  # type: ignore[arg-type]
+        query = MatchQuery(**filters, **more)  # type: ignore[arg-type]
         page = find_matches(query, limit=10)
-        assert page.matches, asked
+        assert page.matches, filters
         assert {match.state for match in page.matches} == {"done"}
         if query.counted:
             assert {match.tournament_id for match in page.matches} == {played.pk}
@@ -220,8 +220,8 @@ def test_no_earlier_page_is_offered_where_nothing_is_over(
     tournament = factories.planned(60)
     monkeypatch.setattr(match_search, "N_LOOKED", 20)
     agent = tournament.agents.earliest("pk").pk
-    for asked in ({}, {"agents": (agent,)}, {"leaderboard": tournament.leaderboard_id}):
-        page = find_matches(MatchQuery(**asked, counted="yes"), limit=10)
+    for filters in ({}, {"agents": (agent,)}, {"leaderboard": tournament.leaderboard_id}):
+        page = find_matches(MatchQuery(**filters, counted="yes"), limit=10)
         assert (list(page.matches), page.before) == ([], None)
     assert find_matches(MatchQuery(state="open", result="won"), limit=10).before is None
 
@@ -243,13 +243,13 @@ def _failing_first(row: MatchOrderRow) -> ResultRow:
 def test_attempts_that_failed_lead_to_their_matches(broker: Redis) -> None:
     tournament = factories.planned(12)
     factories.play_all(broker, _failing_first)
-    wanted = _chosen(lambda match: match.pk % 3 == 0)
+    expected = _chosen(lambda match: match.pk % 3 == 0)
     for query in (
         MatchQuery(ending="failed"),
         MatchQuery(ending="failed", reason="error", tournament=tournament.pk),
         MatchQuery(ending="failed", node=factories.NODE),
     ):
-        assert _ids(query) == wanted, query
+        assert _ids(query) == expected, query
     assert _ids(MatchQuery(ending="failed", reason="crash")) == []
     assert _ids(MatchQuery(ending="failed", node="another")) == []
 
@@ -271,10 +271,10 @@ def test_days_are_those_on_which_it_was_played(broker: Redis) -> None:
         first_day = None if first is None else today + timedelta(days=first)
         last_day = None if last is None else today + timedelta(days=last)
         played = [NOW + timedelta(days=day) for day in days]
-        wanted = set(_chosen(lambda match, at=played: match.outcome.recorded_at in at))  # type: ignore[misc]
+        expected = set(_chosen(lambda match, at=played: match.outcome.recorded_at in at))  # type: ignore[misc]
         for more in ({}, {"tournament": tournament.pk}, {"node": factories.NODE}):
             query = MatchQuery(first_day=first_day, last_day=last_day, **more)
-            assert set(_ids(query)) == wanted, query
+            assert set(_ids(query)) == expected, query
 
 
 def test_the_first_attempt_of_a_moment_is_found_by_halves(broker: Redis) -> None:
@@ -287,10 +287,10 @@ def test_the_first_attempt_of_a_moment_is_found_by_halves(broker: Redis) -> None
         moment = later(seconds)
         first = Attempt.objects.filter(ended_at__gte=moment).order_by("pk").first()
         newest = Attempt.objects.latest("pk").pk
-        found = match_sources.find_attempt(moment)
-        after = Attempt.objects.filter(pk__gte=found).order_by("pk").first()
+        attempt_pk = match_sources.find_attempt(moment)
+        after = Attempt.objects.filter(pk__gte=attempt_pk).order_by("pk").first()
         assert after == first
-        assert found <= (first.pk if first else newest + 1)
+        assert attempt_pk <= (first.pk if first else newest + 1)
 
 
 def test_an_agent_in_both_seats_has_its_match_once(broker: Redis) -> None:
@@ -352,7 +352,7 @@ def _steps_on(n_matches: int) -> dict[str, int]:
         "day": {"last_day": NOW.date()},
         "node": {"node": "elsewhere"},
     }
-    return {name: _steps(MatchQuery(**asked)) for name, asked in queries.items()}
+    return {name: _steps(MatchQuery(**filters)) for name, filters in queries.items()}
 
 
 def _steps(query: MatchQuery) -> int:

@@ -160,8 +160,8 @@ def test_every_page_and_every_list_still_answers(gone: Tournament, client: Clien
         "/api/schema/",
     ):
         assert client.get(address).status_code == 200, address
-    shown = client.get("/leaderboards/lost/").content.decode()
-    assert "Nothing is played or rated here" in shown
+    page = client.get("/leaderboards/lost/").content.decode()
+    assert "Nothing is played or rated here" in page
     broadcast.push_due(now=later(30))
 
 

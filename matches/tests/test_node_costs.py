@@ -126,8 +126,8 @@ def test_what_was_told_of_a_match_is_not_thrown_away() -> None:
     row = order.matches[0]
     executing = make.reported(order, [], is_last=False, executing=[row.match])
     recording.record_report(executing, now=later(1))
-    told = BegunRow(row.match, row.attempt, row.token, "3 3")
-    recording.record_report(replace(executing, begun=[told]), now=later(7))
+    begun_row = BegunRow(row.match, row.attempt, row.token, "3 3")
+    recording.record_report(replace(executing, begun=[begun_row]), now=later(7))
     alive = {"orders": [order.order], "labels": SPOT}
     make.alive(**alive, now=later(9))  # type: ignore[arg-type]
     make.alive(incarnation="second", labels=SPOT, now=later(20))
@@ -145,8 +145,8 @@ def test_attempts_that_are_given_back_say_what_they_lost() -> None:
         ending, reason = next(endings, (Ending.DONE, Reason.NONE))
         if ending is Ending.DONE:
             return make.first_wins(row)
-        given = make.result(row, ending=ending, reason=reason, duration_ms=3_000)
-        return replace(given, lost_ms=500.0)
+        result = make.result(row, ending=ending, reason=reason, duration_ms=3_000)
+        return replace(result, lost_ms=500.0)
 
     recording.record_report(make.finished(order, end), now=later(5))
     assert NodeCost.objects.get().thrown_s == pytest.approx(3.0 + 0.5)

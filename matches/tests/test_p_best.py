@@ -64,8 +64,8 @@ def test_they_add_up_to_one_and_who_is_stronger_is_not_less_probable(
     rated: list[tuple[float, float]],
 ) -> None:
     mu, sd = zip(*rated, strict=True)
-    found = p_best.compute_p_best(mu, [1.0] * len(sd))
-    assert float(found.sum()) == pytest.approx(1)
+    chances = p_best.compute_p_best(mu, [1.0] * len(sd))
+    assert float(chances.sum()) == pytest.approx(1)
     order = np.argsort(mu, kind="stable")
-    assert (np.diff(found[order]) >= -1e-6).all()
+    assert (np.diff(chances[order]) >= -1e-6).all()
     assert float(p_best.compute_p_best(mu, sd).sum()) == pytest.approx(1)

@@ -46,11 +46,11 @@ def _kinds(order: MatchOrder) -> set[str]:
 
 def test_planning_writes_what_each_match_needs(mixed: Tournament) -> None:
     names = dict(Agent.objects.values_list("pk", "name"))
-    found = {
+    needs = {
         (frozenset(names[agent] for agent in match.agent_ids), match.needs)
         for match in Match.objects.all()
     }
-    assert found == {
+    assert needs == {
         (frozenset({"random", "small"}), "torch"),
         (frozenset({"random", "big"}), "cpu+gpu"),
         (frozenset({"small", "big"}), "torch+gpu"),

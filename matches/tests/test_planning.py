@@ -169,18 +169,18 @@ def test_cancelling_twice_cancels_once(broker: Redis) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agents", "wanted"),
+    ("agents", "refusal"),
     [
         (["level:1"], "needs 2 agents"),
         (["level:1", "level:1"], "self-play"),
         (["level:1", "random"], "plays connect_four"),
     ],
 )
-def test_it_refuses_agents_that_cannot_meet(broker: Redis, agents: list[str], wanted: str) -> None:
+def test_it_refuses_agents_that_cannot_meet(broker: Redis, agents: list[str], refusal: str) -> None:
     game = {"random": "connect_four"}
     rows = [register_spelled_agent(text, game=game.get(text, "skill_game")) for text in agents]
     board = open_leaderboard("board", game="skill_game")
-    with pytest.raises(BadInputError, match=wanted) as error:
+    with pytest.raises(BadInputError, match=refusal) as error:
         schedule_tournament(
             TournamentPlan(name="test", n_matches=10), leaderboard=board, agents=rows
         )
@@ -216,7 +216,7 @@ def test_it_refuses_a_plan_naming_the_field(
 
 
 @pytest.mark.parametrize(
-    ("values", "field", "wanted"),
+    ("values", "field", "refusal"),
     [
         ({"game": "poker_face"}, "game", "connect_four"),
         ({"policy": "luck"}, "policy", "alphabeta"),
@@ -228,10 +228,10 @@ def test_it_refuses_a_plan_naming_the_field(
     ],
 )
 def test_it_refuses_an_agent_naming_the_value_and_the_choices(
-    values: dict[str, object], field: str, wanted: str
+    values: dict[str, object], field: str, refusal: str
 ) -> None:
     agent = {"game": "connect_four", "policy": "alphabeta", "parameters": {"depth": 2}} | values
-    with pytest.raises(BadInputError, match=wanted) as error:
+    with pytest.raises(BadInputError, match=refusal) as error:
         register_agent("agent", **agent)  # type: ignore[arg-type]
     assert error.value.field == field
 

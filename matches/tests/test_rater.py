@@ -77,8 +77,8 @@ def test_the_live_rating_is_the_fold_of_all_outcomes_in_planned_order(broker: Re
         for lineup, ranks in outcomes
     ]
     fold_matches(mus, sigmas, played, Constants(draw_probability=board.draw_probability))
-    shown = Rating.objects.order_by("agent_id").values_list("live_mu", "live_sigma")
-    assert list(shown) == list(zip(mus, sigmas, strict=True))
+    live_ratings = Rating.objects.order_by("agent_id").values_list("live_mu", "live_sigma")
+    assert list(live_ratings) == list(zip(mus, sigmas, strict=True))
 
 
 def test_counting_again_counts_nothing(broker: Redis) -> None:
@@ -177,8 +177,8 @@ def test_a_large_field_is_fitted_less_often_until_it_is_idle(broker: Redis) -> N
     board = Leaderboard.objects.get()
     agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
     cold = fit_ratings(board, agents)
-    shown = Rating.objects.order_by("agent_id").values_list("mu", "sd")
-    assert list(shown) == list(zip(cold.mu.tolist(), cold.sd.tolist(), strict=True))
+    ratings = Rating.objects.order_by("agent_id").values_list("mu", "sd")
+    assert list(ratings) == list(zip(cold.mu.tolist(), cold.sd.tolist(), strict=True))
 
 
 def test_what_was_not_fitted_is_so_later_though_nothing_new_comes(broker: Redis) -> None:

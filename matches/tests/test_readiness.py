@@ -20,7 +20,7 @@ from matches.tests.factories import NOW, later
 pytestmark = pytest.mark.django_db
 
 
-def _found(now: datetime = NOW) -> dict[str, Check]:
+def _run_checks(now: datetime = NOW) -> dict[str, Check]:
     return {check.name: check for check in readiness.run_checks(now=lambda: now)}
 
 
@@ -29,14 +29,14 @@ def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
 ) -> None:
     pushing.push_sample(now=NOW)
     RecorderMark.objects.create(pk=1, marked_at=NOW)
-    found = _found(later(2))
-    assert list(found) == [
+    checks = _run_checks(later(2))
+    assert list(checks) == [
         *("database", "migrations", "disk", "broker", "fast store", "control", "recorder"),
         "plug-ins",
     ]
-    assert all(check.is_ok for check in found.values()), found
-    assert found["control"].detail == "ticked 2 s ago"
-    assert found["recorder"].detail == "2.0 s behind"
+    assert all(check.is_ok for check in checks.values()), checks
+    assert checks["control"].detail == "ticked 2 s ago"
+    assert checks["recorder"].detail == "2.0 s behind"
 
 
 @pytest.fixture
@@ -50,43 +50,43 @@ def stream(broker: Redis, valkey_url: str, settings: Settings) -> Iterator[Redis
 
 
 def test_a_stream_tells_how_full_it_is_and_matches_go_on_without_it(stream: Redis) -> None:
-    assert (check := _found()["stream"]).is_ok
+    assert (check := _run_checks()["stream"]).is_ok
     assert check.detail.endswith("MB of memory used")
     used = stream.info("memory")["used_memory"]
     stream.config_set("maxmemory", used)
-    check = _found()["stream"]
+    check = _run_checks()["stream"]
     assert (check.is_ok, check.is_needed) == (False, False)
     assert check.detail.startswith("is full: ")
     assert "EVALSITE_STREAM_MB" in check.hint
     stream.config_set("maxmemory", 4 * used)
-    assert (check := _found()["stream"]).is_ok
+    assert (check := _run_checks()["stream"]).is_ok
     assert " of " in check.detail
 
 
 def test_a_stream_that_is_away_is_named_without_its_address(settings: Settings) -> None:
     settings.STREAM_REDIS_URL = "redis://user:secret@127.0.0.1:1/0"
     stream_server.get_client.cache_clear()
-    check = _found()["stream"]
+    check = _run_checks()["stream"]
     stream_server.get_client.cache_clear()
     assert (check.detail, check.is_needed) == ("does not answer (ConnectionError)", False)
 
 
 def test_what_never_came_is_told_apart_from_what_is_late(broker: Redis) -> None:
-    found = _found()
-    assert found["control"].detail == "has not ticked yet"
-    assert found["recorder"].detail == "has recorded nothing yet"
+    checks = _run_checks()
+    assert checks["control"].detail == "has not ticked yet"
+    assert checks["recorder"].detail == "has recorded nothing yet"
     pushing.push_sample(now=NOW)
     RecorderMark.objects.create(pk=1, marked_at=NOW)
-    found = _found(later(60))
-    assert (found["control"].is_ok, found["control"].detail) == (False, "has not ticked for 60 s")
-    assert (found["recorder"].is_ok, found["recorder"].detail) == (False, "is 60 s behind")
-    assert "recorder.log" in found["recorder"].hint
+    checks = _run_checks(later(60))
+    assert (checks["control"].is_ok, checks["control"].detail) == (False, "has not ticked for 60 s")
+    assert (checks["recorder"].is_ok, checks["recorder"].detail) == (False, "is 60 s behind")
+    assert "recorder.log" in checks["recorder"].hint
 
 
 def test_a_look_of_somebody_else_is_no_tick_of_control(broker: Redis) -> None:
     pushing.push_sample(now=NOW)
     pushing.read_newest(now=later(60))
-    assert not _found(later(60))["control"].is_ok
+    assert not _run_checks(later(60))["control"].is_ok
 
 
 def test_servers_that_are_away_are_named_without_their_addresses(
@@ -95,13 +95,13 @@ def test_servers_that_are_away_are_named_without_their_addresses(
     nobody = Redis.from_url("redis://user:secret@127.0.0.1:1/0")
     for module, name in ((fast_store, "get_client"), (dispatch, "get_broker")):
         monkeypatch.setattr(module, name, lambda: nobody)
-    found = _found()
-    assert [check.name for check in found.values() if not check.is_ok] == [
+    checks = _run_checks()
+    assert [check.name for check in checks.values() if not check.is_ok] == [
         *("broker", "fast store", "control", "recorder")
     ]
-    told = str(found)
-    assert "secret" not in told
-    assert "127.0.0.1" not in told
+    text = str(checks)
+    assert "secret" not in text
+    assert "127.0.0.1" not in text
 
 
 def test_without_a_database_nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

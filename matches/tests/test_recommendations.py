@@ -106,8 +106,8 @@ def test_agents_of_a_large_board_are_not_all_read(
     monkeypatch.setattr(recommendations, "N_NEAREST", 1)
     rating = Rating.objects.select_related("leaderboard").get(agent__name="own")
     with django_assert_num_queries(2):
-        found = recommend_near(rating, "opponent", limit=5)
-    assert [one.rating.agent.name for one in found.chosen] == ["near", "low"]
+        recommendation = recommend_near(rating, "opponent", limit=5)
+    assert [one.rating.agent.name for one in recommendation.chosen] == ["near", "low"]
 
 
 def test_a_teacher_is_looked_for_where_teachers_are(
@@ -121,8 +121,8 @@ def test_a_teacher_is_looked_for_where_teachers_are(
 
 def test_that_nobody_fits_is_said(board: Leaderboard) -> None:
     top = Agent.objects.get(name="top").pk
-    found = recommend(Wish("connect_four", agent=top, purpose="teacher"))
-    assert found.none == (
+    recommendation = recommend(Wish("connect_four", agent=top, purpose="teacher"))
+    assert recommendation.none == (
         "nobody near on four is stronger with a probability of 95\N{NO-BREAK SPACE}% "
         "and leaves at least 10\N{NO-BREAK SPACE}% of the points"
     )

@@ -148,18 +148,18 @@ def test_a_broker_that_is_away_gets_no_mark(
 def test_the_recorder_that_is_behind_is_named(settings: Any, broker: Redis) -> None:
     settings.EVALSITE_RECORDERS = 2
     pushing.push_sample(now=NOW)
-    found = {check.name: check.detail for check in readiness.run_checks(now=lambda: NOW)}
-    assert "has recorded nothing yet" in found["recorder"]
+    details = {check.name: check.detail for check in readiness.run_checks(now=lambda: NOW)}
+    assert "has recorded nothing yet" in details["recorder"]
     mark(0, 59)
     mark(1, 20)
-    found = {check.name: check.detail for check in readiness.run_checks(now=lambda: later(60))}
-    assert found["recorder"] == "recorder-2 is 40 s behind"
+    details = {check.name: check.detail for check in readiness.run_checks(now=lambda: later(60))}
+    assert details["recorder"] == "recorder-2 is 40 s behind"
     sample = take_sample(now=later(60), last=None)
     assert (sample.delays.recorder_s, sample.delays.recorder) == (40, "recorder-2")
     behind = {queue.name: queue.oldest_s for queue in sample.queues}
     assert (behind["reports"], behind["reports.1"]) == (1, 40)
-    told = explain.of_tournament(make.planned(4), now=later(60))
-    assert "control and recorder-2" in str(told)
+    explanation = explain.of_tournament(make.planned(4), now=later(60))
+    assert "control and recorder-2" in str(explanation)
 
 
 @pytest.mark.parametrize("queue", ["reports", "reports.2"])

@@ -44,8 +44,8 @@ def states() -> set[str]:
 
 
 def describe_worker(now: datetime) -> str:
-    said = explain.of_worker(Worker.objects.get(), now=now)
-    return " ".join((said.summary, *said.waits_for, *said.notes))
+    explanation = explain.of_worker(Worker.objects.get(), now=now)
+    return " ".join((explanation.summary, *explanation.waits_for, *explanation.notes))
 
 
 def test_six_forged_signs_of_life_change_nothing(order: MatchOrder) -> None:

@@ -105,8 +105,8 @@ def test_what_was_stored_wrongly_is_found_and_put_right(broker: Redis) -> None:
     _ask()
     rerating.rerate_due(now=make.later(5))
     assert _numbers() == before
-    wanted = {"n_outcomes": 60, "n_outcomes_before": 60, "n_agents": 2, "n_pairs": 2}
-    assert _audited("leaderboard.rerated") == wanted
+    counts = {"n_outcomes": 60, "n_outcomes_before": 60, "n_agents": 2, "n_pairs": 2}
+    assert _audited("leaderboard.rerated") == counts
 
 
 def test_a_pair_that_met_in_struck_matches_only_never_met(broker: Redis) -> None:
@@ -181,8 +181,8 @@ def test_outcomes_that_come_meanwhile_are_counted_once(
 
     monkeypatch.setattr(rerating, "_read_up_to", read)
     _ask()
-    found = rerating.rerate(Leaderboard.objects.get(), now=make.later(5))
-    assert found == Difference(60, 60, 0, 0)
+    difference = rerating.rerate(Leaderboard.objects.get(), now=make.later(5))
+    assert difference == Difference(60, 60, 0, 0)
 
 
 def test_an_older_fit_does_not_overwrite_what_was_rated_again(

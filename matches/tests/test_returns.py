@@ -57,6 +57,6 @@ def test_an_episode_of_one_seat_must_have_its_score(broker: Redis) -> None:
     assert (recorded.n_closed, recorded.n_refused) == (0, 3)
 
 
-@pytest.mark.parametrize(("kept", "shown"), [("0.1,0.0", [0.1, 0.0]), ("", None)])
-def test_the_api_shows_the_returns(kept: str, shown: list[float] | None) -> None:
-    assert OutcomeSerializer(Outcome(ranks="0,1", returns=kept)).data["returns"] == shown
+@pytest.mark.parametrize(("kept", "returns"), [("0.1,0.0", [0.1, 0.0]), ("", None)])
+def test_the_api_shows_the_returns(kept: str, returns: list[float] | None) -> None:
+    assert OutcomeSerializer(Outcome(ranks="0,1", returns=kept)).data["returns"] == returns

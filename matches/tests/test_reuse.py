@@ -33,9 +33,9 @@ def _broker(valkey_url: str) -> None:
 
 def again(first: Tournament, *, board: Leaderboard | None = None, **plan: Any) -> Tournament:
     """Return a tournament of the same agents, planned as far as it goes."""
-    wanted = {"n_matches": first.n_matches, "seed": first.seed, **plan}
+    options = {"n_matches": first.n_matches, "seed": first.seed, **plan}
     second = schedule_tournament(
-        TournamentPlan(name="again", **wanted),
+        TournamentPlan(name="again", **options),
         leaderboard=board or first.leaderboard,
         agents=list(first.agents.order_by("entrant__position")),
     )
@@ -222,8 +222,8 @@ def test_a_replay_that_comes_out_otherwise_is_counted_and_shown(client: Client) 
     assert "Came out otherwise" in client.get(f"/matches/{changed}/").content.decode()
     assert client.get(f"/api/v1/matches/{changed}/").json()["is_differing"] is True
     assert client.get(f"/api/v1/tournaments/{second.pk}/").json()["n_differing"] > 0
-    said = f"{second.n_differing} matches came out otherwise"
-    assert said in client.get(f"/tournaments/{second.pk}/").content.decode()
+    sentence = f"{second.n_differing} matches came out otherwise"
+    assert sentence in client.get(f"/tournaments/{second.pk}/").content.decode()
     reported = client.get(f"/api/v1/tournaments/{second.pk}/report/").json()
     assert reported["differing"][0] == {"match": changed, "first": before}
     same = Match.objects.filter(tournament=second).exclude(pk__in=[pk for pk, _ in otherwise])[0]
@@ -272,17 +272,17 @@ def test_the_api_says_what_was_known_and_takes_a_wish_to_replay() -> None:
     made = client.post("/api/v1/tournaments/", body, content_type="application/json").json()
     assert made["replays"] is True
     second = again(first)
-    told = client.get(f"/api/v1/tournaments/{second.pk}/").json()
-    assert (told["n_known"], told["n_done"], told["state"], told["replays"]) == (
+    detail = client.get(f"/api/v1/tournaments/{second.pk}/").json()
+    assert (detail["n_known"], detail["n_done"], detail["state"], detail["replays"]) == (
         N,
         N,
         "done",
         False,
     )
     match = Match.objects.filter(tournament=second).order_by("pk")[0]
-    shown = client.get(f"/api/v1/matches/{match.pk}/").json()
-    assert shown["same_as"] == match.same_as_id
-    assert shown["attempts"] == []
+    match_detail = client.get(f"/api/v1/matches/{match.pk}/").json()
+    assert match_detail["same_as"] == match.same_as_id
+    assert match_detail["attempts"] == []
     page = client.get(f"/matches/{match.pk}/").content.decode()
     assert "not played again" in page
     assert f"{N} not played again" in client.get(f"/tournaments/{second.pk}/").content.decode()

@@ -86,7 +86,7 @@ def test_a_tournament_of_a_schedule_has_its_weight_and_parameters(broker: Redis)
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "refusal"),
     [
         ({"question": "which"}, "question: "),
         ({"question": "best", "error": 2.0}, "error: .*between"),
@@ -102,8 +102,8 @@ def test_a_tournament_of_a_schedule_has_its_weight_and_parameters(broker: Redis)
     ],
 )
 def test_a_campaign_or_season_that_cannot_be_is_refused(
-    options: Any, wanted: str, db: None
+    options: Any, refusal: str, db: None
 ) -> None:
-    with pytest.raises(BadInputError, match=wanted):
+    with pytest.raises(BadInputError, match=refusal):
         save_hourly(**options)
     assert not Schedule.objects.exists()

@@ -142,9 +142,9 @@ def test_a_time_is_passed_over_while_the_tournament_before_is_not_over(broker: R
     assert first is not None
     assert start_due(schedule, hours=1) is None
     schedule.refresh_from_db()
-    wanted = f"tournament: the one before, {first.pk}, is still scheduled"
-    assert (schedule.problem, schedule.n_skipped) == (wanted, 1)
-    assert ScheduleRun.objects.latest("due_at").problem == wanted
+    problem = f"tournament: the one before, {first.pk}, is still scheduled"
+    assert (schedule.problem, schedule.n_skipped) == (problem, 1)
+    assert ScheduleRun.objects.latest("due_at").problem == problem
     assert AuditRow.objects.filter(action="schedule.skip").exists()
     cancel_tournament(first, now=make.NOW)
     assert start_due(schedule, hours=2) is not None
@@ -193,7 +193,7 @@ def test_a_single_time_is_due_once(broker: Redis) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "refusal"),
     [
         ({"crontab": "61 * * * *"}, "crontab: .*30 4"),
         ({"crontab": ""}, "crontab: give a crontab, or once_at"),
@@ -207,8 +207,8 @@ def test_a_single_time_is_due_once(broker: Redis) -> None:
         ({"seed": -1}, "seed: "),
     ],
 )
-def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, wanted: str, db: None) -> None:
-    with pytest.raises(BadInputError, match=wanted):
+def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, refusal: str, db: None) -> None:
+    with pytest.raises(BadInputError, match=refusal):
         save_hourly(**options)
     assert not Schedule.objects.exists()
     assert not PeriodicTask.objects.filter(task=dispatch.SCHEDULE_TOURNAMENT).exists()

@@ -152,12 +152,12 @@ def test_only_games_with_scores_are_asked_by_them() -> None:
 
 def test_the_best_is_found_on_common_seeds(client: Client) -> None:
     levels = ("level:5", "level:20", "level:60", "level:90")
-    known = factories.scheduled(4, agents=levels, game="dice_walk", board="walks")
-    cancel_tournament(known, now=factories.NOW)
+    tournament = factories.scheduled(4, agents=levels, game="dice_walk", board="walks")
+    cancel_tournament(tournament, now=factories.NOW)
     campaign = start_campaign(
         CampaignPlan(name="walk", question="best", max_matches=400),
-        leaderboard=known.leaderboard,
-        agents=list(known.agents.order_by("entrant__position")),
+        leaderboard=tournament.leaderboard,
+        agents=list(tournament.agents.order_by("entrant__position")),
     )
     assert campaign.tournament.pairing == "common_seeds"
     for step in range(40):

@@ -102,7 +102,7 @@ def test_each_two_on_a_seed_are_one_result_by_score(broker: Redis) -> None:
 
 def test_the_order_of_arrival_changes_no_bit(broker: Redis) -> None:
     """In parts, with doubles and void episodes; arena/ratings/tests has 20 orders of the rules."""
-    seen = []
+    outcomes = []
     for turn in range(4):
         rng, name = Random(turn), f"walks-{turn}"
         # Played again, as the boards would otherwise know each other's episodes.
@@ -122,9 +122,9 @@ def test_the_order_of_arrival_changes_no_bit(broker: Redis) -> None:
         voiding.void_matches(struck, actor=ANNA, reason="x", now=make.later(5))
         rerating.rerate_due(now=make.later(10 * turn + 6))
         rater.rate(tournament.leaderboard_id, now=make.later(10 * turn + 9))
-        seen.append(_numbers(name))
-    assert seen[0][2][0][:2] == (33, 33)
-    assert all(one == seen[0] for one in seen)
+        outcomes.append(_numbers(name))
+    assert outcomes[0][2][0][:2] == (33, 33)
+    assert all(one == outcomes[0] for one in outcomes)
 
 
 def test_a_void_episode_takes_its_results_back(broker: Redis) -> None:
@@ -184,8 +184,8 @@ def test_a_known_episode_is_taken_over_and_one_that_scores_otherwise_is_named(
 ) -> None:
     first = _planned(n_seeds=3)
     _play(first)
-    known = _plan_again(first)
-    assert (known.n_done, known.n_known) == (9, 9)
+    second = _plan_again(first)
+    assert (second.n_done, second.n_known) == (9, 9)
     again = _plan_again(first, replays=True)
     order = make.ordered(again)
     make.start(order)

@@ -154,9 +154,9 @@ def test_after_a_reset_the_ratings_are_those_of_a_board_with_the_season_only(
     _play(broker, only, 18)
     assert _stored(board) == _stored(only)
     rerating.request_rerating(board, actor=ANNA, reason="sure", now=make.NOW)
-    found = rerating.rerate(board, now=make.NOW)
-    assert found is not None
-    assert found.is_none
+    difference = rerating.rerate(board, now=make.NOW)
+    assert difference is not None
+    assert difference.is_none
     assert _stored(board) == _stored(only)
     assert _freeze(board.tournaments.earliest("pk"), "kept").n_counted == 18
 

@@ -57,8 +57,8 @@ def ordered(broker: Redis) -> MatchOrder:
 
 
 def report(order: MatchOrder, rows: Sequence[MatchOrderRow], tell: Tell = served.honest) -> None:
-    told = [tell(row, server="sim-1") for row in rows]
-    recording.record_report(make.reported(order, told, is_last=False), now=make.NOW)
+    results = [tell(row, server="sim-1") for row in rows]
+    recording.record_report(make.reported(order, results, is_last=False), now=make.NOW)
 
 
 def is_held() -> bool:

@@ -49,8 +49,8 @@ def sent(broker: Redis) -> MatchOrder:
 
 def table_of_servers() -> Any:
     sample = take_sample(now=make.NOW, last=None)
-    shown = format_state(SystemState(sample=sample, history=[], control_at=make.NOW))
-    return next((table for table in shown["tables"] if table["name"] == "game-servers"), None)
+    state = format_state(SystemState(sample=sample, history=[], control_at=make.NOW))
+    return next((table for table in state["tables"] if table["name"] == "game-servers"), None)
 
 
 def test_a_tournament_says_that_it_waits_for_a_server(tournament: Tournament) -> None:
@@ -93,9 +93,9 @@ def test_while_all_slots_are_taken_a_match_says_so(tournament: Tournament, broke
 def test_a_server_says_what_it_serves_and_what_is_taken(broker: Redis) -> None:
     make.serve(slots=8)
     sent(broker)
-    said = explain.of_worker(Worker.objects.get(node="sim-1"), now=make.later(2))
-    assert (said.state, said.waits_for) == ("serving", ())
-    assert said.summary == (
+    explanation = explain.of_worker(Worker.objects.get(node="sim-1"), now=make.later(2))
+    assert (explanation.state, explanation.waits_for) == ("serving", ())
+    assert explanation.summary == (
         "alive, last seen 2 s ago: it serves skill_game at ws://10.0.0.1:8081/sim-1, "
         "8 of 8 slots taken"
     )
@@ -150,8 +150,10 @@ def test_matches_are_found_by_their_server_and_can_be_declared_void(
     )
     worker = Worker.objects.get(node="sim-1")
     quarantine.quarantine_worker(worker, actor=ANNA, reason="it lies", now=make.NOW)
-    said = explain.of_worker(worker, now=make.NOW)
-    assert said.notes[0].startswith("more than 3 matches of its count (/matches/?server=sim-1)")
+    explanation = explain.of_worker(worker, now=make.NOW)
+    assert explanation.notes[0].startswith(
+        "more than 3 matches of its count (/matches/?server=sim-1)"
+    )
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     address = f"/admin/matches/worker/ask/void/?pk={worker.pk}&from=row"

@@ -113,21 +113,25 @@ def test_few_pieces_stay_in_memory(
 def test_the_manifest_says_what_the_shards_hold(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament, 8)
     pieces.forfeit(tournament, 2)
-    found = manifests.build_manifest(tournament, matches_per_shard=4)
-    assert (found["game"], found["seed"], found["is_self_play"]) == ("skill_game", 0, False)
-    assert (found["matches"], found["is_complete"]) == (10, True)
+    manifest = manifests.build_manifest(tournament, matches_per_shard=4)
+    assert (manifest["game"], manifest["seed"], manifest["is_self_play"]) == (
+        "skill_game",
+        0,
+        False,
+    )
+    assert (manifest["matches"], manifest["is_complete"]) == (10, True)
     assert sum(shard.rows for shard in _export(tournament, tmp_path)) == 16
-    assert (found["forfeits"], found["illegal_actions"]) == (2, 0)
-    assert found["matches_without_outcome"] == 0
-    weak, strong = found["agents"]
+    assert (manifest["forfeits"], manifest["illegal_actions"]) == (2, 0)
+    assert manifest["matches_without_outcome"] == 0
+    weak, strong = manifest["agents"]
     assert (weak["name"], weak["parameters"], weak["checkpoint"]) == ("level:10", {"level": 10}, "")
     assert weak["seats"] == {
         "0": {"wins": 1, "draws": 0, "losses": 4},
         "1": {"wins": 0, "draws": 0, "losses": 5},
     }
     assert strong["seats"]["0"]["wins"] == 5
-    assert [column["name"] for column in found["schema"]][:3] == ["episode", "step", "seat"]
-    assert "pyarrow" in found["versions"]
+    assert [column["name"] for column in manifest["schema"]][:3] == ["episode", "step", "seat"]
+    assert "pyarrow" in manifest["versions"]
 
 
 def test_a_void_match_leaves_its_number_unused(tournament: Tournament, tmp_path: Path) -> None:
@@ -179,13 +183,13 @@ def test_of_one_seat_the_manifest_tells_returns_and_nobody_wins(broker: Redis) -
 
 def test_returns_add_up_alike_in_whatever_order_they_come() -> None:
     rows = [(0.1, 3), (1e9, 1), (-0.7, 2), (None, 1), (1e-9, 5)]
-    told = []
+    descriptions = []
     for order in (rows, rows[::-1]):
         returns = EpisodeReturns()
         for value, n in order:
             returns.add(value, n)
-        told.append(returns.describe())
-    assert told[0] == told[1]
+        descriptions.append(returns.describe())
+    assert descriptions[0] == descriptions[1]
 
 
 def test_one_episode_has_no_spread_and_none_no_mean() -> None:
@@ -198,9 +202,9 @@ def test_one_episode_has_no_spread_and_none_no_mean() -> None:
 def test_self_play_fills_both_seats_with_one_agent(broker: Redis) -> None:
     tournament = _tournament(agents=LEVELS[:1])
     pieces.play(tournament)
-    found = manifests.build_manifest(tournament, matches_per_shard=4)
-    (agent,) = found["agents"]
-    assert found["is_self_play"]
+    manifest = manifests.build_manifest(tournament, matches_per_shard=4)
+    (agent,) = manifest["agents"]
+    assert manifest["is_self_play"]
     assert {sum(counts.values()) for counts in agent["seats"].values()} == {10}
 
 
@@ -235,7 +239,7 @@ def _other_seat(played: Episode) -> Episode:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "wanted"),
+    ("spoil", "refusal"),
     [
         (_other_seed, "game seed"),
         (_other_action, "actions"),
@@ -244,10 +248,10 @@ def _other_seat(played: Episode) -> Episode:
     ],
 )
 def test_a_piece_that_is_not_what_was_recorded_is_refused(
-    tournament: Tournament, tmp_path: Path, spoil: Any, wanted: str
+    tournament: Tournament, tmp_path: Path, spoil: Any, refusal: str
 ) -> None:
     pieces.play(tournament, spoil=spoil)
-    with pytest.raises(ExportError, match=wanted):
+    with pytest.raises(ExportError, match=refusal):
         _write(tournament, tmp_path)
 
 

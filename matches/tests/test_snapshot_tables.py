@@ -59,10 +59,10 @@ def test_a_snapshot_is_read_once(django_assert_num_queries: Any) -> None:
     shots = [_taken(board, minute) for minute in range(3)]
     without = list(RatingSnapshot.objects.defer("table").order_by("taken_at"))
     with django_assert_num_queries(1):
-        found = snapshot_tables.read_rows(without, [4, N + 1])
-    assert found == [{4: _row(4, float(minute))} for minute in range(3)]
+        rows = snapshot_tables.read_rows(without, [4, N + 1])
+    assert rows == [{4: _row(4, float(minute))} for minute in range(3)]
     with django_assert_num_queries(0):
-        assert snapshot_tables.read_rows(without, [4]) == found
+        assert snapshot_tables.read_rows(without, [4]) == rows
     with django_assert_num_queries(1):
         assert snapshot_tables.read_rows(without[:1], [4, 5]) == [
             {4: _row(4, 0.0), 5: _row(5, 0.0)}

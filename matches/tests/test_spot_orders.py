@@ -107,8 +107,8 @@ def test_nothing_is_wished_for_when_nothing_is_planned(
     desired = measure_desired_nodes(now=NOW)
     assert desired == (5, 200.0, 4.0)
     state = look_alone(now=NOW)
-    shown = {metric.name: metric.samples for metric in export_metrics(state, now=NOW)}
-    assert shown["evalsite_desired_nodes"][0].value == 5
+    samples = {metric.name: metric.samples for metric in export_metrics(state, now=NOW)}
+    assert samples["evalsite_desired_nodes"][0].value == 5
     assert client.get("/api/v1/system/").json()["desired_nodes"] == 5
     settings.MAX_DESIRED_NODES = 2
     assert measure_desired_nodes(now=NOW).n_nodes == 2

@@ -53,11 +53,11 @@ def test_two_agents_that_nobody_knows_are_as_far_apart_as_any() -> None:
 
 def test_what_others_know_of_the_two_tells_how_far_apart_they_are() -> None:
     board = rated_board()
-    found = gap_of(board, pair_of(board))
-    assert found.sd < Gap().sd / 3
+    gap = gap_of(board, pair_of(board))
+    assert gap.sd < Gap().sd / 3
     turned = gap_of(board, pair_of(board)[::-1])
-    assert turned.mu == pytest.approx(-found.mu)
-    assert turned.sd == pytest.approx(found.sd)
+    assert turned.mu == pytest.approx(-gap.mu)
+    assert turned.sd == pytest.approx(gap.sd)
 
 
 def test_results_of_the_two_are_left_to_the_blocks() -> None:
@@ -80,10 +80,10 @@ def test_a_forecast_before_the_start_goes_by_what_is_known() -> None:
     board = rated_board()
     agents = [Agent.objects.get(name=name) for name in PAIR]
     plan = CampaignPlan(name="test", question="sprt", max_matches=400, parameters={"elo1": 60.0})
-    found = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=later(20))
-    assert found.n_known > 0
-    assert found.forecast["more"]["llr_now"] != 0
-    assert found.forecast["cost"]["core_s"] == pytest.approx(0.02 * found.forecast["matches"])
+    outlook = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=later(20))
+    assert outlook.n_known > 0
+    assert outlook.forecast["more"]["llr_now"] != 0
+    assert outlook.forecast["cost"]["core_s"] == pytest.approx(0.02 * outlook.forecast["matches"])
 
 
 def test_while_it_runs_it_is_foreseen_anew() -> None:
@@ -98,8 +98,8 @@ def test_while_it_runs_it_is_foreseen_anew() -> None:
     point = CampaignPoint.objects.get(campaign=campaign)
     assert point.llr == pytest.approx(first["more"]["llr_now"])
     assert point.matches_left == first["matches"]
-    said = explain.of_campaign(campaign, now=later(5)).next
-    assert "a bound needs about" in said
+    next_step = explain.of_campaign(campaign, now=later(5)).next
+    assert "a bound needs about" in next_step
     go_on(campaign, 8, boards.by_strength(forfeits=0))
     assert campaign.forecast != first
 
@@ -109,8 +109,8 @@ def test_what_would_take_too_long_is_explained_with_what_would_help() -> None:
     campaign.forecast = {"matches": float(forecasting.LIMIT), "low": 1.0, "high": 2.0}
     campaign.forecast_at = later(1)
     campaign.save()
-    said = explain.of_campaign(campaign, now=later(5)).next
-    assert "ask again with bounds further apart" in said
+    next_step = explain.of_campaign(campaign, now=later(5)).next
+    assert "ask again with bounds further apart" in next_step
 
 
 def test_the_blocks_up_to_its_bound_stay_with_the_verdict() -> None:
@@ -129,7 +129,7 @@ def test_before_the_start_a_pairing_that_suits_the_field_badly_is_said() -> None
     rater.rate(tournament.leaderboard_id, now=later(10))
     board = Leaderboard.objects.get(pk=tournament.leaderboard_id)
     agents = list(Agent.objects.order_by("pk"))
-    said = {
+    warnings = {
         pairing: forecasting.forecast_start(
             CampaignPlan(name="best", question="best", max_matches=400, pairing=pairing),
             leaderboard=board,
@@ -138,5 +138,5 @@ def test_before_the_start_a_pairing_that_suits_the_field_badly_is_said() -> None
         ).warning
         for pairing in ("quality", "order_information", "")
     }
-    assert "This field is close" in (said.pop("quality") or "")
-    assert set(said.values()) == {None}
+    assert "This field is close" in (warnings.pop("quality") or "")
+    assert set(warnings.values()) == {None}

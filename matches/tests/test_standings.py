@@ -64,25 +64,25 @@ def test_rank_is_by_settled_rating_and_ties_are_by_agent_id(broker: Redis) -> No
     board = factories.scheduled(agents=("level:1", "level:2", "level:3")).leaderboard
     Rating.objects.update(n_matches=1)
     Rating.objects.filter(agent__name="level:3").update(mu=30, low=-68, high=90)
-    shown = standings.load_rows(board.pk)
-    assert [(row["rank"], row["name"]) for row in shown] == [
+    rows = standings.load_rows(board.pk)
+    assert [(row["rank"], row["name"]) for row in rows] == [
         (1, "level:3"),
         (2, "level:1"),
         (3, "level:2"),
     ]
-    assert (shown[0]["mu"], shown[0]["low"], shown[0]["high"]) == ("30.00", "-68.00", "90.00")
+    assert (rows[0]["mu"], rows[0]["low"], rows[0]["high"]) == ("30.00", "-68.00", "90.00")
 
 
 @pytest.mark.django_db
 def test_the_counts_of_a_played_board_add_up(broker: Redis) -> None:
     tournament = boards.played_board()
-    shown = standings.load_rows(tournament.leaderboard_id)
-    assert sum(int(row["matches"]) for row in shown) == 2 * 420
-    assert shown[0]["name"].startswith("mcts")
-    status = progress.describe_board(tournament.leaderboard, shown, now=later(10))
+    rows = standings.load_rows(tournament.leaderboard_id)
+    assert sum(int(row["matches"]) for row in rows) == 2 * 420
+    assert rows[0]["name"].startswith("mcts")
+    status = progress.describe_board(tournament.leaderboard, rows, now=later(10))
     (shown_tournament,) = status["tournaments"]
-    told = [shown_tournament[name] for name in ("state", "completed", "pending")]
-    assert told == ["done", "420", "0"]
+    values = [shown_tournament[name] for name in ("state", "completed", "pending")]
+    assert values == ["done", "420", "0"]
     assert (shown_tournament["percent_completed"], status["n_agents"]) == (100.0, "7")
 
 
@@ -94,7 +94,7 @@ def test_tournaments_under_way_come_before_those_that_have_ended(broker: Redis) 
         tournament.pk, tournament.state, tournament.name = None, "done", f"ended {number_}"
         tournament.save()
     status = progress.describe_board(board, [], now=NOW)
-    assert [shown["name"] for shown in status["tournaments"]] == [
+    assert [row["name"] for row in status["tournaments"]] == [
         "test", "ended 4", "ended 3", "ended 2",
     ]  # fmt: skip
 
@@ -105,12 +105,12 @@ def test_agents_without_a_match_stand_below_and_have_no_place(broker: Redis) -> 
     Rating.objects.filter(agent__name__in=("level:2", "level:4")).update(n_matches=5)
     Rating.objects.filter(agent__name="level:4").update(mu=20)
     Rating.objects.filter(agent__name="level:3").update(mu=24)
-    shown = standings.load_rows(board.pk)
-    assert [row["name"] for row in shown] == ["level:2", "level:4", "level:1", "level:3"]
-    assert [row["rank"] for row in shown] == [1, 2, 3, 4]
-    assert [bool(row["place"]) for row in shown] == [True, True, False, False]
+    rows = standings.load_rows(board.pk)
+    assert [row["name"] for row in rows] == ["level:2", "level:4", "level:1", "level:3"]
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4]
+    assert [bool(row["place"]) for row in rows] == [True, True, False, False]
     # Of two that have played: the others take no part of the chances, and set no axis.
-    assert [row["best"] for row in shown[2:]] == ["", ""]
+    assert [row["best"] for row in rows[2:]] == ["", ""]
     ranks = {rating.agent.name: standings.find_rank(rating) for rating in Rating.objects.all()}
     assert (ranks["level:2"], ranks["level:4"]) == (1, 2)
 

@@ -254,8 +254,8 @@ def test_what_does_not_answer_is_said_and_the_rest_is_shown(
     assert sample.trouble == ["fast store", "broker"]
     assert sample.counts.n_play == 1
     assert [queue.length for queue in sample.queues] == [None, None, 0, None]
-    said = format_state(_state(sample))["trouble"]
-    assert said == "the fast store does not answer; the broker does not answer"
+    trouble = format_state(_state(sample))["trouble"]
+    assert trouble == "the fast store does not answer; the broker does not answer"
 
 
 def test_control_looks_once_a_second_and_keeps_minutes(broker: Redis) -> None:
@@ -274,13 +274,13 @@ def test_control_looks_once_a_second_and_keeps_minutes(broker: Redis) -> None:
 def test_while_control_is_away_who_asks_looks_and_says_so(broker: Redis) -> None:
     pushing.push_sample(now=NOW)
     assert pushing.read_newest(now=later(2)).sample.at == NOW
-    found = json.loads(pushing.format_newest(now=later(60)))
-    assert found["at"] == later(60).isoformat()
-    assert found["trouble"].startswith("control, which plans")
-    assert found["trouble"].endswith(", has not looked for 60 s")
+    state = json.loads(pushing.format_newest(now=later(60)))
+    assert state["at"] == later(60).isoformat()
+    assert state["trouble"].startswith("control, which plans")
+    assert state["trouble"].endswith(", has not looked for 60 s")
     broker.flushall()
-    found = json.loads(pushing.format_newest(now=later(61)))
-    assert found["trouble"].endswith(", has not looked yet: is it running?")
+    state = json.loads(pushing.format_newest(now=later(61)))
+    assert state["trouble"].endswith(", has not looked yet: is it running?")
 
 
 def test_a_state_of_another_version_is_replaced(broker: Redis) -> None:

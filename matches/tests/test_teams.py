@@ -114,9 +114,9 @@ def _counted() -> list[object]:
 def _rated_anew() -> rerating.Difference:
     board = Tournament.objects.get().leaderboard
     rerating.request_rerating(board, actor=ANNA, reason="sure", now=later(10_000))
-    found = rerating.rerate(board, now=later(10_001))
-    assert found is not None
-    return found
+    difference = rerating.rerate(board, now=later(10_001))
+    assert difference is not None
+    return difference
 
 
 def test_a_campaign_finds_the_best_of_a_game_of_teams(broker: Redis) -> None:
@@ -206,11 +206,11 @@ def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_m
     agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
     index = {agent: n for n, agent in enumerate(agents)}
     played = [([index[pk] for pk in lineup], ranks) for lineup, ranks in _played()]
-    wanted = count_teams(played, TEAMS)
-    assert fitting.load_sides(board, agents).digest == wanted.digest
-    assert wanted.n_results == 59
+    counts = count_teams(played, TEAMS)
+    assert fitting.load_sides(board, agents).digest == counts.digest
+    assert counts.n_results == 59
     assert list(Rating.objects.order_by("agent_id").values_list("mu", flat=True)) == (
-        settle_ratings(wanted, N_AGENTS, terms=FittedTerms(draws=True)).mu.tolist()
+        settle_ratings(counts, N_AGENTS, terms=FittedTerms(draws=True)).mu.tolist()
     )
 
 
@@ -265,11 +265,11 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, agents = tournament.leaderboard, entrants.entrants_of(tournament)
     evidence = gather_all_evidence(board, agents)
-    known = fitting.fit_ratings(board, agents)
-    factor = estimate_dispersion(evidence, known)
+    settled = fitting.fit_ratings(board, agents)
+    factor = estimate_dispersion(evidence, settled)
     assert factor == pytest.approx(4, abs=0.8)
     belief = infer_belief(evidence)
-    assert belief.sd.mean() > 1.2 * known.sd.mean()
+    assert belief.sd.mean() > 1.2 * settled.sd.mean()
     assert belief.n_matches.sum() == pytest.approx(4 * 400, abs=N_AGENTS)
 
 

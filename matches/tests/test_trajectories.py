@@ -55,7 +55,7 @@ def _put(
     return response.status_code, response.content.decode()
 
 
-def _told(row: MatchOrderRow) -> ResultRow:
+def _make_result(row: MatchOrderRow) -> ResultRow:
     return msgspec.structs.replace(make.first_wins(row), trajectory=NAME)
 
 
@@ -64,10 +64,10 @@ def _told(row: MatchOrderRow) -> ResultRow:
 
 def test_an_order_carries_a_link_for_its_pieces_and_only_for_them(order: MatchOrder) -> None:
     path, _, query = order.trajectories.partition("?")
-    given = dict(part.split("=") for part in query.split("&"))
+    query_values = dict(part.split("=") for part in query.split("&"))
     assert path == f"/files/trajectories/{order.order}"
-    assert signing.find_link_problem("PUT", path, given, now=make.NOW) is None
-    assert signing.find_link_problem("GET", path, given, now=make.NOW) is not None
+    assert signing.find_link_problem("PUT", path, query_values, now=make.NOW) is None
+    assert signing.find_link_problem("GET", path, query_values, now=make.NOW) is not None
 
 
 def test_an_order_of_a_tournament_that_keeps_none_has_no_link(broker: Redis) -> None:
@@ -89,7 +89,7 @@ def test_a_piece_is_stored_under_its_hash_and_may_be_put_again(
 
 
 @pytest.mark.parametrize(
-    ("changes", "status", "wanted"),
+    ("changes", "status", "refusal"),
     [
         ({"name": "0" * 64}, 400, "came for 0000"),
         ({"name": NAME.upper()}, 400, "no SHA-256"),
@@ -99,10 +99,10 @@ def test_a_piece_is_stored_under_its_hash_and_may_be_put_again(
     ],
 )
 def test_what_is_not_as_told_is_refused_and_nothing_is_stored(
-    order: MatchOrder, tmp_path: Path, changes: dict[str, object], status: int, wanted: str
+    order: MatchOrder, tmp_path: Path, changes: dict[str, object], status: int, refusal: str
 ) -> None:
-    found, text = _put(order, **changes)  # type: ignore[arg-type]
-    assert (found, wanted in text) == (status, True), text
+    answer_status, text = _put(order, **changes)  # type: ignore[arg-type]
+    assert (answer_status, refusal in text) == (status, True), text
     assert not TrajectoryPiece.objects.exists()
     assert list(tmp_path.rglob("*.parquet")) == []
 
@@ -166,7 +166,7 @@ def test_a_piece_is_fetched_by_a_link_of_its_own(order: MatchOrder) -> None:
 
 def test_an_outcome_names_its_piece(order: MatchOrder) -> None:
     _put(order)
-    recording.record_report(make.finished(order, _told), now=make.NOW)
+    recording.record_report(make.finished(order, _make_result), now=make.NOW)
     assert set(Outcome.objects.values_list("trajectory", flat=True)) == {NAME}
 
 
@@ -175,7 +175,9 @@ def test_an_outcome_without_a_stored_piece_is_a_failed_attempt(
     order: MatchOrder, name: str
 ) -> None:
     report = make.finished(
-        order, lambda row: msgspec.structs.replace(_told(row), trajectory=name), is_last=False
+        order,
+        lambda row: msgspec.structs.replace(_make_result(row), trajectory=name),
+        is_last=False,
     )
     recorded = recording.record_report(report, now=make.NOW)
     assert (recorded.n_closed, recorded.n_given_back) == (0, len(order.matches))
@@ -199,7 +201,7 @@ def test_a_piece_of_another_tournament_does_not_count(order: MatchOrder) -> None
     other = make.planned(4, board="other", keeps_trajectories=True)
     theirs = make.ordered(other)
     make.start(theirs)
-    report = make.finished(theirs, _told, is_last=False)
+    report = make.finished(theirs, _make_result, is_last=False)
     assert recording.record_report(report, now=make.NOW).n_closed == 0
 
 
@@ -207,7 +209,7 @@ def test_where_none_are_kept_a_named_piece_is_ignored(broker: Redis) -> None:
     make.alive()
     order = make.ordered(make.planned(4))
     make.start(order)
-    recording.record_report(make.finished(order, _told), now=make.NOW)
+    recording.record_report(make.finished(order, _make_result), now=make.NOW)
     assert set(Outcome.objects.values_list("trajectory", flat=True)) == {""}
 
 

@@ -40,25 +40,25 @@ def _played(play: boards.Play, n_matches: int = 120) -> Leaderboard:
 
 def test_a_circle_is_found_and_named(client: Client) -> None:
     board = _played(in_a_circle)
-    found = transitivity.examine_board(board)
-    assert found is not None
-    assert found.warning is not None
+    examination = transitivity.examine_board(board)
+    assert examination is not None
+    assert examination.warning is not None
     circle = "level:10 beats level:50 beats level:90 beats level:10"
-    assert found.warning == f"No single order fits: {circle}."
-    assert [agent.name for agent in found.cycles[0].agents] == list(CIRCLE)
-    assert found.cycles[0].p_value < 0.05
-    assert [row.weight for row in found.nash] == pytest.approx([1 / 3] * 3, abs=0.01)
+    assert examination.warning == f"No single order fits: {circle}."
+    assert [agent.name for agent in examination.cycles[0].agents] == list(CIRCLE)
+    assert examination.cycles[0].p_value < 0.05
+    assert [row.weight for row in examination.nash] == pytest.approx([1 / 3] * 3, abs=0.01)
     page = client.get(f"/leaderboards/{board.name}/").content.decode()
-    assert found.warning in page
+    assert examination.warning in page
     assert "level:10 beats level:50 (100%)" in page
 
 
 def test_an_order_misleads_nobody(client: Client) -> None:
     board = _played(boards.by_strength(forfeits=0))
-    found = transitivity.examine_board(board)
-    assert found is not None
-    assert (found.warning, found.cycles) == (None, ())
-    assert found.nash[0].weight == max(row.weight for row in found.nash)
+    examination = transitivity.examine_board(board)
+    assert examination is not None
+    assert (examination.warning, examination.cycles) == (None, ())
+    assert examination.nash[0].weight == max(row.weight for row in examination.nash)
     page = client.get(f"/leaderboards/{board.name}/").content.decode()
     assert "The results are what a ranking would bring." in page
     assert re.search(r"sitting first is worth</dt>\s*<dd>[+-]?\d+ ± \d+ Elo<", page)

@@ -78,12 +78,12 @@ def test_an_edited_policy_is_a_new_agent_and_nothing_of_the_old_one_is_known(
     assert old.name == f"centre (version 1, {old.version[:12]})"
     assert new.version not in ("", old.version)
     assert gather_all_evidence(first.leaderboard, entrants_of(second)).known.n_matches == 0
-    shown = client.get(f"/agents/{new.pk}/").content.decode()
-    assert new.version in shown
-    assert f"/agents/{old.pk}/" in shown
+    page = client.get(f"/agents/{new.pk}/").content.decode()
+    assert new.version in page
+    assert f"/agents/{old.pk}/" in page
     assert f"/agents/{new.pk}/" in client.get(f"/agents/{old.pk}/").content.decode()
-    told = client.get(f"/api/v1/agents/{old.pk}/").json()
-    assert (told["version"], told["newer"]) == (old.version, new.pk)
+    detail = client.get(f"/api/v1/agents/{old.pk}/").json()
+    assert (detail["version"], detail["newer"]) == (old.version, new.pk)
 
 
 def test_registering_the_same_code_again_changes_nothing(folder: PluginFolder) -> None:
@@ -153,8 +153,8 @@ def test_an_edited_game_is_another_one_and_needs_another_leaderboard(
     second = again(board)
     assert (second.n_known, reuse.find_twins(second, entrants_of(second))) == (0, [])
     assert gather_all_evidence(board, entrants_of(second)).known.n_matches == 0
-    told = client.get("/api/v1/leaderboards/two/").json()
-    assert told["game_version"] == board.game_version != first.leaderboard.game_version
+    detail = client.get("/api/v1/leaderboards/two/").json()
+    assert detail["game_version"] == board.game_version != first.leaderboard.game_version
     assert board.game_version in client.get("/leaderboards/two/").content.decode()
 
 

@@ -173,14 +173,14 @@ def test_the_tournament_ends_again_with_the_replacement(broker: Redis) -> None:
 
 def test_a_replacement_does_not_shift_the_plan(broker: Redis) -> None:
     apart = make.planned(24, board="apart")
-    wanted = list(apart.matches.order_by("sequence").values_list("lineup", "game_seed"))
+    expected = list(apart.matches.order_by("sequence").values_list("lineup", "game_seed"))
     tournament = _played(broker, 12, board="together")
     _void(_of(tournament), _of(tournament, 5))
     _requeue(_of(tournament), _of(tournament, 5))
     extend_tournament(tournament, 24)
     planning.plan_scheduled(now=make.NOW)
     planned = tournament.matches.filter(replaces=None).order_by("sequence")
-    assert list(planned.values_list("lineup", "game_seed")) == wanted
+    assert list(planned.values_list("lineup", "game_seed")) == expected
     make.play_all(broker)
     assert _counts(tournament) == ("done", 24, 0, 2, 0)
 
@@ -269,8 +269,8 @@ def test_of_two_operators_one_voids_and_one_replaces(broker: Redis) -> None:
     voided, requeued = list[voiding.Voided](), list[voiding.Requeued]()
     _at_once(*[lambda: voided.append(_void(*matches))] * 2)
     _at_once(*[lambda: requeued.append(_requeue(*matches[::-1]))] * 2)
-    assert sorted(found.n_struck for found in voided) == [0, 5]
-    assert sorted(found.n_new for found in requeued) == [0, 5]
+    assert sorted(act.n_struck for act in voided) == [0, 5]
+    assert sorted(act.n_new for act in requeued) == [0, 5]
     assert _counts(tournament) == ("running", 7, 0, 5, 0)
     assert (Match.objects.count(), Leaderboard.objects.get().n_rerates_asked) == (17, 1)
 
@@ -285,8 +285,8 @@ def test_a_struck_match_and_its_replacement_say_what_became_of_them(broker: Redi
     _void(match)
     struck = _explained(match)
     assert (struck.state, struck.since) == ("void", make.NOW)
-    wanted = f"struck by anna 60 s ago: {WHY}; its outcome is kept and counts for no rating"
-    assert struck.summary == wanted
+    summary = f"struck by anna 60 s ago: {WHY}; its outcome is kept and counts for no rating"
+    assert struck.summary == summary
     assert struck.waits_for == ("board to be rated again",)
     assert struck.next == "nothing by itself; an operator may have it played again"
     new = Match.objects.get(pk=_requeue(match).replacements[match.pk])

@@ -43,9 +43,9 @@ def test_with_the_only_node_in_quarantine_a_banner_says_so() -> None:
         "Release it, or start another with ./run up --nodes 1. 1 tournament waits."
     )
     assert _waits(sample)["nightly"].startswith("waits for a play node with cpu")
-    shown = format_state(SystemState(sample=sample, history=[], control_at=NOW))
-    assert shown["standstill"] == sample.standstill
-    tables = {table["name"]: table["rows"] for table in shown["tables"]}
+    state = format_state(SystemState(sample=sample, history=[], control_at=NOW))
+    assert state["standstill"] == sample.standstill
+    tables = {table["name"]: table["rows"] for table in state["tables"]}
     tones = {row["cells"][0]: row["tone"] for row in tables["queues"]}
     assert tones["play.*"] == "bad", "its queue is empty, and nobody takes from it"
     assert tables["tournaments"][0]["tone"] == "bad"

@@ -104,10 +104,10 @@ def test_a_regression_found_while_nobody_watched_is_told_once(watch: Watch, tmp_
     second = _admitted(tmp_path, 20)
     campaign = _to_the_end(watching.start_evaluation(watch, second), _best_first(loses=second))
     assert watching.find_quiet_verdict(watch) == campaign
-    told = watching.judge_checkpoint(campaign, level=0.95, now=NOW)
-    assert told.alarm is not None
-    assert (told.alarm.ancestor, told.alarm.agent) == (first, second)
-    assert (told.agent, told.ancestor) == (second.name, first.name)
+    judgement = watching.judge_checkpoint(campaign, level=0.95, now=NOW)
+    assert judgement.alarm is not None
+    assert (judgement.alarm.ancestor, judgement.alarm.agent) == (first, second)
+    assert (judgement.agent, judgement.ancestor) == (second.name, first.name)
     assert watching.find_quiet_verdict(watch) is None
 
 
@@ -183,7 +183,7 @@ def test_a_run_of_a_game_of_one_seat_is_watched(
     campaign = _to_the_end(watching.start_evaluation(watch, second), _walk)
     assert campaign.tournament.pairing == "common_seeds"
     assert campaign.question == "beats"
-    told = watching.judge_checkpoint(campaign, level=watch.level, now=NOW)
-    assert (told.alarm is not None) is is_alarm
-    assert told.probability is not None
-    assert told.probability >= 0.95 if is_alarm else told.probability < 0.5
+    judgement = watching.judge_checkpoint(campaign, level=watch.level, now=NOW)
+    assert (judgement.alarm is not None) is is_alarm
+    assert judgement.probability is not None
+    assert judgement.probability >= 0.95 if is_alarm else judgement.probability < 0.5

@@ -28,8 +28,8 @@ def weights(path: Path, *, seed: int = 0, n: int = 8) -> Path:
 
 def new(name: str = "run", **fields: object) -> New:
     """Return what a plain file is to be."""
-    given = {"game": GAME, "architecture": "mlp", **fields}
-    return New(name, **given)  # type: ignore[arg-type]
+    options = {"game": GAME, "architecture": "mlp", **fields}
+    return New(name, **options)  # type: ignore[arg-type]
 
 
 def added(

@@ -63,16 +63,16 @@ def test_its_rank_is_that_of_the_board(client: Client, broker: Redis) -> None:
     ordered = Rating.objects.order_by("-mu", "agent_id").select_related("agent")
     last_unplayed = sorted(ordered, key=lambda rating: rating.n_matches == 0)
     for rank, rating in enumerate(last_unplayed, 1):
-        (shown,) = agents.rank_on_boards(rating.agent)
-        assert shown.rank == rank
+        (board_rank,) = agents.rank_on_boards(rating.agent)
+        assert board_rank.rank == rank
 
 
 def test_its_ranks_are_those_that_the_board_shows(client: Client, broker: Redis) -> None:
     board = boards.played_board().leaderboard
     ranges = find_rank_ranges(board.pk, list(board.rating_set.values_list("agent", flat=True)))
     for agent in Agent.objects.all():
-        (shown,) = agents.rank_on_boards(agent)
-        assert RankRange(shown.rank, shown.best, shown.worst) == ranges[agent.pk]
+        (board_rank,) = agents.rank_on_boards(agent)
+        assert RankRange(board_rank.rank, board_rank.best, board_rank.worst) == ranges[agent.pk]
     assert f"<dd>{ranges[_agent().pk]}</dd>" in _get(client, f"/agents/{_agent().pk}/")
 
 
@@ -122,10 +122,10 @@ def test_its_quarantine_is_said_once(client: Client) -> None:
 def test_its_record_is_the_sum_over_both_seats(broker: Redis) -> None:
     tournament = boards.played_board()
     rating = Rating.objects.get(agent=_agent())
-    shown, after = records.list_opponents(tournament.leaderboard_id, rating.agent_id, limit=50)
+    opponents, after = records.list_opponents(tournament.leaderboard_id, rating.agent_id, limit=50)
     assert after is None
-    assert len(shown) == 6
-    sums = [sum(part) for part in zip(*(opponent.record for opponent in shown), strict=True)]
+    assert len(opponents) == 6
+    sums = [sum(part) for part in zip(*(opponent.record for opponent in opponents), strict=True)]
     assert sums == [rating.n_wins, rating.n_draws, rating.n_losses]
 
 
@@ -159,8 +159,8 @@ def test_its_matches_come_newest_first_in_pages_by_key(client: Client, broker: R
         if not more:
             break
         link = f"{address}?match={more[1]}"
-    wanted = Seat.objects.filter(agent=_agent()).order_by("-match_id")
-    assert list(map(int, ids)) == list(wanted.values_list("match_id", flat=True))
+    seats = Seat.objects.filter(agent=_agent()).order_by("-match_id")
+    assert list(map(int, ids)) == list(seats.values_list("match_id", flat=True))
 
 
 def test_a_failure_is_listed_with_the_guilty_agent_only(client: Client, broker: Redis) -> None:
@@ -181,15 +181,15 @@ def test_the_search_for_failures_goes_on_where_it_ended(broker: Redis, monkeypat
     monkeypatch.setattr(agentmatches, "N_SEARCHED", 7)
     boards.played_board()
     agent = Attempt.objects.filter(ending="forfeit").latest("pk").match.agent_ids[0]
-    found, before, n_searched = 0, None, 0
+    n_failures, before, n_searched = 0, None, 0
     while True:
         page = agentmatches.find_failures(agent, before=before)
-        found, n_searched = found + len(page.attempts), n_searched + page.n_searched
+        n_failures, n_searched = n_failures + len(page.attempts), n_searched + page.n_searched
         before = page.before
         if before is None:
             break
     assert n_searched == Seat.objects.filter(agent=agent).count()
-    assert found == Rating.objects.get(agent=agent).n_forfeits
+    assert n_failures == Rating.objects.get(agent=agent).n_forfeits
 
 
 def test_its_history_is_drawn_from_snapshots(client: Client, broker: Redis) -> None:
@@ -294,9 +294,9 @@ def test_queries_do_not_grow_with_rows(
     for board in (few, many):
         _snapshots(board.leaderboard_id, board.n_matches // 10)
     assert PairCount.objects.count()
-    with django_assert_num_queries(N_QUERIES) as asked:
+    with django_assert_num_queries(N_QUERIES) as queries:
         _get(client, f"/agents/{_agent().pk}/?board=few")
-    with django_assert_num_queries(len(asked)):
+    with django_assert_num_queries(len(queries)):
         _get(client, f"/agents/{_agent().pk}/?board=many")
     assert Match.objects.count() > 900
 

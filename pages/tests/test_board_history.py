@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def board(broker: Redis) -> Leaderboard:
     """Return a board that was played on an hour ago and since then."""
-    found = boards.played_board().leaderboard
-    keep(found, 60)
-    return Leaderboard.objects.get(pk=found.pk)
+    leaderboard = boards.played_board().leaderboard
+    keep(leaderboard, 60)
+    return Leaderboard.objects.get(pk=leaderboard.pk)
 
 
 def keep(board: Leaderboard, n: int) -> None:
@@ -39,16 +39,16 @@ def keep(board: Leaderboard, n: int) -> None:
 
 def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> None:
     rows = standings.load_rows(board.pk)
-    found = board_history.draw_history(board, rows)
-    assert found is not None
+    history = board_history.draw_history(board, rows)
+    assert history is not None
     names = [row["name"] for row in rows[: board_history.N_AGENTS]]
-    assert found.names == names
-    assert [*(curve.name for curve in found.drawing.curves), *found.drawing.unsettled] == names
-    first, *_, last = found.drawing.curves[0].line.split()
+    assert history.names == names
+    assert [*(curve.name for curve in history.drawing.curves), *history.drawing.unsettled] == names
+    first, *_, last = history.drawing.curves[0].line.split()
     assert first.startswith(f"{LEFT},")
     assert last.startswith(f"{RIGHT},")
-    assert found.table[-1][1][0] == "{mu} ({low} to {high})".format(**rows[0])
-    assert found.drawing.times[-1].label == "12:00"
+    assert history.table[-1][1][0] == "{mu} ({low} to {high})".format(**rows[0])
+    assert history.drawing.times[-1].label == "12:00"
 
 
 def test_curves_begin_where_the_ratings_were_reset(board: Leaderboard, client: Client) -> None:
@@ -87,11 +87,11 @@ def test_labels_stand_clear_of_each_other_within_the_drawing() -> None:
 
 
 def test_rates_come_from_what_snapshots_count(board: Leaderboard) -> None:
-    found = board_history.draw_rates(board)
-    assert found is not None
-    assert found.highest == "2.0"
-    assert len(found.bars) == board_history.N_RATES - 1
-    assert found.bars[-1].title == "11:59 to 12:00: 2.0 matches/s"
+    rates = board_history.draw_rates(board)
+    assert rates is not None
+    assert rates.highest == "2.0"
+    assert len(rates.bars) == board_history.N_RATES - 1
+    assert rates.bars[-1].title == "11:59 to 12:00: 2.0 matches/s"
 
 
 def test_a_board_without_history_draws_none(broker: Redis) -> None:
@@ -101,10 +101,10 @@ def test_a_board_without_history_draws_none(broker: Redis) -> None:
 
 
 def test_a_name_stands_beside_the_end_of_its_curve(board: Leaderboard) -> None:
-    found = board_history.draw_history(board, standings.load_rows(board.pk))
-    assert found is not None
-    ends = [float(curve.line.split(",")[-1]) for curve in found.drawing.curves]
-    labels = [curve.label_at for curve in found.drawing.curves]
+    history = board_history.draw_history(board, standings.load_rows(board.pk))
+    assert history is not None
+    ends = [float(curve.line.split(",")[-1]) for curve in history.drawing.curves]
+    labels = [curve.label_at for curve in history.drawing.curves]
     by_end = sorted(range(len(ends)), key=ends.__getitem__)
     assert sorted(labels) == [labels[place] for place in by_end]
     assert all(abs(end - at) < 5 * charts.LABEL_GAP for end, at in zip(ends, labels, strict=True))
@@ -145,6 +145,6 @@ def test_the_page_costs_as_many_queries_for_more_history(
 
 
 def _queries(client: Client, address: str) -> int:
-    with CaptureQueriesContext(connection) as seen:
+    with CaptureQueriesContext(connection) as queries:
         assert client.get(address).status_code == 200
-    return len(seen)
+    return len(queries)

@@ -36,10 +36,12 @@ def _shown_rows(page: str) -> list[dict[str, str]]:
 
 def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) -> None:
     tournament = boards.played_board()
-    shown = _shown_rows(_get(client, "/leaderboards/connect-four/"))
+    page_rows = _shown_rows(_get(client, "/leaderboards/connect-four/"))
     snapshot = json.loads(broadcast.read_snapshot(tournament.leaderboard_id, now=db_now()))
-    wanted = [{name: str(value) for name, value in row.items()} for row in snapshot["rows"]]
-    assert [row | {"agent": one["agent"]} for row, one in zip(shown, wanted, strict=True)] == wanted
+    snapshot_rows = [{name: str(value) for name, value in row.items()} for row in snapshot["rows"]]
+    assert [
+        row | {"agent": one["agent"]} for row, one in zip(page_rows, snapshot_rows, strict=True)
+    ] == snapshot_rows
 
 
 def test_a_board_without_agents_says_so(client: Client) -> None:
@@ -124,9 +126,9 @@ def test_a_match_whose_result_was_known_has_no_number_of_attempts(
     client: Client, broker: Redis
 ) -> None:
     tournament = boards.played_board(n_matches=84)
-    first, known = Match.objects.order_by("sequence")[:2]
-    Match.objects.filter(pk=known.pk).update(same_as=first, attempt=0)
-    assert "<dd>none: known before</dd>" in _get(client, f"/matches/{known.pk}/")
+    first, second = Match.objects.order_by("sequence")[:2]
+    Match.objects.filter(pk=second.pk).update(same_as=first, attempt=0)
+    assert "<dd>none: known before</dd>" in _get(client, f"/matches/{second.pk}/")
     row = re.findall(r'data-unit="attempts" class="number[^"]*">([^<]+)<', _get(
         client, f"/tournaments/{tournament.pk}/"
     ))  # fmt: skip

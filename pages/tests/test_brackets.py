@@ -44,33 +44,33 @@ def _go_on(tournament: Tournament, seconds: float, play: boards.Play | None = No
     return True
 
 
-def _found(tournament: Tournament) -> brackets.InRounds:
+def _describe_rounds(tournament: Tournament) -> brackets.InRounds:
     cache.clear()
-    found = brackets.describe_rounds(tournament)
-    assert found is not None
-    return found
+    bracket = brackets.describe_rounds(tournament)
+    assert bracket is not None
+    return bracket
 
 
 def test_the_bracket_is_drawn_before_the_first_match() -> None:
     tournament = _entered("knockout")
     planning.plan_scheduled(now=later(0))
     tournament.refresh_from_db()
-    found = _found(tournament)
-    assert [round_.title for round_ in found.rounds] == ["Quarter-finals", "Semi-finals", "Final"]
-    assert [place.is_bye for place in found.rounds[0].places].count(True) == 3
-    assert found.rounds[2].places[0].says == "waits for who comes here"
-    assert not found.is_decided
+    bracket = _describe_rounds(tournament)
+    assert [round_.title for round_ in bracket.rounds] == ["Quarter-finals", "Semi-finals", "Final"]
+    assert [place.is_bye for place in bracket.rounds[0].places].count(True) == 3
+    assert bracket.rounds[2].places[0].says == "waits for who comes here"
+    assert not bracket.is_decided
 
 
 def test_the_bracket_ends_with_who_won(client: Client) -> None:
     tournament = _entered("knockout")
     while _go_on(tournament, 0):
         pass
-    found = _found(tournament)
-    assert found.is_decided
-    final = found.rounds[-1].places[0]
-    assert [side.agent for side in final.sides if side.is_winner] == [found.table[0].agent]
-    places = [(row.rank, row.reached) for row in found.table]
+    bracket = _describe_rounds(tournament)
+    assert bracket.is_decided
+    final = bracket.rounds[-1].places[0]
+    assert [side.agent for side in final.sides if side.is_winner] == [bracket.table[0].agent]
+    places = [(row.rank, row.reached) for row in bracket.table]
     assert places[:3] == [(1, "won"), (2, "Final"), (3, "Semi-finals")]
     page = client.get(f"/tournaments/{tournament.pk}/").content.decode()
     assert "Won by" in page
@@ -79,15 +79,15 @@ def test_the_bracket_ends_with_who_won(client: Client) -> None:
 
 def test_of_a_large_bracket_the_last_rounds_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(brackets, "MOST_DRAWN", 4)
-    found = _found(_entered("knockout"))
-    assert [round_.title for round_ in found.rounds] == ["Semi-finals", "Final"]
+    bracket = _describe_rounds(_entered("knockout"))
+    assert [round_.title for round_ in bracket.rounds] == ["Semi-finals", "Final"]
 
 
 def test_swiss_has_a_table_in_which_a_bye_counts_as_a_win(client: Client) -> None:
     tournament = _entered("swiss")
     while _go_on(tournament, 0):
         pass
-    table = _found(tournament).table
+    table = _describe_rounds(tournament).table
     assert [float(row.points) for row in table] == sorted(
         (float(row.points) for row in table), reverse=True
     )
@@ -102,9 +102,9 @@ def test_groups_have_a_table_without_byes(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(round_tables, "MOST_RANKED", 3)
     tournament = _entered("groups", n_matches=64)
     _go_on(tournament, 0)
-    found = _found(tournament)
-    assert (len(found.table), found.n_agents) == (3, 5)
-    assert not any(row.n_byes for row in found.table)
+    group_stage = _describe_rounds(tournament)
+    assert (len(group_stage.table), group_stage.n_agents) == (3, 5)
+    assert not any(row.n_byes for row in group_stage.table)
 
 
 def test_other_tournaments_have_no_rounds() -> None:
@@ -133,10 +133,10 @@ def test_a_large_field_is_not_fitted_for_a_warning(monkeypatch: pytest.MonkeyPat
 )
 def test_too_few_matches_are_told_before_and_after(pairing: str, least: int, goal: str) -> None:
     parameters = {"rounds": 3, "stages": 1} if pairing == "groups" else {}
-    given: dict[str, Any] = {"pairing": pairing, "pairing_parameters": parameters}
+    plan: dict[str, Any] = {"pairing": pairing, "pairing_parameters": parameters}
     with pytest.raises(BadInputError, match=f"needs {least} matches at least to reach {goal}"):
-        factories.scheduled(least - 2, agents=FIELD, board="refused", **given)
-    few = factories.scheduled(least, agents=FIELD, **given)
+        factories.scheduled(least - 2, agents=FIELD, board="refused", **plan)
+    few = factories.scheduled(least, agents=FIELD, **plan)
     # As those are that were planned before such plans were refused.
     Tournament.objects.filter(pk=few.pk).update(n_matches=least - 2)
     few.refresh_from_db()

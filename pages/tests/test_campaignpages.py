@@ -118,18 +118,18 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     elsewhere = start_campaign(
         plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents
     )
-    said = (
+    sentence = (
         f"{first.n_played} matches, all of them from other leaderboards, "
         "were known before and not played"
     )
-    assert said in _page(client, elsewhere)
+    assert sentence in _page(client, elsewhere)
 
 
 def test_matches_that_are_known_games_are_said_to_be_saved(client: Client) -> None:
     campaign = campaign_of()
     Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1)
-    said = "Saved: 1 match of this tournament: known games, not played again."
-    assert said in _page(client, campaign)
+    sentence = "Saved: 1 match of this tournament: known games, not played again."
+    assert sentence in _page(client, campaign)
 
 
 def test_one_that_was_stopped_says_so_at_once(
@@ -173,7 +173,7 @@ def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) ->
 
 
 @pytest.mark.parametrize(
-    ("question", "parameters", "asked"),
+    ("question", "parameters", "question_text"),
     [
         ("beats", {"a": "level:95", "b": "level:5", "lead": 1.0}, "beat level:5 by more than 1?"),
         ("beats", {"a": "level:95", "b": "level:5"}, "Does level:95 beat level:5?"),
@@ -181,9 +181,9 @@ def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) ->
     ],
 )
 def test_questions_are_asked_in_words(
-    client: Client, question: str, parameters: dict[str, object], asked: str
+    client: Client, question: str, parameters: dict[str, object], question_text: str
 ) -> None:
-    assert asked in _page(client, campaign_of(question, parameters=parameters))
+    assert question_text in _page(client, campaign_of(question, parameters=parameters))
 
 
 def test_the_curve_rises_to_what_is_asked_for() -> None:
@@ -216,8 +216,8 @@ def test_a_curve_begins_with_the_results_known_at_the_start() -> None:
     drawn = render_to_string("pages/_campaign_curve.html", {"curve": curve})
     assert "across: results known, 400 at the start" in drawn
     shares = ["70 %", "80 %", "90 %", "100 %"]
-    asked = "asked for: 95\N{NO-BREAK SPACE}%"
-    assert [level.label for level in curve.levels] == [*shares, asked]
+    goal = "asked for: 95\N{NO-BREAK SPACE}%"
+    assert [level.label for level in curve.levels] == [*shares, goal]
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -310,9 +310,9 @@ def test_open_alarms_stand_on_the_board_and_on_the_page_of_the_agent(client: Cli
     )
     pages = [f"/leaderboards/{campaign.tournament.leaderboard.name}/", f"/agents/{worse.pk}/"]
     for page in pages:
-        said = _text(client, page)
-        assert f"{worse} is worse than {better} by more than 1 in rating with a probability" in said
-        assert "98.7 %" in said
+        text = _text(client, page)
+        assert f"{worse} is worse than {better} by more than 1 in rating with a probability" in text
+        assert "98.7 %" in text
     assert "Regression" not in _text(client, f"/agents/{better.pk}/")
     Alarm.objects.filter(pk=alarm.pk).update(acknowledged_at=NOW + timedelta(seconds=1))
     assert all("Regression" not in _text(client, page) for page in pages)
@@ -323,10 +323,10 @@ def test_the_likeliest_stand_first_and_the_rest_is_cut(
 ) -> None:
     monkeypatch.setattr(campaignpages, "N_CHANCES", 2)
     campaign = ended(campaign_of())
-    found = campaignpages.describe_campaign(campaign, now=later(500))["chances"]
-    assert found[0].agent == Agent.objects.get(name="level:95")
-    assert len(found) == 2
-    assert found[0].percent > found[1].percent
+    chances = campaignpages.describe_campaign(campaign, now=later(500))["chances"]
+    assert chances[0].agent == Agent.objects.get(name="level:95")
+    assert len(chances) == 2
+    assert chances[0].percent > chances[1].percent
 
 
 def test_a_pairing_that_suits_the_field_badly_is_said_where_the_campaign_is(client: Client) -> None:
@@ -355,9 +355,9 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
     Campaign.objects.filter(pk=campaign.pk).update(
         decided_at=NOW, why="cancelled", probability=0.6, statement="cancelled"
     )
-    said = _page(client, campaign)
-    assert "true with a probability" not in said
-    assert "95 %; it was 60 % when it was stopped. What was played counts: ask again" in said
+    page = _page(client, campaign)
+    assert "true with a probability" not in page
+    assert "95 %; it was 60 % when it was stopped. What was played counts: ask again" in page
     campaign.refresh_from_db()
     [line] = campaignpages.list_campaigns([campaign])
     assert line.says.startswith("Not decided: it was stopped. Most likely: ")
@@ -367,10 +367,10 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
 
 def test_one_out_of_budget_says_what_was_not_reached_and_what_to_do(client: Client) -> None:
     campaign = ended(campaign_of(error=1e-9, max_matches=32))
-    said = _page(client, campaign)
-    assert "true with a probability" not in said
-    assert re.search(r"Not decided\. Most likely: level:\d+ is the best", said)
-    assert "ask again with a larger budget or a larger margin, and it goes on from there." in said
+    page = _page(client, campaign)
+    assert "true with a probability" not in page
+    assert re.search(r"Not decided\. Most likely: level:\d+ is the best", page)
+    assert "ask again with a larger budget or a larger margin, and it goes on from there." in page
     [line] = campaignpages.list_campaigns([campaign])
     assert line.says.startswith("Not decided: its budget of 32 matches was used up. Most likely: ")
     assert line.state == "ended by its budget"
@@ -426,8 +426,8 @@ def test_scores_are_judged_by_its_own_matches() -> None:
     campaign = Campaign(
         tournament=Tournament(n_done=8), max_matches=100, n_judged=8, n_known=4, is_by_scores=True
     )
-    said = campaign_verdicts.describe_judged(campaign)
-    assert said == "Judged by 8 results, all of its own matches."
+    sentence = campaign_verdicts.describe_judged(campaign)
+    assert sentence == "Judged by 8 results, all of its own matches."
 
 
 def test_a_test_says_which_games_its_mean_score_is_of(client: Client) -> None:
@@ -448,12 +448,12 @@ def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> No
     campaign = _running(question="rank_all")
     ranked = results.list_ranking(campaign)
     assert [one.p_above_next is None for one in ranked] == [False, False, False, True]
-    said = _page(client, campaign)
+    page = _page(client, campaign)
     names = " &gt; ".join(one.agent.name for one in ranked)
-    assert f"Most likely so far: {names}" in said
-    assert "The likeliest order so far" in said
+    assert f"Most likely so far: {names}" in page
+    assert "The likeliest order so far" in page
     first = format_percent(ranked[0].p_above_next or 0).replace("\N{NO-BREAK SPACE}", " ")
-    assert f"{ranked[0].agent.name} {first} {ranked[1].agent.name}" in said
+    assert f"{ranked[0].agent.name} {first} {ranked[1].agent.name}" in page
     part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/").content.decode()
     assert part.count('data-part="order"') == 1
     answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
@@ -480,9 +480,9 @@ def test_a_budget_that_will_not_suffice_is_said_on_the_page_and_by_the_api(clien
 def test_a_failed_test_says_first_how_much_worse_it_is(client: Client) -> None:
     pair = ("level:5", "level:95")
     campaign = ended(campaign_of("sprt", agents=pair, parameters={"elo1": 100}))
-    said = _page(client, campaign)
+    page = _page(client, campaign)
     assert re.search(
-        r"FAIL: \d+ Elo worse \(\d+( worse)? to \d+( better)?\) level:5 is not better than", said
+        r"FAIL: \d+ Elo worse \(\d+( worse)? to \d+( better)?\) level:5 is not better than", page
     )
     [line] = campaignpages.list_campaigns([campaign])
     assert line.says.startswith("FAIL: ")

@@ -82,9 +82,9 @@ def test_every_cell_leads_to_its_pair(client: Client, board: Leaderboard) -> Non
 def test_rows_stand_by_rank_with_their_range(client: Client, board: Leaderboard) -> None:
     ids = _ids(7)
     page = _get(client, f"/compare/?agents={','.join(map(str, ids))}")
-    shown = re.findall(r'scope="row"><a href="/agents/(\d+)/"', page)[:7]
+    row_ids = re.findall(r'scope="row"><a href="/agents/(\d+)/"', page)[:7]
     ranked = Rating.objects.order_by("-mu").values_list("agent_id", flat=True)
-    assert list(map(int, shown)) == list(ranked)
+    assert list(map(int, row_ids)) == list(ranked)
     ranges = find_rank_ranges(board.pk, ids)
     for pk in ids:
         assert f'data-label="rank" class="number">{ranges[pk]}<' in page
@@ -176,9 +176,9 @@ def test_a_run_of_one_checkpoint_is_no_diagram(board: Leaderboard) -> None:
 def test_queries_do_not_grow_with_agents_or_matches(client: Client, board: Leaderboard) -> None:
     counts = set()
     for n in (2, 7):
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             _get(client, f"/compare/?agents={','.join(map(str, _ids(n)))}")
-        counts.add(len(asked))
+        counts.add(len(queries))
     factories.planned(84, agents=boards.SEARCHERS, game="connect_four", board="another")
     assert len(counts) == 1
     assert max(counts) <= 10

@@ -364,4 +364,4 @@ def test_queries_of_a_file_do_not_grow_with_rows(client: Client, broker: Redis) 
             with CaptureQueriesContext(connection) as queries:
                 client.get(f"{path}?format=csv").getvalue()
             counts.setdefault(path.replace(name, "x"), set()).add(len(queries))
-    assert all(len(found) == 1 for found in counts.values()), counts
+    assert all(len(sizes) == 1 for sizes in counts.values()), counts

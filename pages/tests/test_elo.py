@@ -28,7 +28,7 @@ def _page(client: Client, query: str) -> str:
     return response.content.decode()
 
 
-def _shown(page: str, name: str) -> list[str]:
+def _read_column(page: str, name: str) -> list[str]:
     body = page[page.index("<tbody") : page.index("</tbody")]
     return re.findall(rf'data-field="{name}"[^>]*>([^<]*)<', body)
 
@@ -37,11 +37,11 @@ def test_the_order_is_the_same_and_the_gaps_are_in_proportion(
     client: Client, board: Leaderboard
 ) -> None:
     ratings, points = _page(client, ""), _page(client, "?scale=elo")
-    assert _shown(ratings, "name") == _shown(points, "name")
+    assert _read_column(ratings, "name") == _read_column(points, "name")
     per = elo.describe_scale(board)["per"]
     assert 40 < per < 50
-    for mu, shown in zip(_shown(ratings, "mu"), _shown(points, "mu"), strict=True):
-        assert int(shown) == pytest.approx(1500 + per * (float(mu) - 25), abs=0.51)
+    for mu, elo_points in zip(_read_column(ratings, "mu"), _read_column(points, "mu"), strict=True):
+        assert int(elo_points) == pytest.approx(1500 + per * (float(mu) - 25), abs=0.51)
 
 
 def test_the_scale_stays_in_the_links_and_the_form(client: Client, board: Leaderboard) -> None:
@@ -53,9 +53,9 @@ def test_the_scale_stays_in_the_links_and_the_form(client: Client, board: Leader
 
 
 def test_the_script_is_told_the_scale(client: Client, board: Leaderboard) -> None:
-    found = re.search(r'data-elo="([^"]+)"', _page(client, "?scale=elo"))
-    assert found is not None
-    assert json.loads(unescape(found[1])) == elo.describe_scale(board)
+    match = re.search(r'data-elo="([^"]+)"', _page(client, "?scale=elo"))
+    assert match is not None
+    assert json.loads(unescape(match[1])) == elo.describe_scale(board)
     assert "data-elo" not in _page(client, "")
 
 

@@ -36,10 +36,10 @@ def _names(board: Leaderboard, view: View) -> list[str]:
 
 def test_a_row_found_is_the_row_of_the_whole_board(board: Leaderboard) -> None:
     whole = {row["name"]: row for row in standings.load_rows(board.pk)}
-    found, n = filters.find_rows(board, View(q="MCTS"), start=0)
+    rows, n = filters.find_rows(board, View(q="MCTS"), start=0)
     assert n == 2
-    assert found == [whole[row["name"]] for row in found]
-    assert {row["name"] for row in found} == {"mcts:20", "mcts:100"}
+    assert rows == [whole[row["name"]] for row in rows]
+    assert {row["name"] for row in rows} == {"mcts:20", "mcts:100"}
 
 
 def test_agents_are_found_by_kind_run_and_tournament(board: Leaderboard) -> None:

@@ -94,9 +94,9 @@ def test_a_game_that_lacks_a_program_has_a_page_that_says_which(
         assert str(tmp_path) not in read_page(client, "/games/")
         assert str(tmp_path) not in client.get("/games/broken/").content.decode()
         for address in ("/models/?for=", "/api/v1/recommendations/?game="):
-            told = client.get(f"{address}broken&rating=5").content.decode()
-            assert "broken.py: ModuleNotFoundError" in told
-            assert str(tmp_path) not in told
+            text = client.get(f"{address}broken&rating=5").content.decode()
+            assert "broken.py: ModuleNotFoundError" in text
+            assert str(tmp_path) not in text
         assert str(tmp_path) in read_page(admin_client, "/games/")
         assert "/srv/own/tools has no Node.js" in read_page(admin_client, "/games/away/")
         detail = admin_client.get("/api/v1/games/away/").json()["detail"]

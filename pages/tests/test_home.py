@@ -50,8 +50,8 @@ def test_boards_stand_with_leader_interval_matches_and_state(client: Client, bro
     assert board.leader_p_best == pytest.approx(
         standings.load_field(board.pk).p_best[best.agent_id]
     )
-    shown = standings.load_rows(board.pk)[0]["best"]
-    assert f'data-label="P(best)">{shown}</td>' in page
+    p_best = standings.load_rows(board.pk)[0]["best"]
+    assert f'data-label="P(best)">{p_best}</td>' in page
     assert f"leaderboard={board.name}&amp;counted=yes" in page
     assert "idle, last rated " in page
     assert "A new agent starts at a rating of 25; one rated 4.17 higher wins" in page
@@ -69,8 +69,8 @@ def test_what_an_evaluation_opens_is_found_but_not_among_the_boards(
 ) -> None:
     boards.played_board("standing", n_matches=42)
     plan = TournamentPlan(name="quick", n_matches=42)
-    asked = Evaluation(game="connect_four", plan=plan, agents=["random", "greedy"])
-    started = start_evaluation(asked, now=db_now())
+    evaluation = Evaluation(game="connect_four", plan=plan, agents=["random", "greedy"])
+    started = start_evaluation(evaluation, now=db_now())
     board = started.leaderboard
     assert (board.is_rated, board.is_listed) == (True, False)
     page = _home(client)
@@ -157,9 +157,9 @@ def test_it_asks_no_more_for_more_rows(
         now = db_now()
         monkeypatch.setattr(home, "db_now", lambda: now)
         client.get("/")  # looks at the system, once a second for all
-        with django_assert_max_num_queries(60) as asked:
+        with django_assert_max_num_queries(60) as queries:
             client.get("/")
-        return len(asked.captured_queries)
+        return len(queries.captured_queries)
 
     boards.played_board("first", n_matches=42)
     factories.planned(20, board="waits")

@@ -88,5 +88,5 @@ def test_an_operator_strikes_an_import_in_the_admin(
     assert "games.csv" in listed
     _get(admin_client, f"/admin/matches/importbatch/{batch.pk}/change/")
     address = f"/admin/matches/importbatch/ask/strike/?pk={batch.pk}"
-    asked = _get(admin_client, address)
-    assert "3 results of games.csv count no more on elsewhere" in asked
+    page = _get(admin_client, address)
+    assert "3 results of games.csv count no more on elsewhere" in page

@@ -345,7 +345,7 @@ def test_queries_do_not_grow_with_rows(
             with CaptureQueriesContext(connection) as queries:
                 _get(client, f"/{name}/?{query}")
             counts[name].add(len(queries))
-    assert all(len(found) == 1 and max(found) <= 3 for found in counts.values()), counts
+    assert all(len(sizes) == 1 and max(sizes) <= 3 for sizes in counts.values()), counts
 
 
 def product_of_queries() -> list[tuple[str, str]]:

@@ -174,10 +174,10 @@ def test_queries_do_not_grow_with_rows(client: Client, broker: Redis) -> None:
             key = re.sub(r"=[^&]*", "", query)
             with CaptureQueriesContext(
                 connection,
-            ) as asked:
+            ) as queries:
                 assert _listed(_get(client, f"/matches/?{query}"))
-            counts.setdefault(key, set()).add(len(asked))
-    assert all(len(found) == 1 and max(found) <= 10 for found in counts.values()), counts
+            counts.setdefault(key, set()).add(len(queries))
+    assert all(len(sizes) == 1 and max(sizes) <= 10 for sizes in counts.values()), counts
 
 
 def test_the_form_names_every_reason(client: Client) -> None:

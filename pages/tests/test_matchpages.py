@@ -128,11 +128,11 @@ def test_all_frames_come_at_once_as_the_pages_of_the_steps_show_them(
     assert len(sent["frames"]) == last + 1
     for step in (0, 3, last):
         page = _get(client, f"/matches/{played.pk}/?step={step}")
-        said, [[box, words, drawn, events]] = sent["frames"][step].values()
+        description, [[box, words, drawn, events]] = sent["frames"][step].values()
         numbers = [*sent["ground"], *drawn]
         assert f">{''.join(sent['shapes'][n] for n in numbers)}</svg>" in page
         assert f'viewBox="{box}"' in page
-        assert escape(said) in page
+        assert escape(description) in page
         assert escape(words) in page
         assert events == [], "this game tells none"
     assert len(sent["ground"]) >= 42, "the empty board is sent once"
@@ -240,8 +240,8 @@ def test_the_first_words_say_who_won_and_why(
     Outcome.objects.filter(match=played).update(**{"actions": "1 2 3"} | outcome)
     match = find_match(played.pk)
     first, second = (str(row.agent) for row in match.seat_rows.all())
-    told = tell_result(match, list_seats(match, game="connect_four"))
-    assert told.replace(first, "A").replace(second, "B") == words
+    result = tell_result(match, list_seats(match, game="connect_four"))
+    assert result.replace(first, "A").replace(second, "B") == words
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_a_match_that_is_void_says_so_first_and_names_no_winner(
         assert "counts for nobody" not in _get(client, path), path
     Match.objects.filter(pk=played.pk).update(state="void", void_reason="operator")
     page = _get(client, f"/matches/{played.pk}/")
-    said, struck = page.index("This match is void"), page.index("Before it was struck: ")
-    assert said < struck < page.index("<dl") < page.index('id="replay"')
+    void_at, struck = page.index("This match is void"), page.index("Before it was struck: ")
+    assert void_at < struck < page.index("<dl") < page.index('id="replay"')
     assert f"{first} won" in page[struck : struck + 200]
     assert '<p class="champion">' not in page
     for path in (f"/matches/?tournament={played.tournament_id}&state=void",
@@ -326,10 +326,10 @@ def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
     tournament = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
     boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[2, 0, 2, 0]))
     match = Match.objects.select_related("outcome").get(state=Match.State.DONE)
-    shown = list_seats(match, game="tiny_bridge")
-    assert [seat["seat"] for seat in shown] == [0, 2, 1, 3]
-    assert [seat["team"] for seat in shown] == [1, 1, 2, 2]
-    assert [seat["result"] for seat in shown] == ["lost", "lost", "won", "won"]
+    seats = list_seats(match, game="tiny_bridge")
+    assert [seat["seat"] for seat in seats] == [0, 2, 1, 3]
+    assert [seat["team"] for seat in seats] == [1, 1, 2, 2]
+    assert [seat["result"] for seat in seats] == ["lost", "lost", "won", "won"]
     page = " ".join(_get(client, f"/matches/{match.pk}/").split())
     words = re.findall(r'<span class="quiet">(and|against)</span>', page)
     assert words == ["and", "against", "and"]

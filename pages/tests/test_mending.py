@@ -70,12 +70,12 @@ def test_paused_tournaments_are_in_the_tables_of_what_is_under_way(
         state=Tournament.State.PAUSED, name="the paused cup"
     )
     pushing.push_sample(now=db_now())
-    shown: Any = format_state(pushing.read_newest(now=db_now()))
-    table = next(table for table in shown["tables"] if table["name"] == "tournaments")
+    state: Any = format_state(pushing.read_newest(now=db_now()))
+    table = next(table for table in state["tables"] if table["name"] == "tournaments")
     (row,) = table["rows"]
     assert row["cells"][0] == "the paused cup"
     assert row["cells"][-1] == "waits for somebody to resume it"
     assert row["tone"] == "", "nothing is wrong with it"
-    assert "wait" not in shown["standstill"].partition(":")[2], "it waits for no node"
+    assert "wait" not in state["standstill"].partition(":")[2], "it waits for no node"
     for address in ADDRESSES:
         assert "the paused cup" in _get(client, address)

@@ -123,7 +123,7 @@ def test_a_clock_never_shows_sixty(seconds: float, clock: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "text"),
     [
         (1e-7, "1 µs"),
         (42e-6, "42 µs"),
@@ -137,8 +137,8 @@ def test_a_clock_never_shows_sixty(seconds: float, clock: str) -> None:
         (600, "10 min"),
     ],
 )
-def test_a_time_is_written_with_two_figures(seconds: float, shown: str) -> None:
-    assert format_brief(seconds) == shown
+def test_a_time_is_written_with_two_figures(seconds: float, text: str) -> None:
+    assert format_brief(seconds) == text
 
 
 def test_bars_stand_as_high_as_their_time_and_none_is_too_low_to_be_seen() -> None:

@@ -58,10 +58,10 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
     tournament = boards.played_board()
     one, other = _pair()
     ratings = [Rating.objects.select_related("leaderboard").get(agent=a) for a in (one, other)]
-    found = ComparisonSerializer(compare_agents(*ratings)).data
+    comparison = ComparisonSerializer(compare_agents(*ratings)).data
     page = _get(client, _address(one, other))
     better, p_better = max(
-        (one, found["p_above"]), (other, 1 - found["p_above"]), key=itemgetter(1)
+        (one, comparison["p_above"]), (other, 1 - comparison["p_above"]), key=itemgetter(1)
     )
     verdict = (
         f"<b>{better}</b> is the better one with a probability of"
@@ -69,10 +69,10 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
     )
     assert verdict in page
     assert verdict in _get(client, _address(other, one))
-    count = found["head_to_head"]
-    said = f"{count['n_wins']} / {count['n_draws']} / {count['n_losses']}"
+    count = comparison["head_to_head"]
+    record = f"{count['n_wins']} / {count['n_draws']} / {count['n_losses']}"
     texts = " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert len(re.findall(said, texts)) >= 2
+    assert len(re.findall(record, texts)) >= 2
     assert f"?leaderboard={tournament.leaderboard.name}&agent={one.pk}&agent={other.pk}" in page
 
 
@@ -81,9 +81,9 @@ def test_of_two_that_are_even_neither_is_the_better_one(client: Client, broker: 
     boards.play_some(tournament, 8, factories.first_wins)  # each as often as the other
     rater.rate(tournament.leaderboard_id, now=later(1))
     page = _get(client, _address(*tournament.agents.order_by("pk")))
-    said = " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert "Neither can be told to be the better one: it is 50 % either way" in said
-    assert "is the better one" not in said
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "Neither can be told to be the better one: it is 50 % either way" in text
+    assert "is the better one" not in text
 
 
 def test_elo_is_the_same_from_both_sides_and_its_interval_holds_it(broker: Redis) -> None:
@@ -156,9 +156,9 @@ def test_what_was_played_comes_before_what_is_planned(client: Client, broker: Re
     met = [m for m in Match.objects.order_by("-pk") if {one.pk, other.pk} == set(m.agent_ids)]
     links = re.findall(r'scope="row"><a href="/matches/(\d+)/"', page)
     assert list(map(int, links)) == [m.pk for m in met if m.state == Match.State.DONE]
-    address, said = re.findall(r'<a href="(/matches/[^"]+state=open)">([^<]+)</a>', page)[0]
+    address, link_text = re.findall(r'<a href="(/matches/[^"]+state=open)">([^<]+)</a>', page)[0]
     n_open = sum(m.state == Match.State.PENDING for m in met)
-    assert said == str(n_open) == str(_get(client, address).count('class="cup"'))
+    assert link_text == str(n_open) == str(_get(client, address).count('class="cup"'))
     first.leaderboard.tournaments.update(state=Tournament.State.CANCELLED)
     assert "state=open" not in _get(client, _address(one, other))
 

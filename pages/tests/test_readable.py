@@ -109,9 +109,9 @@ def test_templates_write_times_and_numbers_by_our_filters_only() -> None:
     # stringformat makes ids and values of forms, and no number that is read.
     forbidden = "date|time|timesince|timeuntil|floatformat|intcomma|naturaltime|filesizeformat"
     others = [
-        f"{path.name}: {found}"
+        f"{path.name}: {tag}"
         for path in (settings.BASE_DIR / "templates").rglob("*.html")
-        for found in re.findall(rf"{{[{{%][^}}]*\|\s*(?:{forbidden})\b[^}}]*}}", path.read_text())
+        for tag in re.findall(rf"{{[{{%][^}}]*\|\s*(?:{forbidden})\b[^}}]*}}", path.read_text())
     ]
     assert others == []
 

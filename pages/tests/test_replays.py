@@ -125,9 +125,9 @@ class Elements(HTMLParser):
 
 def test_words_of_a_drawing_are_no_markup() -> None:
     evil = '</text><script>alert("1")</script>'
-    found = Elements(drawings.draw_shape(Text(1, 1, evil, 3)))
-    assert found.tags == ["text"]
-    assert "".join(found.words) == evil
+    elements = Elements(drawings.draw_shape(Text(1, 1, evil, 3)))
+    assert elements.tags == ["text"]
+    assert "".join(elements.words) == evil
 
 
 def test_shapes_of_equal_numbers_are_told_apart() -> None:
@@ -322,13 +322,13 @@ def test_a_simulator_that_dies_ends_one_replay_and_the_next_starts_another(
 def test_what_happened_in_a_battle_is_told_once() -> None:
     replay = replays.replay_match(_played("showdown_gen1random", most=12))
     events = [frame.views[0].events for frame in replay.frames.values()]
-    told = [bool(each) for each in events]
+    has_events = [bool(each) for each in events]
     assert replay.has_events
     assert events[0][0].startswith("Seat 0 sent out ")
     # After the choice of seat 0 alone nothing has happened.
     alone = [move.number for move in replay.moves[:2] if move.seat == 0]
     assert alone == [1]
-    assert told[:3] == [True, False, True]
+    assert has_events[:3] == [True, False, True]
     assert events[2][0] == "Turn 1."
 
 

@@ -62,5 +62,5 @@ def test_the_template_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_row_is_no_text_in_a_template_too() -> None:
     template = Template("{% load rows %}[{% each_row 'pages/_segment.html' rows %}]")
     assert template.render(Context({"rows": []})) == "[]"
-    shown = template.render(Context({"rows": [{"x1": 1, "y1": 2, "x2": 3, "y2": 4}]}))
-    assert shown == '[<line x1="1%" y1="2" x2="3%" y2="4" />\n]'
+    markup = template.render(Context({"rows": [{"x1": 1, "y1": 2, "x2": 3, "y2": 4}]}))
+    assert markup == '[<line x1="1%" y1="2" x2="3%" y2="4" />\n]'

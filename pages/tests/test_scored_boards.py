@@ -79,8 +79,8 @@ def test_rows_can_be_sorted_by_their_mean_score(client: Client, tournament: Tour
 def test_a_match_says_its_score(client: Client, tournament: Tournament, is_forfeit: bool) -> None:
     match = Match.objects.filter(outcome__is_forfeit=is_forfeit).earliest("pk")
     page = _get(client, f"/matches/{match.pk}/")
-    wanted = "lost by forfeit" if is_forfeit else f"score {float(match.outcome.returns):g}"
-    assert wanted in " ".join(page.split())
+    result = "lost by forfeit" if is_forfeit else f"score {float(match.outcome.returns):g}"
+    assert result in " ".join(page.split())
     if not is_forfeit:
         assert "The walk is over" in page
 
@@ -120,21 +120,21 @@ def test_a_tournament_places_its_entrants_by_their_results_on_equal_seeds(
 
 def test_the_page_of_two_compares_them_seed_by_seed(client: Client, tournament: Tournament) -> None:
     first, second, _ = (rating.agent for rating in tournament.leaderboard.rating_set.all())
-    found = read_gaps(tournament.leaderboard, first.pk, second.pk)
+    comparison = read_gaps(tournament.leaderboard, first.pk, second.pk)
     scores = [
         {row.game_seed: row.score or 0.0 for row in Score.objects.filter(agent=agent)}
         for agent in (first, second)
     ]
     leads = [scores[0][seed] - scores[1][seed] for seed in scores[0]]
-    assert found.mean == pytest.approx(fmean(leads))
-    assert [gap.lead for gap in found.gaps] == sorted(leads, reverse=True)
-    assert found.n_better + found.n_equal + found.n_worse == len(leads) == 20
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < fmean(leads) < found.high
+    assert comparison.mean == pytest.approx(fmean(leads))
+    assert [gap.lead for gap in comparison.gaps] == sorted(leads, reverse=True)
+    assert comparison.n_better + comparison.n_equal + comparison.n_worse == len(leads) == 20
+    assert comparison.low is not None
+    assert comparison.high is not None
+    assert comparison.low < fmean(leads) < comparison.high
     page = _get(client, f"/compare/{first.pk}/{second.pk}/")
-    assert f"scored higher on {found.n_better}" in page
-    assert f"/matches/{found.gaps[0].matches[0]}/" in page
+    assert f"scored higher on {comparison.n_better}" in page
+    assert f"/matches/{comparison.gaps[0].matches[0]}/" in page
     assert 'class="score-gaps"' in page
     assert "Their games" not in page
 
@@ -159,11 +159,11 @@ def test_forfeits_are_left_out_where_the_least_score_is_not_declared(
     spec = replace(games.get("dice_walk").spec, score_range=None)
     monkeypatch.setattr(type(games.get("dice_walk")), "spec", spec)
     agents = [rating.agent_id for rating in tournament.leaderboard.rating_set.all()]
-    found = read_gaps(tournament.leaderboard, *agents[:2])
+    comparison = read_gaps(tournament.leaderboard, *agents[:2])
     forfeited = Score.objects.filter(score=None, agent__in=agents[:2])
-    assert found.n_without == forfeited.values("game_seed").distinct().count() > 0
-    assert found.gaps[-1].lead is None
-    assert found.n_better + found.n_equal + found.n_worse == 20
+    assert comparison.n_without == forfeited.values("game_seed").distinct().count() > 0
+    assert comparison.gaps[-1].lead is None
+    assert comparison.n_better + comparison.n_equal + comparison.n_worse == 20
 
 
 @pytest.mark.parametrize(

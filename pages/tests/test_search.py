@@ -64,8 +64,8 @@ def test_boards_tournaments_and_campaigns_are_found(client: Client, played: Tour
     Campaign.objects.create(tournament=played, question="best", max_matches=84)
     Leaderboard.objects.update(title="Four in a row")
     assert _hits(client, "in a ro")["Leaderboards"] == ["/leaderboards/connect-four/"]
-    found = _hits(client, played.name)["Tournaments and campaigns"]
-    assert found == [f"/tournaments/{played.pk}/"]
+    hits = _hits(client, played.name)["Tournaments and campaigns"]
+    assert hits == [f"/tournaments/{played.pk}/"]
     Leaderboard.objects.update(is_listed=False)
     assert "Leaderboards" in _hits(client, "in a ro")
     Leaderboard.objects.update(is_rated=False)
@@ -76,8 +76,8 @@ def test_a_number_finds_the_match_of_that_id_and_number(client: Client, played: 
     other = factories.planned(30, board="other")
     match = Match.objects.get(leaderboard=other.leaderboard, sequence=30)
     same = Match.objects.get(leaderboard=played.leaderboard, sequence=30)
-    found = _hits(client, "#30")["Matches"]
-    assert set(found) >= {f"/matches/{match.pk}/", f"/matches/{same.pk}/"}
+    hits = _hits(client, "#30")["Matches"]
+    assert set(hits) >= {f"/matches/{match.pk}/", f"/matches/{same.pk}/"}
     assert f"/matches/{match.pk}/" in _hits(client, str(match.pk))["Matches"]
     assert (
         f"/agents/{other.agents.earliest('pk').pk}/"

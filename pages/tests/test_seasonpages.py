@@ -46,9 +46,9 @@ def test_it_shows_the_ratings_of_then(client: Client, season: Season) -> None:
 def test_its_ranks_are_the_ranges_that_its_board_showed(client: Client, season: Season) -> None:
     rows = standings.load_rows(season.leaderboard_id)
     Rating.objects.update(mu=1)
-    shown = re.findall(r'data-label="rank" class="number">([^<]+)<', _get(client, season))
-    assert shown == [row["place"] for row in rows]
-    assert any("-" in place for place in shown)
+    places = re.findall(r'data-label="rank" class="number">([^<]+)<', _get(client, season))
+    assert places == [row["place"] for row in rows]
+    assert any("-" in place for place in places)
 
 
 def test_its_intervals_are_bars_on_one_axis(client: Client, season: Season) -> None:

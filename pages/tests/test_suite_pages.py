@@ -114,9 +114,9 @@ def test_each_agent_is_a_row_with_its_mean_and_the_lead_over_it(
         assert (episodes, n_seeds) == ("12", "12")
         assert float(lead) == pytest.approx(fmean(leads), abs=0.0006)
         assert float(error) == pytest.approx(stdev(leads) / sqrt(12), abs=0.0006)
-        for shown, margin in ((ahead, 0.0), (clearly, 0.01)):
+        for cell, margin in ((ahead, 0.0), (clearly, 0.01)):
             share = sum(lead > margin for lead in leads) / 12
-            assert float(shown.split()[0]) == pytest.approx(100 * share, abs=0.06)
+            assert float(cell.split()[0]) == pytest.approx(100 * share, abs=0.06)
     assert rows["weak"][-1] == "yes, ahead"
 
 
@@ -202,7 +202,7 @@ def test_each_task_has_its_own_agent_by_number_or_name(client: Client, broker: R
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "refusal"),
     [
         ("agent=nobody", "no agent of LLMServe is called 'nobody'"),
         ("agent=99999", "no agent of LLMServe is called '99999'"),
@@ -216,7 +216,7 @@ def test_each_task_has_its_own_agent_by_number_or_name(client: Client, broker: R
     ],
 )
 def test_what_cannot_be_compared_is_said_above_the_form(
-    client: Client, broker: Redis, query: str, said: str
+    client: Client, broker: Redis, query: str, refusal: str
 ) -> None:
     _play()
     _play(board="later")
@@ -225,7 +225,7 @@ def test_what_cannot_be_compared_is_said_above_the_form(
     _enter(STATIC, {"idle": 0})
     (walker,) = _enter("dice_walk", {"walker": 0})
     page = _get(client, f"{PAGE}?{query.format(walker=walker.pk)}", status=400)
-    assert f"This cannot be shown: {said}" in page
+    assert f"This cannot be shown: {refusal}" in page
     assert '<select name="agent">' in page
     assert "<table" not in page
 

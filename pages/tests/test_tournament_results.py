@@ -168,19 +168,19 @@ def test_groups_have_a_table_each_and_the_final_says_who_won(client: Client) -> 
         200, agents=field, pairing="groups", pairing_parameters=parameters
     )
     _play_on(tournament, boards.by_strength(forfeits=0))
-    found = brackets.describe_rounds(tournament)
-    assert found is not None
-    assert [(stage.title, len(stage.groups)) for stage in found.stages] == [
+    bracket = brackets.describe_rounds(tournament)
+    assert bracket is not None
+    assert [(stage.title, len(stage.groups)) for stage in bracket.stages] == [
         ("Final", 1),
         ("Semi-finals", 2),
         ("Stage 2", 2),
         ("Stage 1", 2),
     ]
-    for stage in found.stages[2:]:
+    for stage in bracket.stages[2:]:
         assert sorted(len(group.rows) for group in stage.groups) == [4, 5]
-    final = found.stages[0].groups[0]
+    final = bracket.stages[0].groups[0]
     n_out = 9 - len(
-        {row.agent for stage in found.stages[:2] for group in stage.groups for row in group.rows}
+        {row.agent for stage in bracket.stages[:2] for group in stage.groups for row in group.rows}
     )
     placed = [line for line in _read(tournament).lines if line.place is not None]
     assert [(line.place, line.agent) for line in placed[:3]] == [
@@ -258,15 +258,15 @@ def test_a_bracket_without_a_winner_says_why_and_what_to_do(
 def test_as_many_matches_as_the_note_says_reach_the_final() -> None:
     tournament = _stopped("done", 4)
     Tournament.objects.filter(pk=tournament.pk).update(n_matches=tournament.n_planned)
-    found = brackets.describe_rounds(tournament)
-    assert found is not None
-    tournaments.extend_tournament(tournament, found.n_needed)
+    bracket = brackets.describe_rounds(tournament)
+    assert bracket is not None
+    tournaments.extend_tournament(tournament, bracket.n_needed)
     _play_on(tournament, boards.by_strength(forfeits=0))
     cache.clear()
-    found = brackets.describe_rounds(tournament)
-    assert found is not None
-    assert found.is_decided
-    assert early_ends.list_notes(None, tournament, found) == []  # type: ignore[arg-type]
+    bracket = brackets.describe_rounds(tournament)
+    assert bracket is not None
+    assert bracket.is_decided
+    assert early_ends.list_notes(None, tournament, bracket) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -290,12 +290,14 @@ def test_a_bracket_without_a_winner_says_who_came_how_far(
     client: Client, state: str, verb: str
 ) -> None:
     tournament = _stopped(state, 8)
-    [said] = re.findall(rf"Nobody {verb}: ([^<]+)", _page(client, tournament))
-    found = brackets.describe_rounds(tournament)
-    assert found is not None
-    left = [row for row in found.table if row.rank is None]
+    [sentence] = re.findall(rf"Nobody {verb}: ([^<]+)", _page(client, tournament))
+    bracket = brackets.describe_rounds(tournament)
+    assert bracket is not None
+    left = [row for row in bracket.table if row.rank is None]
     furthest = [row.agent.name for row in left if row.reached == "Final"]
-    assert said.startswith(f"{furthest[0]} reached the final; {len(left) - 1} more are still in")
+    assert sentence.startswith(
+        f"{furthest[0]} reached the final; {len(left) - 1} more are still in"
+    )
 
 
 def test_byes_are_one_line_and_no_cards(client: Client) -> None:
@@ -347,8 +349,8 @@ def test_queries_of_rounds_do_not_grow_with_entrants(client: Client) -> None:
     for n_agents in (9, 18):
         field = [f"level:{level}" for level in range(1, n_agents + 1)]
         parameters = {"group_size": 3, "rounds": 1, "stages": 1, "finalists": 2}
-        given: dict[str, Any] = {"pairing": "groups", "pairing_parameters": parameters}
-        tournament = factories.scheduled(90, agents=field, board=f"of-{n_agents}", **given)
+        plan: dict[str, Any] = {"pairing": "groups", "pairing_parameters": parameters}
+        tournament = factories.scheduled(90, agents=field, board=f"of-{n_agents}", **plan)
         _play_on(tournament, boards.by_strength(forfeits=0), steps=2)
         cache.clear()
         with CaptureQueriesContext(

@@ -170,10 +170,10 @@ def test_the_catalogue_shows_the_newest_release_of_each_run(
 
 def test_somebody_who_fits_is_found_by_the_form(client: Client, run: TrainingRun) -> None:
     page = _get(client, "/models/?agent=poles@16000&purpose=teacher")
-    found = page.partition('class="fitting"')[2]
-    assert "Teachers on" in found
-    assert ">poles@60800</a>" in found
-    assert "its mean score is" in found
+    section = page.partition('class="fitting"')[2]
+    assert "Teachers on" in section
+    assert ">poles@60800</a>" in section
+    assert "its mean score is" in section
     near = _get(client, "/models/?for=cart_pole&rating=395").partition('class="fitting"')[2]
     assert "/compare/" not in near
     assert near.index(">poles@83200</a>") < near.index(">poles@105600</a>")

@@ -10,7 +10,7 @@ from pages.training.returns import find_return, list_lags
 def test_episodes_of_several_versions_are_pooled_as_if_they_were_listed() -> None:
     rng = np.random.default_rng(1)
     groups = [rng.normal(100, 20, n) for n in (3, 1, 7)]
-    found = pool(
+    parts = pool(
         [
             Measured(
                 0, float(group.mean()), float(group.std(ddof=1)) if len(group) > 1 else None, n
@@ -19,7 +19,7 @@ def test_episodes_of_several_versions_are_pooled_as_if_they_were_listed() -> Non
         ]
     )
     listed = np.concatenate(groups)
-    (part,) = found
+    (part,) = parts
     assert part.mean == pytest.approx(listed.mean())
     assert part.high is not None
     # Student's t of 10 degrees of freedom.
@@ -54,9 +54,9 @@ def test_too_little_is_not_drawn() -> None:
 
 
 def test_what_a_trainer_reported_last_has_an_interval_where_it_is_known() -> None:
-    found = find_return({"return": 10.0, "return_sd": 2.0, "n_episodes": 4.0})
-    assert found is not None
-    assert found.low == pytest.approx(10 - 3.1824463 * 2 / 2)
+    episode_return = find_return({"return": 10.0, "return_sd": 2.0, "n_episodes": 4.0})
+    assert episode_return is not None
+    assert episode_return.low == pytest.approx(10 - 3.1824463 * 2 / 2)
     assert find_return({"loss": 1.0}) is None
     alone = find_return({"return": 480.0})
     assert alone is not None

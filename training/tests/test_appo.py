@@ -89,7 +89,7 @@ MOMENT = "optimiser.0.exp_avg_sq"
 
 
 @pytest.mark.parametrize(
-    ("tensors", "counts", "said"),
+    ("tensors", "counts", "refusal"),
     [
         ({}, [], "object"),
         ({}, {**COUNTS, "n_steps": "x"}, "n_steps"),
@@ -104,7 +104,7 @@ MOMENT = "optimiser.0.exp_avg_sq"
     ],
 )
 def test_a_damaged_state_is_refused_and_fills_nothing(
-    tensors: dict[str, Any], counts: object, said: str
+    tensors: dict[str, Any], counts: object, refusal: str
 ) -> None:
     learner = begin()
     learner.learn([Player(1).play(learner)])
@@ -113,7 +113,7 @@ def test_a_damaged_state_is_refused_and_fills_nothing(
     for name, value in tensors.items():
         is_tensor = isinstance(value, torch.Tensor)
         damaged[name] = value if is_tensor else torch.full_like(damaged[name], value)
-    with pytest.raises(StateError, match=said):
+    with pytest.raises(StateError, match=refusal):
         learner.load(save(damaged, {"counts": json.dumps(counts)}))
     assert learner.save() == before
 
@@ -139,8 +139,10 @@ def test_a_minibatch_without_a_finite_gradient_is_skipped_and_counted(trainer: s
     learner = begin(trainer)
     chunk = Player(0).play(learner)
     before = read_weights(learner)
-    seen = np.full_like(chunk.observations, 3e38)
-    metrics = learner.learn([replace(chunk, observations=seen, next_observations=seen)])
+    observations = np.full_like(chunk.observations, 3e38)
+    metrics = learner.learn(
+        [replace(chunk, observations=observations, next_observations=observations)]
+    )
     assert metrics["n_skipped"] == {"appo": 4, "bc": 1}[trainer]
     assert read_weights(learner) == before
 

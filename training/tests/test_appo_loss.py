@@ -34,9 +34,11 @@ def make_chunk(seed: int) -> Chunk:
 
 
 @torch.no_grad()
-def read_policy(learner: Learner, seen: np.ndarray) -> tuple[Floats, Floats]:
+def read_policy(learner: Learner, observations: np.ndarray) -> tuple[Floats, Floats]:
     """Return log-probabilities [B, A] and values [B]."""
-    logits, values, _ = learner.module(torch.from_numpy(seen), torch.empty(len(seen), 0))
+    logits, values, _ = learner.module(
+        torch.from_numpy(observations), torch.empty(len(observations), 0)
+    )
     return logits.double().log_softmax(-1).numpy(), values.double().numpy()
 
 

@@ -72,19 +72,19 @@ def test_the_regulariser_compares_legal_actions_with_the_one_that_was_taken() ->
 def test_its_values_learn_which_of_two_actions_pays() -> None:
     torch.manual_seed(0)
     n = 512
-    seen = torch.rand(n, 3)
+    observations = torch.rand(n, 3)
     actions = torch.randint(0, 3, (n,))
     learner: Any = registry.get("cql").begin(TASK, {"minibatch": 64}, seed=1)
     paid = Records(
-        seen, seen, actions, 20.0 * (actions == 1), torch.ones(n, dtype=torch.bool),
+        observations, observations, actions, 20.0 * (actions == 1), torch.ones(n, dtype=torch.bool),
         torch.ones(n, 3, dtype=torch.bool), torch.ones(n, 3, dtype=torch.bool),
     )  # fmt: skip
     for _ in range(20):
         metrics = learner.learn_records(paid)
-    values, _ = learner.forward(seen)
+    values, _ = learner.forward(observations)
     # Cloning could not tell: each was taken as often.
     assert (values.argmax(-1) == 1).float().mean() > 0.95
     assert (metrics["n_used"], learner.version, learner.n_steps) == (n, 20, 20 * n)
     again: Any = registry.get("cql").begin(TASK, {}, seed=2)
     again.load(learner.save())
-    torch.testing.assert_close(again.forward(seen)[0], values)
+    torch.testing.assert_close(again.forward(observations)[0], values)

@@ -37,8 +37,8 @@ def segment(tmp_path: Path) -> Path:
 def learn(segment: Path, *more: str) -> int:
     """Call the command as one types it."""
     out = segment.with_name("out.safetensors")
-    given = ("--game", "cart_pole", "--out", str(out), str(segment))
-    return offline.main([*given, *more])
+    arguments = ("--game", "cart_pole", "--out", str(out), str(segment))
+    return offline.main([*arguments, *more])
 
 
 @pytest.fixture
@@ -65,13 +65,13 @@ def test_torch_learns_what_the_segments_show(
     assert "24,000 steps learned on this process" in capsys.readouterr().out
     model = load(segment.with_name("out.safetensors"))
     assert (model.seal.game, model.seal.architecture) == ("cart_pole", "mlp")
-    seen = torch.from_numpy(np.random.default_rng(3).standard_normal((500, 4), np.float32))
-    logits, _, _ = model.module(seen, torch.empty(500, 0))
-    assert float(((logits.argmax(-1) == 1) == (seen[:, 2] > 0)).float().mean()) > 0.95
+    observations = torch.from_numpy(np.random.default_rng(3).standard_normal((500, 4), np.float32))
+    logits, _, _ = model.module(observations, torch.empty(500, 0))
+    assert float(((logits.argmax(-1) == 1) == (observations[:, 2] > 0)).float().mean()) > 0.95
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "refusal"),
     [
         (("--engine", "spark"), "unknown engine 'spark': choose one of ray, torch"),
         (("--algorithm", "appo"), "engine torch does not run 'appo': it runs bc"),
@@ -82,10 +82,10 @@ def test_torch_learns_what_the_segments_show(
     ids=str,
 )
 def test_what_cannot_be_done_is_refused_with_the_reason(
-    segment: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+    segment: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], refusal: str
 ) -> None:
     assert learn(segment, *more) == offline.BAD_INPUT
-    assert said in capsys.readouterr().err
+    assert refusal in capsys.readouterr().err
     assert not segment.with_name("out.safetensors").exists()
 
 
@@ -122,8 +122,8 @@ def test_a_folder_that_is_missing_is_told_before_anything_is_learned(
     segment: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = segment.parent / "nowhere" / "x"
-    given = ["--game", "cart_pole", "--out", str(out), str(segment)]
-    assert offline.main(given) == offline.BAD_INPUT
+    arguments = ["--game", "cart_pole", "--out", str(out), str(segment)]
+    assert offline.main(arguments) == offline.BAD_INPUT
     assert "there is no folder" in capsys.readouterr().err
 
 
@@ -157,7 +157,7 @@ def test_ray_without_a_cluster_says_how_to_start_one(
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("echo no cluster answers >&2; exit 1", "ray has failed: no cluster answers"),
         ("echo 2026-11-27 INFO joined", "ray has answered"),
@@ -166,12 +166,12 @@ def test_ray_without_a_cluster_says_how_to_start_one(
     ids=str,
 )
 def test_what_the_program_of_ray_says_is_told(
-    segment: Path, tool: Path, capsys: pytest.CaptureFixture[str], script: str, said: str
+    segment: Path, tool: Path, capsys: pytest.CaptureFixture[str], script: str, message: str
 ) -> None:
     tool.write_text(f"#!/bin/sh\ncat > /dev/null\n{script}\n")
     tool.chmod(0o755)
     assert learn(segment, "--engine", "ray") == offline.BAD_INPUT
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_order_that_ray_gets_is_json_with_what_was_asked_for(

@@ -17,7 +17,7 @@ def _chunk(
 ) -> Chunk:
     """Return steps of one episode; what is observed tells client and step."""
     numbers = np.array(steps)
-    seen = np.stack([np.full(len(numbers), client), numbers], axis=1).astype(np.float32)
+    observations = np.stack([np.full(len(numbers), client), numbers], axis=1).astype(np.float32)
     ended = np.zeros(len(numbers), bool)
     ended[-1] = is_end
     return Chunk(
@@ -26,8 +26,8 @@ def _chunk(
         policy_version=0,
         episodes=np.full(len(numbers), episode, np.int64),
         steps=numbers.astype(np.int32),
-        observations=seen,
-        next_observations=seen + np.array([0, 1], np.float32),
+        observations=observations,
+        next_observations=observations + np.array([0, 1], np.float32),
         actions=np.zeros(len(numbers), np.int32),
         rewards=np.full(len(numbers), reward, np.float32),
         terminated=ended,
@@ -37,19 +37,21 @@ def _chunk(
 
 
 def test_the_return_of_an_episode_is_over_all_its_chunks() -> None:
-    known = Episodes()
-    assert known.measure([_chunk(3, range(100))]) == {}
-    assert known.measure([_chunk(3, range(100, 150))]) == {}
-    ended = known.measure([_chunk(3, range(150, 200), is_end=True), _chunk(4, range(9))])
+    open_episodes = Episodes()
+    assert open_episodes.measure([_chunk(3, range(100))]) == {}
+    assert open_episodes.measure([_chunk(3, range(100, 150))]) == {}
+    ended = open_episodes.measure([_chunk(3, range(150, 200), is_end=True), _chunk(4, range(9))])
     assert ended == {"n_episodes": 1.0, "return": 200.0}
-    assert len(known.under_way) == 1
+    assert len(open_episodes.under_way) == 1
 
 
 def test_clients_with_the_same_numbers_are_kept_apart() -> None:
-    known = Episodes()
-    known.measure([_chunk(0, range(10), client=1.0), _chunk(0, range(10), client=2.0, reward=3.0)])
+    open_episodes = Episodes()
+    open_episodes.measure(
+        [_chunk(0, range(10), client=1.0), _chunk(0, range(10), client=2.0, reward=3.0)]
+    )
     ends = [_chunk(0, range(10, 11), is_end=True, client=client) for client in (2.0, 1.0)]
-    assert known.measure(ends) == {
+    assert open_episodes.measure(ends) == {
         "n_episodes": 2.0,
         "return": 21.0,
         "return_sd": pytest.approx(np.std([31, 11], ddof=1)),
@@ -62,10 +64,10 @@ def test_an_episode_whose_beginning_was_left_out_is_not_counted() -> None:
 
 def test_those_that_wait_longest_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(episodes, "MOST_OPEN", 2)
-    known = Episodes()
-    known.measure([_chunk(0, range(4), client=client) for client in (1.0, 2.0, 3.0)])
+    open_episodes = Episodes()
+    open_episodes.measure([_chunk(0, range(4), client=client) for client in (1.0, 2.0, 3.0)])
     ends = [_chunk(0, range(4, 5), is_end=True, client=client) for client in (1.0, 2.0, 3.0)]
-    assert known.measure(ends)["n_episodes"] == 2.0
+    assert open_episodes.measure(ends)["n_episodes"] == 2.0
 
 
 def test_what_no_report_can_hold_is_left_out() -> None:
@@ -79,8 +81,8 @@ def test_trainers_report_it_across_slices(trainer: str) -> None:
         return registry.get(trainer).begin(TASK, {}, seed=0)
 
     first, player = begin(), Player(0)
-    found = dict(first.learn([player.play(first, 40), player.play(first, 40)]))
-    assert found["return"] == pytest.approx(found["n_used"] / found["n_episodes"], rel=0.5)
+    metrics = dict(first.learn([player.play(first, 40), player.play(first, 40)]))
+    assert metrics["return"] == pytest.approx(metrics["n_used"] / metrics["n_episodes"], rel=0.5)
     later = begin()
     later.load(first.save())
     chunk = player.play(first, 40)

@@ -17,15 +17,15 @@ pytestmark = pytest.mark.long
 Play = Callable[[NDArray[np.float32], np.random.Generator], int]
 
 
-def teach(seen: NDArray[np.float32], rng: np.random.Generator) -> int:
+def teach(observation: NDArray[np.float32], rng: np.random.Generator) -> int:
     """Push the cart under the pole."""
     del rng
-    return int(seen @ np.array([0.01, 0.02, 1.0, 0.5]) > 0)
+    return int(observation @ np.array([0.01, 0.02, 1.0, 0.5]) > 0)
 
 
-def stray(seen: NDArray[np.float32], rng: np.random.Generator) -> int:
+def stray(observation: NDArray[np.float32], rng: np.random.Generator) -> int:
     """Push it anywhere."""
-    del seen
+    del observation
     return int(rng.integers(2))
 
 
@@ -35,13 +35,13 @@ def play(choose: Play, n_steps: int, *, seed: int) -> tuple[Records, float]:
     rows: list[tuple[Any, ...]] = []
     n_episodes = 0
     while len(rows) < n_steps:
-        seen, _ = env.reset(seed=1_000 * seed + n_episodes)
+        observation, _ = env.reset(seed=1_000 * seed + n_episodes)
         n_episodes, is_over = n_episodes + 1, False
         while not is_over:
-            action = choose(seen, rng)
+            action = choose(observation, rng)
             following, reward, ended, cut, _ = env.step(action)
-            rows.append((seen, following, action, reward, ended))
-            seen, is_over = following, ended or cut
+            rows.append((observation, following, action, reward, ended))
+            observation, is_over = following, ended or cut
     columns = [torch.tensor(np.array(column)) for column in zip(*rows, strict=True)]
     masks = torch.ones(len(rows), 2, dtype=torch.bool)
     before, after, actions, rewards, ends = columns

@@ -26,9 +26,9 @@ TASK = Task("tic_tac_toe", (2,), 3)
 OURS, THEIRS = "a" * 64, "b" * 64
 
 
-def make_step(seat: int, seen: float, action: int = 0, *, by: str = OURS) -> Step:
+def make_step(seat: int, feature: float, action: int = 0, *, by: str = OURS) -> Step:
     """Return a decision between two legal actions of three, each with probability 1/2."""
-    observation, mask = np.array([seen, 1.0], np.float32), np.array([True, True, False])
+    observation, mask = np.array([feature, 1.0], np.float32), np.array([True, True, False])
     logits = np.zeros(3, np.float32)
     return Step(seat, observation, mask, action, by, logits, log(0.5), 0.0)
 

@@ -20,12 +20,12 @@ def test_it_knows_three_servers_its_name_and_its_key() -> None:
 
 
 def test_files_for_tensorboard_need_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {**RIGHT, "EVALSITE_TENSORBOARD": "/curves"}
-    assert read_settings(asked).tensorboard == "/curves"
+    environment = {**RIGHT, "EVALSITE_TENSORBOARD": "/curves"}
+    assert read_settings(environment).tensorboard == "/curves"
     monkeypatch.setattr("training.settings.find_spec", lambda _: None)
     assert read_settings(RIGHT).tensorboard == ""
     with pytest.raises(SettingsError, match=r"EVALSITE_TENSORBOARD .*tensorboardX is missing"):
-        read_settings(asked)
+        read_settings(environment)
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ from training.signs import giving_signs
 
 
 def test_signs_are_given_until_the_work_is_done_even_where_one_is_lost() -> None:
-    given = Semaphore(0)
+    signs = Semaphore(0)
 
     def give() -> None:
-        given.release()
+        signs.release()
         raise UnavailableError("the broker is away")
 
     with giving_signs(give, every_s=0.001, most=10**9):
-        assert all(given.acquire(timeout=5) for _ in range(3))
-    while given.acquire(blocking=False):
+        assert all(signs.acquire(timeout=5) for _ in range(3))
+    while signs.acquire(blocking=False):
         pass
-    assert not given.acquire(timeout=0.02)
+    assert not signs.acquire(timeout=0.02)
 
 
 def test_work_without_end_gives_no_signs_without_end() -> None:

@@ -66,7 +66,7 @@ class Run:
 
     def train(
         self, state: str = "", *, order: OrderId = "0" * 32, max_steps: int = 10**9,
-        dies_at: int = -1, n_looks: int = 6, seen: Callable[[], None] = lambda: None,
+        dies_at: int = -1, n_looks: int = 6, on_report: Callable[[], None] = lambda: None,
         **changes: Any,
     ) -> list[Trained]:  # fmt: skip
         """Return the reports of a slice that takes so many seconds, one for each look."""
@@ -74,7 +74,7 @@ class Run:
         self.reports = reports
 
         def report(trained: Trained) -> None:
-            seen()
+            on_report()
             if len(reports) == dies_at:
                 raise KeyboardInterrupt
             reports.append(trained)
@@ -172,7 +172,7 @@ def test_every_two_seconds_the_state_is_reported_and_only_then_acknowledged(run:
     run.add_chunks(12 * CHUNKS_AT_ONCE)
     pending: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        run.train(n_looks=100, dies_at=15, seen=lambda: pending.append(run.count_pending()))
+        run.train(n_looks=100, dies_at=15, on_report=lambda: pending.append(run.count_pending()))
     *_, state_report, last = run.reports
     assert (state_report.is_last, state_report.version, bool(state_report.state)) == (
         False, 11, True
@@ -202,7 +202,7 @@ def test_no_more_than_sixty_four_chunks_are_held(run: Run) -> None:
     run.add_chunks(3 * COUNT)
     pending: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        run.train(dies_at=5, seen=lambda: pending.append(run.count_pending()))
+        run.train(dies_at=5, on_report=lambda: pending.append(run.count_pending()))
     with pytest.raises(KeyboardInterrupt):
         run.train(dies_at=5, order="1" * 32)
     assert max(pending) == COUNT
@@ -220,7 +220,7 @@ def test_nor_when_some_wait_already(run: Run) -> None:
         run.add_chunks(3 * COUNT if len(pending) == 2 else 0)
 
     with pytest.raises(KeyboardInterrupt):
-        run.train(n_looks=100, dies_at=3, seen=add_more)
+        run.train(n_looks=100, dies_at=3, on_report=add_more)
     assert pending[1:3] == [5, COUNT]
 
 

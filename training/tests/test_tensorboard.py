@@ -38,12 +38,12 @@ def test_each_metric_is_a_curve_by_steps(tmp_path: Path) -> None:
     )
     (file,) = (tmp_path / "poles").iterdir()
     events = list(read_events(file))
-    shown = [
+    points = [
         (event.step, value.tag, value.simple_value, event.wall_time)
         for event in events
         for value in event.summary.value
     ]
-    assert shown == [
+    assert points == [
         (100, "lag", 1.0, 5.0), (100, "loss", 0.5, 5.0), (200, "loss", 0.25, 5.0)
     ]  # fmt: skip
     # From this step on, what an earlier file says counts no more.

@@ -118,11 +118,13 @@ class SumState:
         return f"add {action}"
 
     def _strike(self) -> None:
-        given = self.game.parameters
-        if given["what"] in ("nothing", "returns") or self.game_seed % cast(int, given["every"]):
+        parameters = self.game.parameters
+        if parameters["what"] in ("nothing", "returns") or self.game_seed % cast(
+            int, parameters["every"]
+        ):
             return
-        if len(self.actions) == given["at"]:
-            misbehave(cast(str, given["what"]))
+        if len(self.actions) == parameters["at"]:
+            misbehave(cast(str, parameters["what"]))
 
 
 class SumGame:
@@ -193,11 +195,11 @@ class FakeKind:
         return None
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> Policy:
-        given = accepted(cast(PolicyKind, self), game, parameters)
-        if str(given["what"]).endswith(" in build"):
-            misbehave(str(given["what"]).removesuffix(" in build"))
+        values = accepted(cast(PolicyKind, self), game, parameters)
+        if str(values["what"]).endswith(" in build"):
+            misbehave(str(values["what"]).removesuffix(" in build"))
         return FakePolicy(
-            cast(str, given["what"]), cast(int, given["every"]), cast(int, given["at"])
+            cast(str, values["what"]), cast(int, values["every"]), cast(int, values["at"])
         )
 
 

@@ -62,10 +62,11 @@ class Ladder:
         is_over = self.n_steps == N_STEPS
         mood = "high" if self.height > 0 else "low"
         metadata = {"score": self.height + self.seed / 7} if is_over else {}
-        seen = {"height": self.height, "mood": mood, "metadata": metadata}
+        fields = {"height": self.height, "mood": mood, "metadata": metadata}
         return {
-            "type": "observation", "data": {"observation": seen, "reward": reward, "done": is_over}
-        }  # fmt: skip
+            "type": "observation",
+            "data": {"observation": fields, "reward": reward, "done": is_over},
+        }
 
 
 def refuse(code: str, message: str, **more: Any) -> dict[str, Any]:

@@ -24,11 +24,11 @@ class MetadataStub:
 
     def __init__(self) -> None:
         self.replies: dict[Key, Reply] = {}
-        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.address = ""
 
     def find_reply(self, method: str, path: str, headers: Mapping[str, str]) -> Reply:
-        self.asked.append((method, path, {k.lower(): v for k, v in headers.items()}))
+        self.requests.append((method, path, {k.lower(): v for k, v in headers.items()}))
         return self.replies.get((method, path), NOT_FOUND)
 
 

@@ -11,7 +11,7 @@ from workers.order_setup import Setup, build_setup
 from workers.runner import MatchRunner
 from workers.tests.fake_networks import SumNetwork, network
 from workers.tests.fakes import CATALOGS
-from workers.tests.runners import Lookout, Told, items
+from workers.tests.runners import Lookout, PlayerReports, items
 from workers.wire import Assignment, EndedMatch, Prepare
 
 PAIR = (network(), network())
@@ -21,7 +21,8 @@ class Stage:
     """A runner whose networks keep a common log."""
 
     def __init__(self, call_memory: Lookout) -> None:
-        self.call_memory, self.told, self.log = call_memory, Told(), list[tuple[str, int]]()
+        self.call_memory, self.reports = call_memory, PlayerReports()
+        self.log: list[tuple[str, int]] = []
         self.networks: list[SumNetwork] = []
         self.slept: list[float] = []
 
@@ -34,8 +35,8 @@ class Stage:
         return build_setup(prepare, replace(CATALOGS, network=self.open))
 
     def runner(self, setup: Setup) -> MatchRunner:
-        self.told.messages.clear()
-        self.buffer = MessageBuffer(self.told, clock=lambda: 0.0)
+        self.reports.messages.clear()
+        self.buffer = MessageBuffer(self.reports, clock=lambda: 0.0)
         return MatchRunner(
             setup, self.call_memory, self.buffer, clock=lambda: 0.0, sleep=self.slept.append
         )
@@ -51,4 +52,4 @@ class Stage:
             runner.step()
             runner.report_stored()
         self.buffer.flush()
-        return self.told.ended
+        return self.reports.ended

@@ -9,7 +9,7 @@ from workers.current_call import SIZE, CallMemory, Phase
 from workers.wire import Assignment, EndedMatch, Message, Progress
 
 
-class Told:
+class PlayerReports:
     """Keeps what a player would send."""
 
     def __init__(self) -> None:

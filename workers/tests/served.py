@@ -43,12 +43,12 @@ class FakeServer:
         self.frames.append(messages)
         raw = bytearray()
         answers = [self._answer(msgspec.to_builtins(message), raw) for message in messages]
-        said = [lied for answer in answers if answer and (lied := self._lie(answer))]
+        replies = [lied for answer in answers if answer and (lied := self._lie(answer))]
         if raw:
-            said.append({"kind": "bytes", "n": len(raw)})
+            replies.append({"kind": "bytes", "n": len(raw)})
             self.raw.append(bytes(raw))
-        if said:
-            self.answers.append(msgspec.json.encode(said))
+        if replies:
+            self.answers.append(msgspec.json.encode(replies))
 
     def receive(self, limit_s: float) -> bytes:
         if not self.answers:
@@ -103,15 +103,18 @@ class FakeServer:
 
     def _tell_state(self, episode: int, state: State, raw: bytearray) -> dict[str, Any]:
         seat, step = state.to_move(), len(state.actions)
-        told = {"kind": "state", "episode": episode, "step": step, "seat": seat}
+        message = {"kind": "state", "episode": episode, "step": step, "seat": seat}
         if seat == OVER:
             del self._episodes[episode]
-            return told | {"returns": list(state.returns())}
-        seen = np.asarray(state.observation(seat))
+            return message | {"returns": list(state.returns())}
+        observation = np.asarray(state.observation(seat))
         if not self._is_raw:
-            return told | {"legal": list(state.legal_actions()), "observation": seen.tolist()}
-        raw += seen.tobytes()
-        return told | {"legal": list(state.legal_actions()), "at": len(raw) - seen.nbytes}
+            return message | {
+                "legal": list(state.legal_actions()),
+                "observation": observation.tolist(),
+            }
+        raw += observation.tobytes()
+        return message | {"legal": list(state.legal_actions()), "at": len(raw) - observation.nbytes}
 
 
 def open_line(

@@ -27,7 +27,7 @@ class Seated:
         self.sent.append(command)
 
     @property
-    def given(self) -> list[list[int]]:
+    def assigned_indices(self) -> list[list[int]]:
         assigns = [command for command in self.sent if isinstance(command, Assign)]
         return [[assignment.index for assignment in assign.assignments] for assign in assigns]
 
@@ -51,7 +51,7 @@ def set_up(
 def test_a_first_share_is_one_match_while_nothing_is_known() -> None:
     assigner, _, seats = set_up(100, 2, None)
     assigner.assign_matches()
-    assert [player.given for player in seats.players] == [[[0]], [[1]]]
+    assert [player.assigned_indices for player in seats.players] == [[[0]], [[1]]]
 
 
 def test_a_share_is_about_a_second_of_work() -> None:
@@ -105,11 +105,11 @@ def test_a_player_with_half_a_share_gets_no_more_yet() -> None:
     for index in (0, 1, 2):
         del seats.players[0].assigned[index]
     assigner.assign_matches()
-    assert len(seats.players[0].given) == 1
+    assert len(seats.players[0].assigned_indices) == 1
     for index in (3, 4):
         del seats.players[0].assigned[index]
     assigner.assign_matches()
-    assert seats.players[0].given[1] == [10, 11, 12, 13, 14]
+    assert seats.players[0].assigned_indices[1] == [10, 11, 12, 13, 14]
 
 
 def test_a_suspect_is_played_alone_and_nothing_beside_it() -> None:
@@ -118,7 +118,7 @@ def test_a_suspect_is_played_alone_and_nothing_beside_it() -> None:
     progress.suspects.append(suspect)
     assigner.assign_matches()
     assigner.assign_matches()
-    assert seats.players[0].given == [[0]]
+    assert seats.players[0].assigned_indices == [[0]]
     assert seats.players[0].is_alone
 
 
@@ -129,7 +129,7 @@ def test_players_run_out_of_work_while_a_suspect_waits() -> None:
     for index in range(9):
         del seats.players[0].assigned[index]
     assigner.assign_matches()
-    assert len(seats.players[0].given) == 1
+    assert len(seats.players[0].assigned_indices) == 1
 
 
 def test_an_idle_player_asks_for_half_of_the_matches_of_the_busiest_once() -> None:

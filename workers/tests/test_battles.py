@@ -16,7 +16,7 @@ from workers.lines.opening import Lines
 from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.runner import MatchRunner
-from workers.tests.runners import Lookout, Told, fate, items
+from workers.tests.runners import Lookout, PlayerReports, fate, items
 from workers.wire import Prepare
 
 pytestmark = [needs_simulator, pytest.mark.slow]
@@ -45,10 +45,10 @@ def spoil(deed: str, *, at: int = AT_FRAME) -> ServedGame:
     """Return the game with a driver that does something at a frame; its first one is its hello."""
     game = games.get(GAME)
     assert isinstance(game, ServedGame)
-    node, _, *given = game.command
+    node, _, *arguments = game.command
     code = SPOILED.format(at=at, deed=deed, driver=json.dumps(str(DRIVER)))
     # As `node FILE` would have it: what is given begins with the third.
-    return ServedGame(game.spec, command=(node, "-e", code, "-", *given))
+    return ServedGame(game.spec, command=(node, "-e", code, "-", *arguments))
 
 
 class Stage:
@@ -58,9 +58,9 @@ class Stage:
         environ = {**os.environ, "EVALSITE_SERVER_S": str(answer_s)}
         self._lines, self._lookout = Lines(environ, show_waiting=nullcontext), lookout
 
-    def play(self, game: ServedGame, n: int = N_BATTLES, *, first: int = 0) -> Told:
-        told = Told()
-        buffer = MessageBuffer(told)
+    def play(self, game: ServedGame, n: int = N_BATTLES, *, first: int = 0) -> PlayerReports:
+        reports = PlayerReports()
+        buffer = MessageBuffer(reports)
         catalogs = Catalogs(
             game=lambda _: game, lines=self._lines.open_lines, game_version=lambda _: ""
         )
@@ -70,11 +70,11 @@ class Stage:
         while runner.is_busy:
             runner.step()
         buffer.flush()
-        return told
+        return reports
 
 
 @pytest.mark.parametrize(
-    ("deed", "ending", "reason", "wanted", "answer_s"),
+    ("deed", "ending", "reason", "detail", "answer_s"),
     [
         (DIE, Ending.INTERRUPTED, Reason.SERVER_LOST, "it exited with 3: out of luck", 60.0),
         (HANG, Ending.FAILED, Reason.SERVER_FAULT, "has said nothing for", 2.0),
@@ -85,14 +85,14 @@ class Stage:
     ids=["dies", "hangs", "says nothing", "answers nonsense", "writes no frame"],
 )
 def test_a_simulator_that_fails_in_the_middle_is_charged_to_no_seat(
-    lookout: Lookout, deed: str, ending: Ending, reason: Reason, wanted: str, answer_s: float
+    lookout: Lookout, deed: str, ending: Ending, reason: Reason, detail: str, answer_s: float
 ) -> None:
     stage = Stage(lookout, answer_s=answer_s)
-    told = stage.play(spoil(deed))
-    rows = [row for row in told.ended.values() if row.ending is not Ending.DONE]
+    reports = stage.play(spoil(deed))
+    rows = [row for row in reports.ended.values() if row.ending is not Ending.DONE]
     assert rows
     assert {fate(row)[:3] for row in rows} == {(ending, reason, -1)}
-    assert any(wanted in row.detail for row in rows), rows[0].detail
+    assert any(detail in row.detail for row in rows), rows[0].detail
     assert all(row.ranks == [] for row in rows)
 
 

@@ -96,8 +96,8 @@ def say(**changed: Any) -> Lie:
 
 
 def error(reason: str) -> Lie:
-    told = {"kind": "error", "reason": reason, "detail": "why", "episode": 1}
-    return lambda message: told if message["kind"] == "state" else message
+    answer = {"kind": "error", "reason": reason, "detail": "why", "episode": 1}
+    return lambda message: answer if message["kind"] == "state" else message
 
 
 @pytest.mark.parametrize(

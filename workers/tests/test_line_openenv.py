@@ -111,7 +111,7 @@ def test_what_it_is_reset_with_is_what_the_game_is_configured_with(server: Ladde
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("answer", "why"),
     [
         ("nonsense", "no answer of OpenEnv"),
         ("[" * 100_000, "no answer of OpenEnv"),
@@ -133,12 +133,12 @@ def test_what_it_is_reset_with_is_what_the_game_is_configured_with(server: Ladde
 )
 @pytest.mark.parametrize("kind", ["reset", "step"])
 def test_what_does_not_fit_is_the_fault_of_the_server_and_ends_one_episode(
-    server: LadderServer, kind: str, said: str | bytes, why: str
+    server: LadderServer, kind: str, answer: str | bytes, why: str
 ) -> None:
     line = open_line(server.address)
     other = GAME.start_on(line, 0, opening_plies=0)
     other.to_move()
-    server.spoilt[kind] = said
+    server.spoilt[kind] = answer
     state = GAME.start_on(line, 0, opening_plies=0)
     with pytest.raises(ServerFaultError, match=why):
         play(state, *UP_BY_5).to_move()
@@ -161,9 +161,9 @@ def test_a_message_that_nobody_asked_for_is_not_taken_for_the_next_answer(
 def test_an_episode_that_is_over_before_its_first_step_is_the_fault_of_the_server(
     server: LadderServer,
 ) -> None:
-    seen = {"height": 1, "mood": "low", "metadata": {"score": 0}}
+    observation = {"height": 1, "mood": "low", "metadata": {"score": 0}}
     server.spoilt["reset"] = json.dumps(
-        {"type": "observation", "data": {"observation": seen, "done": True}}
+        {"type": "observation", "data": {"observation": observation, "done": True}}
     )
     with pytest.raises(ServerFaultError, match="its reset: done is true before a first step"):
         GAME.start_on(open_line(server.address), 0, opening_plies=0).to_move()
@@ -278,15 +278,15 @@ def test_a_transport_that_was_asked_nothing_is_silent_and_announces_no_bytes() -
 class ScriptedSocket(SocketTransport):
     """Says what it is told to; ends when it is hung up, and tells how long that took."""
 
-    def __init__(self, *said: str) -> None:
-        self.said, self.waits = list(said), list[float]()
+    def __init__(self, *answers: str) -> None:
+        self.answers, self.waits = list(answers), list[float]()
 
     def send(self, text: bytes) -> None:
         del text
 
     def receive(self, limit_s: float) -> str:
         del limit_s
-        return self.said.pop(0)
+        return self.answers.pop(0)
 
     def hang_up(self, wait_s: float) -> None:
         self.waits.append(wait_s)
@@ -315,8 +315,8 @@ def test_sessions_that_stay_are_waited_for_together_and_not_one_after_the_other(
 def test_however_deep_an_answer_is_nested_it_is_the_fault_of_the_server() -> None:
     for depth in range(sys.getrecursionlimit()):
         nested = '{"a":' * depth + "1" + "}" * depth
-        seen = f'{{"height":{nested or 1},"mood":"low"}}'
-        socket = ScriptedSocket(f'{{"type":"observation","data":{{"observation":{seen}}}}}')
+        observation = f'{{"height":{nested or 1},"mood":"low"}}'
+        socket = ScriptedSocket(f'{{"type":"observation","data":{{"observation":{observation}}}}}')
         connect = Mock(return_value=socket)
         transport = OpenEnvTransport(GAME, "ws://127.0.0.1:1", server="sim-1", connect=connect)
         transport.send(encode_frame([Start(1, 7, parameters={"start": 0})]))

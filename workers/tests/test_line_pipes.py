@@ -97,10 +97,10 @@ def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
 def test_a_child_knows_no_secrets_of_its_player(tmp_path: Path) -> None:
     code = "import os; print(sorted(os.environ), flush=True)"
     pipes = child(tmp_path, code, TZ="UTC", EVALSITE_INFERENCE_URL="redis://secret")
-    told = pipes.receive(5)
+    output = pipes.receive(5)
     pipes.close()
-    assert b"TZ" in told
-    assert b"EVALSITE" not in told
+    assert b"TZ" in output
+    assert b"EVALSITE" not in output
 
 
 def test_what_a_child_has_started_ends_with_it(tmp_path: Path) -> None:

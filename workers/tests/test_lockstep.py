@@ -28,10 +28,10 @@ def stage(lookout: Lookout) -> Stage:
 
 def test_matches_far_away_and_local_play_the_same(stage: Stage) -> None:
     far = stage.play()
-    actions = stage.told.actions
+    actions = stage.reports.actions
     local = [network(placement=LOCAL)] * 2
     assert stage.play(local) == far
-    assert stage.told.actions == actions
+    assert stage.reports.actions == actions
     assert {row.ending for row in far.values()} == {Ending.DONE}
     assert len({tuple(some) for some in actions.values()}) > 30
 
@@ -86,12 +86,12 @@ def test_others_decide_at_once_beside_a_network(stage: Stage) -> None:
 
 def stumbled(stage: Stage, seat: int = 1) -> set[int]:
     """Return the matches in which that seat saw the sum, by an undisturbed game."""
-    found = set()
-    for index, actions in stage.told.actions.items():
-        seen = [sum(actions[:n]) for n in range(seat, 6, 2)]
-        if GUILTY_SUM in seen:
-            found.add(index)
-    return found
+    indices = set()
+    for index, actions in stage.reports.actions.items():
+        sums = [sum(actions[:n]) for n in range(seat, 6, 2)]
+        if GUILTY_SUM in sums:
+            indices.add(index)
+    return indices
 
 
 @pytest.mark.parametrize("placement", [GPU, LOCAL])
@@ -110,7 +110,7 @@ def test_only_the_rows_that_a_network_stumbles_over_pay(
     stage: Stage, what: str, ending: Ending, reason: Reason, seat: int, placement: str
 ) -> None:
     undisturbed = stage.play()
-    actions, guilty = stage.told.actions, stumbled(stage)
+    actions, guilty = stage.reports.actions, stumbled(stage)
     assert 1 < len(guilty) < 20
     ended = stage.play([network(placement=placement), network(what, placement=placement)])
     for index in guilty:
@@ -119,7 +119,7 @@ def test_only_the_rows_that_a_network_stumbles_over_pay(
         assert row.detail
         undisturbed.pop(index)
     assert ended == undisturbed
-    assert all(stage.told.actions[index] == actions[index] for index in ended)
+    assert all(stage.reports.actions[index] == actions[index] for index in ended)
 
 
 def test_a_network_that_is_lost_interrupts_its_block_and_blames_nobody(stage: Stage) -> None:
@@ -234,17 +234,17 @@ def test_a_match_given_back_while_its_network_is_asked_is_played_on_elsewhere(
     stage: Stage,
 ) -> None:
     undisturbed = stage.play(n=8)
-    actions = stage.told.actions
+    actions = stage.reports.actions
     runner = stage.runner(stage.setup())
     runner.add_matches(items(8))
     for _ in range(4):
         runner.step()
-    given = runner.release_matches(3, is_begun_too=True)
-    assert given == [5, 6, 7]
+    indices = runner.release_matches(3, is_begun_too=True)
+    assert indices == [5, 6, 7]
     ended = stage.finish(runner, [])
     assert ended == {index: row for index, row in undisturbed.items() if index < 5}
-    assert all(stage.told.actions[index] == actions[index] for index in range(5))
-    assert len(stage.told.actions[7]) < 6
+    assert all(stage.reports.actions[index] == actions[index] for index in range(5))
+    assert len(stage.reports.actions[7]) < 6
 
 
 @pytest.mark.parametrize("charge", ["agent", "platform"])
@@ -252,9 +252,9 @@ def test_emulated_faults_strike_matches_of_networks_too(stage: Stage, charge: st
     faults = FaultRates(error_rate=0.3, invalid_rate=0.2, hang_rate=0.5, charge=charge)
     ended = stage.play(faults=faults)
     assert stage.slept
-    found = {row.ending for row in ended.values()}
+    endings = {row.ending for row in ended.values()}
     bad = Ending.FORFEIT if charge == "agent" else Ending.FAILED
-    assert found == {Ending.DONE, bad}
+    assert endings == {Ending.DONE, bad}
 
 
 def test_what_runs_is_on_the_beacon(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def test_a_recorder_is_told_every_decision_and_holds_endings_back(
     for index, steps in recorder.steps.items():
         assert [step[0] for step in steps] == list(range(6))
         assert [step[1] for step in steps] == [0, 1] * 3
-        assert [step[2] for step in steps] == stage.told.actions[index]
+        assert [step[2] for step in steps] == stage.reports.actions[index]
         is_network = [agent.policy == "network" for agent in agents]
         assert [step[3] for step in steps] == is_network * 3
     assert all(returns is not None for returns in recorder.returns.values())
@@ -97,8 +97,8 @@ def test_a_recorder_hears_of_forfeits_of_one_asked_alone_and_of_matches_given_ba
     runner.add_matches(items(30))
     for _ in range(3):
         runner.step()
-    given = runner.release_matches(4, is_begun_too=True)
-    assert recorder.let_go == given
+    indices = runner.release_matches(4, is_begun_too=True)
+    assert recorder.let_go == indices
     ended = stage.finish(runner, [])
     forfeits = [i for i, row in ended.items() if row.ending is Ending.FORFEIT]
     assert forfeits

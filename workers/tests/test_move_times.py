@@ -42,7 +42,7 @@ def stage(lookout: Lookout, monkeypatch: pytest.MonkeyPatch) -> Ticking:
 
 
 def times(stage: Stage) -> list[float | None]:
-    return [note.took_s for notes in stage.told.notes.values() for note in notes]
+    return [note.took_s for notes in stage.reports.notes.values() for note in notes]
 
 
 def test_the_time_of_a_move_is_that_of_its_agents_call(stage: Ticking) -> None:
@@ -62,15 +62,15 @@ def test_matches_that_are_decided_at_once_share_the_time(stage: Ticking) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("values", "kept"),
     [([0.5], 0.5), ([None], None), ([0.5, 0.5], None), ([True], None), ([float("nan")], None)],
 )
 def test_a_policy_may_say_what_it_expects(
-    stage: Ticking, monkeypatch: pytest.MonkeyPatch, said: list[object], kept: float | None
+    stage: Ticking, monkeypatch: pytest.MonkeyPatch, values: list[object], kept: float | None
 ) -> None:
-    monkeypatch.setattr(fakes.FakePolicy, "last_values", said, raising=False)
+    monkeypatch.setattr(fakes.FakePolicy, "last_values", values, raising=False)
     stage.play(stage.runner(), items(1))
-    assert {note.value for note in stage.told.notes[0]} == {kept}
+    assert {note.value for note in stage.reports.notes[0]} == {kept}
 
 
 def test_a_block_says_the_values_of_its_rows(
@@ -79,8 +79,8 @@ def test_a_block_says_the_values_of_its_rows(
     monkeypatch.setattr(fakes.FakePolicy, "last_values", [0.25, None, -1.0], raising=False)
     batched = (fake(policy="fake_batched"), fake(policy="fake_batched"))
     stage.play(stage.runner(batched), items(3))
-    said = [{note.value for note in stage.told.notes[index]} for index in range(3)]
-    assert said == [{0.25}, {None}, {-1.0}]
+    values = [{note.value for note in stage.reports.notes[index]} for index in range(3)]
+    assert values == [{0.25}, {None}, {-1.0}]
 
 
 @pytest.mark.parametrize("agent", [network(placement=GPU), network(placement=LOCAL)])
@@ -89,7 +89,7 @@ def test_what_a_network_expects_is_noted_without_a_trajectory(
 ) -> None:
     stage = networked.Stage(lookout)
     stage.play([agent, fake()], n=4)
-    for notes in stage.told.notes.values():
+    for notes in stage.reports.notes.values():
         assert all(isinstance(note.value, float) for note in notes[::2])
         assert {note.value for note in notes[1::2]} == {None}
         assert all(note.took_s is not None for note in notes)

@@ -55,35 +55,35 @@ class Watched(SumNetwork):
 
     def __init__(self, call_memory: CallMemory) -> None:
         super().__init__()
-        self.call_memory, self.shown = call_memory, list[Phase]()
+        self.call_memory, self.phases = call_memory, list[Phase]()
 
     def submit(self, observations: FloatBatch, states: FloatBatch) -> FloatBatch:
-        self.shown.append(self.call_memory.read_call().phase)
+        self.phases.append(self.call_memory.read_call().phase)
         return super().submit(observations, states)
 
     def result(self, ticket: FloatBatch) -> NetworkOutput:
-        self.shown.append(self.call_memory.read_call().phase)
+        self.phases.append(self.call_memory.read_call().phase)
         return super().result(ticket)
 
 
 def test_waiting_is_shown_and_after_it_a_new_call_of_the_same_kind(call_memory: CallMemory) -> None:
     inner = Watched(call_memory)
-    asked = patient(inner, call_memory, Clock())
+    waiting_network = patient(inner, call_memory, Clock())
     call_memory.show_call(7, 1, Phase.POLICY)
     before = call_memory.read_call()
-    answer = asked.result(asked.submit(OBSERVATIONS, STATES))
+    answer = waiting_network.result(waiting_network.submit(OBSERVATIONS, STATES))
     assert answer.logits.shape == (2, 10)
-    assert inner.shown == [Phase.WAIT, Phase.WAIT]
+    assert inner.phases == [Phase.WAIT, Phase.WAIT]
     after = call_memory.read_call()
     assert after[1:] == before[1:]
     assert after.turn == before.turn + 4
-    assert asked.state_size == 0
+    assert waiting_network.state_size == 0
 
 
 def test_a_full_queue_is_asked_again_ever_more_slowly(call_memory: CallMemory) -> None:
     clock = Clock()
-    asked = patient(SumNetwork("full"), call_memory, clock)
-    asked.submit(OBSERVATIONS, STATES)
+    waiting_network = patient(SumNetwork("full"), call_memory, clock)
+    waiting_network.submit(OBSERVATIONS, STATES)
     assert clock.slept == [0.01, 0.02, 0.04]
 
 
@@ -143,10 +143,10 @@ class Engine:
     """Inference in process, which raises what it is given."""
 
     def __init__(self, raised: Exception | None = None) -> None:
-        self.raised, self.asked = raised, list[tuple[CheckpointRef, tuple[int, ...]]]()
+        self.raised, self.calls = raised, list[tuple[CheckpointRef, tuple[int, ...]]]()
 
     def infer(self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch) -> None:
-        self.asked.append((ref, observations.shape))
+        self.calls.append((ref, observations.shape))
         if self.raised is not None:
             raise self.raised
 
@@ -160,7 +160,7 @@ def test_a_local_network_is_loaded_when_it_is_opened_and_its_faults_wait_for_its
     where = opened({}, call_memory)
     assert where.open_network(network("/files", placement=LOCAL), TWO).state_size == 0
     where.open_network(network("/files", placement=LOCAL), TWO)
-    assert engine.asked == [(CheckpointRef(CHECKPOINT, "/files"), (1, 3, 3, 3))] * 2
+    assert engine.calls == [(CheckpointRef(CHECKPOINT, "/files"), (1, 3, 3, 3))] * 2
 
 
 def test_a_node_without_torch_refuses_local_networks(

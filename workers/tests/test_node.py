@@ -96,8 +96,8 @@ def test_a_node_names_the_order_that_it_has_in_hand() -> None:
 def test_a_node_reports_the_programs_that_it_finds(caplog: pytest.LogCaptureFixture) -> None:
     programs = read_programs("cat=cat -u; gone=/no/such/program; far=http://127.0.0.1:1")
     own = replace(OWN, programs=programs)
-    said = Node(own, incarnation="first", publish=lambda *_: None).sign_of_life()
-    assert said.capabilities == ["cpu", "program.cat", "program.far"]
+    sign = Node(own, incarnation="first", publish=lambda *_: None).sign_of_life()
+    assert sign.capabilities == ["cpu", "program.cat", "program.far"]
     assert "programs not found: gone" in caplog.text
 
 
@@ -136,7 +136,7 @@ def test_the_app_takes_nothing_but_json_and_no_commands(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("sent", "wanted"),
+    ("sent", "expected"),
     [
         ([], Stop.NO),
         ([signal.SIGTERM], Stop.SOON),
@@ -148,13 +148,13 @@ def test_the_app_takes_nothing_but_json_and_no_commands(monkeypatch: pytest.Monk
     ],
 )
 def test_a_signal_says_how_soon_to_stop(
-    usual_signals: None, sent: list[signal.Signals], wanted: Stop
+    usual_signals: None, sent: list[signal.Signals], expected: Stop
 ) -> None:
     stop_signals = StopSignals()
     stop_signals.install_handlers()
     for number in sent:
         os.kill(os.getpid(), number)
-    assert stop_signals() is wanted
+    assert stop_signals() is expected
     assert (vars(state)["should_stop"] == 0) == bool(sent)
 
 

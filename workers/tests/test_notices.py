@@ -81,9 +81,11 @@ def test_aws_says_nothing_then_recommends_then_takes(on_aws: MetadataStub) -> No
     assert taken.is_final
     assert taken.reason == "AWS: terminate at 2026-09-18T08:22:00Z"
     # One token for all, with every question.
-    methods = [method for method, _, _ in on_aws.asked]
+    methods = [method for method, _, _ in on_aws.requests]
     assert methods.count("PUT") == 1
-    assert {h.get("x-aws-ec2-metadata-token") for m, _, h in on_aws.asked if m == "GET"} == {TOKEN}
+    assert {h.get("x-aws-ec2-metadata-token") for m, _, h in on_aws.requests if m == "GET"} == {
+        TOKEN
+    }
 
 
 def test_a_token_of_aws_that_has_run_out_is_replaced(on_aws: MetadataStub) -> None:
@@ -93,7 +95,7 @@ def test_a_token_of_aws_that_has_run_out_is_replaced(on_aws: MetadataStub) -> No
         cloud.read_notice()
     on_aws.replies["GET", aws.ACTION] = Reply(body=TERMINATE)
     assert cloud.read_notice()
-    assert sum(method == "PUT" for method, _, _ in on_aws.asked) == 2
+    assert sum(method == "PUT" for method, _, _ in on_aws.requests) == 2
 
 
 def test_google_says_that_it_preempts(on_gcp: MetadataStub) -> None:
@@ -101,7 +103,7 @@ def test_google_says_that_it_preempts(on_gcp: MetadataStub) -> None:
     assert cloud.read_notice() is None
     on_gcp.replies["GET", gcp.PREEMPTED] = Reply(body=b"TRUE", headers=GOOGLE)
     assert cloud.read_notice() == Notice("gcp preempted", "Google Cloud: preempted")
-    assert all(headers["metadata-flavor"] == "Google" for _, _, headers in on_gcp.asked)
+    assert all(headers["metadata-flavor"] == "Google" for _, _, headers in on_gcp.requests)
 
 
 def test_who_only_says_true_is_not_google(on_gcp: MetadataStub) -> None:
@@ -120,7 +122,7 @@ def test_azure_evicts_this_machine_and_not_another_of_its_set(on_azure: Metadata
     notice = cloud.read_notice()
     assert notice
     assert notice.reason == "Azure: Preempt after Mon, 19 Sep 2026 18:29:47 GMT"
-    assert all(headers["metadata"] == "true" for _, _, headers in on_azure.asked)
+    assert all(headers["metadata"] == "true" for _, _, headers in on_azure.requests)
 
 
 def test_a_freeze_of_azure_stops_nothing(on_azure: MetadataStub) -> None:
@@ -206,10 +208,10 @@ class ToldCloud:
 
     def read_notice(self) -> Notice | None:
         self.n_asked += 1
-        said = self.says.pop(0) if len(self.says) > 1 else self.says[0]
-        if isinstance(said, NoticeError):
-            raise said
-        return said
+        notice = self.says.pop(0) if len(self.says) > 1 else self.says[0]
+        if isinstance(notice, NoticeError):
+            raise notice
+        return notice
 
 
 TAKEN = Notice("key-1", "taken")

@@ -10,15 +10,15 @@ from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.runner import MatchRunner
 from workers.tests.ladder import GAME, HANG_UP, LadderServer
-from workers.tests.runners import Lookout, Told
+from workers.tests.runners import Lookout, PlayerReports
 from workers.wire import Assignment, Prepare
 
 N_MATCHES = 6
 
 
-def play(server: LadderServer, lookout: Lookout) -> Told:
-    told = Told()
-    buffer = MessageBuffer(told)
+def play(server: LadderServer, lookout: Lookout) -> PlayerReports:
+    reports = PlayerReports()
+    buffer = MessageBuffer(reports)
     lines = Lines({"EVALSITE_SERVER_S": "5"}, show_waiting=nullcontext)
     catalogs = Catalogs(game=lambda _: GAME, lines=lines.open_lines, game_version=lambda _: "")
     links = [ServerLink("sim-1", server.address, "")]
@@ -28,15 +28,15 @@ def play(server: LadderServer, lookout: Lookout) -> Told:
     while runner.is_busy:
         runner.step()
     buffer.flush()
-    return told
+    return reports
 
 
 def test_episodes_end_with_the_score_that_the_environment_gave(lookout: Lookout) -> None:
     with LadderServer().running() as server:
-        told = play(server, lookout)
-    assert {row.ending for row in told.ended.values()} == {Ending.DONE}
-    for number, row in told.ended.items():
-        actions = told.actions[number]
+        reports = play(server, lookout)
+    assert {row.ending for row in reports.ended.values()} == {Ending.DONE}
+    for number, row in reports.ended.items():
+        actions = reports.actions[number]
         moves = zip(actions[::2], actions[1::2], strict=True)
         height = sum((1 if up else -1) * (1, 2, 5)[by] for up, by in moves)
         assert row.returns == [height + (100 + number) / 7]
@@ -62,7 +62,7 @@ def test_no_agent_is_charged_for_what_its_server_does(
     with LadderServer(capacity=capacity).running() as server:
         if spoilt is not None:
             server.spoilt["step"] = spoilt
-        told = play(server, lookout)
-    assert len(told.ended) == N_MATCHES
-    fates = {(row.ending, row.reason, row.seat) for row in told.ended.values()}
+        reports = play(server, lookout)
+    assert len(reports.ended) == N_MATCHES
+    fates = {(row.ending, row.reason, row.seat) for row in reports.ended.values()}
     assert fates == {(*fate, -1)}

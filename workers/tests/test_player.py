@@ -67,26 +67,28 @@ def assign(n: int) -> Assign:
 
 
 def test_it_is_ready_and_ends_with_its_parent() -> None:
-    said, _ = converse()
-    assert said == [Ready()]
+    answers, _ = converse()
+    assert answers == [Ready()]
 
 
 def test_it_prepares_and_plays_what_it_is_assigned() -> None:
-    said, call_memory = converse(prepare(), assign(3))
-    assert said[:2] == [Ready(), Prepared(5, is_batched=False)]
-    rows = [row for message in said[2:] if isinstance(message, Progress) for row in message.ended]
+    answers, call_memory = converse(prepare(), assign(3))
+    assert answers[:2] == [Ready(), Prepared(5, is_batched=False)]
+    rows = [
+        row for message in answers[2:] if isinstance(message, Progress) for row in message.ended
+    ]
     assert [(row.index, row.ending) for row in rows] == [(i, Ending.DONE) for i in range(3)]
     assert call_memory.read_call().phase is Phase.IDLE
 
 
 def test_it_gives_back_what_it_has_not_begun() -> None:
-    said, _ = converse(prepare(), assign(3), Release(2, is_begun_too=False))
-    assert said[2] == Released([2, 1])
+    answers, _ = converse(prepare(), assign(3), Release(2, is_begun_too=False))
+    assert answers[2] == Released([2, 1])
 
 
 def test_a_new_order_takes_the_place_of_the_old() -> None:
-    said, _ = converse(prepare(), assign(3), prepare())
-    assert said == [Ready(), Prepared(5, is_batched=False), Prepared(5, is_batched=False)]
+    answers, _ = converse(prepare(), assign(3), prepare())
+    assert answers == [Ready(), Prepared(5, is_batched=False), Prepared(5, is_batched=False)]
 
 
 @pytest.mark.parametrize(
@@ -107,8 +109,8 @@ def test_a_new_order_takes_the_place_of_the_old() -> None:
     ],
 )
 def test_it_says_why_it_refuses_an_order(wrong: Prepare, word: str) -> None:
-    said, _ = converse(wrong, assign(1), Release(1, is_begun_too=True))
-    (_, refused) = said
+    answers, _ = converse(wrong, assign(1), Release(1, is_begun_too=True))
+    (_, refused) = answers
     assert isinstance(refused, Refused)
     assert refused.serial == 5
     assert word in refused.detail
@@ -153,13 +155,13 @@ def test_an_order_whose_trajectories_cannot_be_stored_is_refused(
 ) -> None:
     monkeypatch.delenv("EVALSITE_SITE_URL", raising=False)
     link = "/files/trajectories/0?until=1&signature=a"
-    said, _ = converse(Prepare(5, "sum", 1, {}, 0, [fake(), fake()], None, link))
-    (_, refused) = said
+    answers, _ = converse(Prepare(5, "sum", 1, {}, 0, [fake(), fake()], None, link))
+    (_, refused) = answers
     assert isinstance(refused, Refused)
     assert "EVALSITE_SITE_URL" in refused.detail
 
 
 def test_a_player_without_networks_refuses_an_agent_that_needs_one() -> None:
     agents = [network(), network()]
-    said, _ = converse(Prepare(5, "sum", 1, {}, 0, agents, None))
-    assert said[1:] == [Refused(5, "network: this player asks no networks for sum")]
+    answers, _ = converse(Prepare(5, "sum", 1, {}, 0, agents, None))
+    assert answers[1:] == [Refused(5, "network: this player asks no networks for sum")]

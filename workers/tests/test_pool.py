@@ -11,7 +11,7 @@ def test_players_know_where_to_ask_networks_and_no_other_address(
 ) -> None:
     for name in ("REDIS_URL", "FAST_REDIS_URL", "SECRET_KEY", "DATABASE_URL"):
         monkeypatch.setenv(name, "redis://:secret@127.0.0.1:1/0")
-    given = {
+    variables = {
         "EVALSITE_INFERENCE_URL": "redis://play:word@127.0.0.1:2/0",
         "EVALSITE_SITE_URL": "http://127.0.0.1:8000",
         "EVALSITE_CACHE": "/var/cache/evalsite",
@@ -19,10 +19,10 @@ def test_players_know_where_to_ask_networks_and_no_other_address(
         "EVALSITE_SHARDS": "2",
         "EVALSITE_DEADLINE_MS": "9000",
     }
-    for name, value in given.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     environment = player_process.player_environment()
-    assert given.items() <= environment.items()
+    assert variables.items() <= environment.items()
     assert not any("secret" in value for value in environment.values())
 
 

@@ -201,5 +201,5 @@ def test_a_checkpoint_that_nobody_has_interrupts_its_matches(
 ) -> None:
     gone = ref_of("f" * 64)
     ended = play(order_of(agents([gone, refs[1]], placement), 4), pool).rows
-    found = {(row.ending, row.reason, row.seat) for row in ended.values()}
-    assert found == {(Ending.INTERRUPTED, Reason.GPU_LOST, -1)}, ended
+    fates = {(row.ending, row.reason, row.seat) for row in ended.values()}
+    assert fates == {(Ending.INTERRUPTED, Reason.GPU_LOST, -1)}, ended

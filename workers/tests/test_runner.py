@@ -14,7 +14,7 @@ from workers.order_setup import build_setup
 from workers.runner import MatchRunner
 from workers.tests.fakes import CATALOGS
 from workers.tests.orders import fake
-from workers.tests.runners import Lookout, Told, fate, items, new_lookout
+from workers.tests.runners import Lookout, PlayerReports, fate, items, new_lookout
 from workers.wire import Assignment, Begun, EndedMatch, Prepare
 
 PAIR = (fake(), fake())
@@ -25,7 +25,7 @@ class Stage:
     """A runner with the fakes, a sleep of no time and a clock that moves with each call."""
 
     def __init__(self, call_memory: Lookout) -> None:
-        self.call_memory, self.told, self.slept = call_memory, Told(), list[float]()
+        self.call_memory, self.reports, self.slept = call_memory, PlayerReports(), list[float]()
         self.now = self.call_s = 0.0
 
     def clock(self) -> float:
@@ -39,7 +39,7 @@ class Stage:
         **game_parameters: int | str | float,
     ) -> MatchRunner:
         prepare = Prepare(1, "sum", 1, game_parameters, 0, list(agents), faults)
-        self.buffer = MessageBuffer(self.told, clock=self.clock)
+        self.buffer = MessageBuffer(self.reports, clock=self.clock)
         return MatchRunner(
             build_setup(prepare, CATALOGS),
             self.call_memory,
@@ -53,7 +53,7 @@ class Stage:
         while runner.is_busy:
             runner.step()
         self.buffer.flush()
-        return self.told.ended
+        return self.reports.ended
 
 
 @pytest.fixture
@@ -68,12 +68,12 @@ def test_a_match_ends_with_the_ranks_of_its_returns(
     ended = stage.play(stage.runner(agents), items(20))
     assert {fate(row)[:3] for row in ended.values()} == {(Ending.DONE, Reason.NONE, -1)}
     assert {tuple(row.ranks) for row in ended.values()} == {(0, 1), (1, 0), (0, 0)}
-    assert all(len(actions) == 6 for actions in stage.told.actions.values())
+    assert all(len(actions) == 6 for actions in stage.reports.actions.values())
 
 
 def test_agents_that_decide_alone_are_played_match_by_match(stage: Stage) -> None:
     stage.play(stage.runner(), items(2))
-    (news,) = stage.told.news
+    (news,) = stage.reports.news
     assert news.acted[::3] == [0] * 6 + [1] * 6
 
 
@@ -84,7 +84,7 @@ def test_agents_that_decide_together_get_one_block_per_step(stage: Stage) -> Non
 
 def test_matches_in_lockstep_are_said_to_have_begun(stage: Stage) -> None:
     stage.play(stage.runner(BATCHED), items(3))
-    begun = [message for message in stage.told.messages if isinstance(message, Begun)]
+    begun = [message for message in stage.reports.messages if isinstance(message, Begun)]
     assert begun == [Begun([0, 1, 2])]
 
 
@@ -120,7 +120,7 @@ def test_an_agent_that_answers_too_often_forfeits(stage: Stage, policy: str) -> 
 def test_an_action_of_numpy_is_an_action(stage: Stage) -> None:
     ended = stage.play(stage.runner((fake("numpy"), fake())), items(2))
     assert {row.ending for row in ended.values()} == {Ending.DONE}
-    assert stage.told.actions[0][0] == 3
+    assert stage.reports.actions[0][0] == 3
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,11 @@ def test_a_resumed_match_ends_as_if_it_had_not_been_disturbed(
     agents = BATCHED if is_batched else PAIR
     whole, resumed = Stage(call_memory), Stage(call_memory)
     ended = whole.play(whole.runner(agents), [Assignment(0, 1, seed, [0, 1], [])])
-    actions = whole.told.actions[0]
+    actions = whole.reports.actions[0]
     again = resumed.play(
         resumed.runner(agents), [Assignment(0, 1, seed, [0, 1], actions[:n_played])]
     )
-    assert actions[:n_played] + resumed.told.actions.get(0, []) == actions
+    assert actions[:n_played] + resumed.reports.actions.get(0, []) == actions
     assert again == ended
     call_memory.close()
 
@@ -194,13 +194,13 @@ def test_emulated_faults_strike_whom_they_are_charged_to(
     agent: tuple[Ending, Reason],
 ) -> None:
     for charge, expected in (("platform", platform), ("agent", agent)):
-        stage.told.messages.clear()
+        stage.reports.messages.clear()
         stage.slept.clear()
         faults = FaultRates(**{kind: 1.0}, hang_s=30.0, charge=charge)
         ended = stage.play(stage.runner(agents, faults=faults), items(9))
         # One of the invalid values, -10, is an int: as an action it is illegal.
-        found = {fate(row)[:2] for row in ended.values()} - {(Ending.FORFEIT, Reason.ILLEGAL)}
-        assert found == {expected}
+        fates = {fate(row)[:2] for row in ended.values()} - {(Ending.FORFEIT, Reason.ILLEGAL)}
+        assert fates == {expected}
         assert stage.slept == [30.0] * (9 if kind == "hang_rate" else 0)
         if charge == "agent" and expected[0] is Ending.FORFEIT:
             assert {row.seat for row in ended.values()} == {0, 1}
@@ -215,7 +215,7 @@ def test_lineups_on_one_game_seed_fault_independently_and_the_same_on_every_node
     faults = FaultRates(error_rate=0.5)
     endings = []
     for _ in range(2):
-        stage.told.messages.clear()
+        stage.reports.messages.clear()
         ended = stage.play(stage.runner(agents, faults=faults), same_seed)
         endings.append({index: row.ending for index, row in ended.items()})
     first, again = endings
@@ -243,10 +243,10 @@ def test_what_has_not_begun_is_given_back_first(stage: Stage, agents: Sequence[A
 
 def test_every_call_is_on_the_beacon(stage: Stage) -> None:
     stage.play(stage.runner(), items(1))
-    seen = stage.call_memory.calls
-    assert seen[:3] == [(0, 0, Phase.GAME), (0, 0, Phase.POLICY), (0, 0, Phase.GAME)]
-    assert seen[3:5] == [(0, 1, Phase.POLICY), (0, 1, Phase.GAME)]
-    assert len(seen) == 1 + 2 * 6
+    calls = stage.call_memory.calls
+    assert calls[:3] == [(0, 0, Phase.GAME), (0, 0, Phase.POLICY), (0, 0, Phase.GAME)]
+    assert calls[3:5] == [(0, 1, Phase.POLICY), (0, 1, Phase.GAME)]
+    assert len(calls) == 1 + 2 * 6
 
 
 def test_the_time_of_a_match_is_its_share_of_the_players_time(stage: Stage) -> None:
@@ -257,7 +257,7 @@ def test_the_time_of_a_match_is_its_share_of_the_players_time(stage: Stage) -> N
         stage.now += 1.0
     stage.buffer.flush()
     # Five steps of a second passed before the last one ended all four.
-    assert [row.share_ms for row in stage.told.ended.values()] == [1250.0] * 4
+    assert [row.share_ms for row in stage.reports.ended.values()] == [1250.0] * 4
 
 
 def test_news_of_a_long_step_do_not_wait_for_its_end(stage: Stage) -> None:
@@ -265,4 +265,4 @@ def test_news_of_a_long_step_do_not_wait_for_its_end(stage: Stage) -> None:
     runner.add_matches(items(3))
     stage.call_s = 1.0
     runner.step()
-    assert len(stage.told.news) >= 3
+    assert len(stage.reports.news) >= 3

@@ -31,14 +31,14 @@ TOLD_S = 1.5 * FLUSH_S
 
 def once_both_step(posted: Posted, stop: Stop) -> Callable[[], Stop]:
     """Tell to stop a little after both players have begun: each is in its first, long step."""
-    seen: list[float] = []
+    times: list[float] = []
 
-    def told() -> Stop:
+    def choose_stop() -> Stop:
         if any(len(results.executing) == 2 for results in posted.results):
-            seen.append(time.monotonic())
-        return stop if seen and seen[-1] > seen[0] + IN_A_STEP_AFTER_S else Stop.NO
+            times.append(time.monotonic())
+        return stop if times and times[-1] > times[0] + IN_A_STEP_AFTER_S else Stop.NO
 
-    return told
+    return choose_stop
 
 
 def essence(rows: Mapping[int, ResultRow]) -> dict[int, tuple[object, ...]]:
@@ -251,8 +251,8 @@ def test_a_player_that_waits_without_an_end_is_lost_to_the_platform(
 
 def test_a_slow_order_reports_what_is_executing(pool: PlayerPool) -> None:
     posted = play(make_order(4, step_s=0.05), pool, report_s=0.1)
-    seen = [match for results in posted.results[:-1] for match in results.executing]
-    assert set(seen) == {100, 101, 102, 103}
+    matches = [match for results in posted.results[:-1] for match in results.executing]
+    assert set(matches) == {100, 101, 102, 103}
     assert len(posted.results) >= 3
 
 
@@ -318,12 +318,12 @@ def test_a_long_match_reports_its_actions_and_a_short_one_does_not(
     monkeypatch.setattr(OrderReports, "actions_s", 0.1)
     posted = play(make_order(2, step_s=0.02, steps=30), pool, report_s=0.05)
     whole = play(make_order(2, step_s=0.001), pool, report_s=0.05)
-    told = [row for results in posted.results for row in results.begun]
-    assert {row.match for row in told} == {100, 101}
-    for row in told:
+    rows = [row for results in posted.results for row in results.begun]
+    assert {row.match for row in rows} == {100, 101}
+    for row in rows:
         assert posted.rows[row.match].actions.startswith(row.actions)
         assert row.token == posted.rows[row.match].token
-    assert 2 <= len(told) <= 12
+    assert 2 <= len(rows) <= 12
     assert [row for results in whole.results for row in results.begun] == []
 
 

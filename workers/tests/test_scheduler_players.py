@@ -26,9 +26,9 @@ def pool_of(
     clock: Callable[[], float] = time.monotonic,
     ring: Callable[[int, str], None] = ignore_doorbell,
 ) -> PlayerPool:
-    """Return a pool whose players run this instead, with `said` as messages to send."""
+    """Return a pool whose players run this instead; it sends a message by `say`."""
     start = "import socket, sys, time; channel = socket.socket(fileno=int(sys.argv[1]));"
-    say = "say = lambda said: channel.sendall(len(said).to_bytes(4) + said);"
+    say = "say = lambda text: channel.sendall(len(text).to_bytes(4) + text);"
     command = (sys.executable, "-c", start + say + program)
     return PlayerPool(1, command=command, clock=clock, ring=ring)
 
@@ -111,17 +111,17 @@ def test_a_player_that_hangs_before_it_is_ready_does_not_hold_the_order(
 
 
 @pytest.mark.parametrize(
-    ("said", "detail"),
+    ("script", "detail"),
     [
         ("""say(b'["ready"]');""", "3 players had to be killed while they set it up"),
         ("""say(b'["ready"]'); say(b'["prepared",1,false]');""", "lost 3 times"),
     ],
 )
 def test_a_player_that_hangs_between_calls_does_not_hold_the_order(
-    said: str, detail: str, monkeypatch: pytest.MonkeyPatch
+    script: str, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "STILL_S", 0.5)
-    pool = pool_of(f"{said} time.sleep(60)")
+    pool = pool_of(f"{script} time.sleep(60)")
     posted = play(make_order(2), pool)
     pool.close()
     assert {row.ending for row in posted.rows.values()} == {Ending.FAILED}
@@ -176,8 +176,8 @@ def test_the_time_in_which_the_parent_stands_still_is_not_charged(
     os.kill(parent.pid, signal.SIGSTOP)
     time.sleep(stop_s)
     os.kill(parent.pid, signal.SIGCONT)
-    said, _ = parent.communicate(timeout=30)
-    assert said == f"{ending}\n"
+    output, _ = parent.communicate(timeout=30)
+    assert output == f"{ending}\n"
 
 
 @pytest.mark.parametrize("what", ["spin", "sleep"])

@@ -16,7 +16,7 @@ from workers.lines.transport import LineClosedError
 from workers.message_buffer import MessageBuffer
 from workers.order_setup import Catalogs, build_setup
 from workers.runner import MatchRunner
-from workers.tests.runners import Lookout, Told
+from workers.tests.runners import Lookout, PlayerReports
 from workers.tests.served import GAME, FakeServer, Lie, open_line, tell_the_truth
 from workers.wire import Assignment, Prepare
 
@@ -42,20 +42,20 @@ class Stage:
         *,
         faults: FaultRates | None = None,
         later: Sequence[Assignment] = (),
-    ) -> Told:
+    ) -> PlayerReports:
         runner = self.begin(game, assignments, faults=faults)
         runner.step()
         runner.add_matches(later)
         while runner.is_busy:
             runner.step()
         self.buffer.flush()
-        return self.told
+        return self.reports
 
     def begin(
         self, game: object, assignments: Sequence[Assignment], *, faults: FaultRates | None = None
     ) -> MatchRunner:
-        self.told = Told()
-        self.buffer = MessageBuffer(self.told)
+        self.reports = PlayerReports()
+        self.buffer = MessageBuffer(self.reports)
         catalogs = Catalogs(
             game=lambda _: game,  # type: ignore[arg-type, return-value]
             lines=self.open_lines,
@@ -85,8 +85,8 @@ def test_served_matches_have_the_actions_and_outcomes_of_those_in_process(stage:
 
 
 def test_a_step_of_all_matches_is_one_frame_to_each_server(stage: Stage) -> None:
-    told = stage.play(GAME, assign(20))
-    longest = max(len(actions) for actions in told.actions.values())
+    reports = stage.play(GAME, assign(20))
+    longest = max(len(actions) for actions in reports.actions.values())
     for server in stage.servers:
         assert len(server.frames) <= longest + 2
         assert server.n_episodes == 0
@@ -97,8 +97,8 @@ def test_a_server_that_is_lost_interrupts_its_matches_and_no_other(stage: Stage)
         raise LineClosedError("gone")
 
     stage.servers[1].receive = gone  # type: ignore[method-assign]
-    told = stage.play(GAME, assign(6))
-    fates = {i: (row.ending, row.reason, row.seat, row.detail) for i, row in told.ended.items()}
+    reports = stage.play(GAME, assign(6))
+    fates = {i: (row.ending, row.reason, row.seat, row.detail) for i, row in reports.ended.items()}
     lost = (Ending.INTERRUPTED, Reason.SERVER_LOST, -1, "sim: gone")
     assert {fates[i] for i in (1, 3, 5)} == {lost}
     assert {fates[i][0] for i in (0, 2, 4)} == {Ending.DONE}
@@ -124,18 +124,18 @@ def test_matches_that_begin_after_a_server_was_lost_are_played_there(stage: Stag
         return receive(limit_s)
 
     lost.receive = gone_once  # type: ignore[method-assign]
-    told = stage.play(GAME, assign(4), later=[item for item in assign(8) if item.index >= 4])
-    lost_ones = {i for i, row in told.ended.items() if row.reason is Reason.SERVER_LOST}
+    reports = stage.play(GAME, assign(4), later=[item for item in assign(8) if item.index >= 4])
+    lost_ones = {i for i, row in reports.ended.items() if row.reason is Reason.SERVER_LOST}
     assert lost_ones == {1, 3}
-    assert {row.ending for i, row in told.ended.items() if i not in lost_ones} == {Ending.DONE}
+    assert {row.ending for i, row in reports.ended.items() if i not in lost_ones} == {Ending.DONE}
 
 
 def test_a_server_at_fault_fails_the_attempt_and_charges_no_seat(lookout: Lookout) -> None:
     stage = Stage(lookout, lambda m: m | {"seat": 9} if m["kind"] == "state" else m)
-    told = stage.play(GAME, assign(2))
-    fates = {(row.ending, row.reason, row.seat) for row in told.ended.values()}
+    reports = stage.play(GAME, assign(2))
+    fates = {(row.ending, row.reason, row.seat) for row in reports.ended.values()}
     assert fates == {(Ending.FAILED, Reason.SERVER_FAULT, -1)}
-    assert all(row.ranks == [] for row in told.ended.values())
+    assert all(row.ranks == [] for row in reports.ended.values())
 
 
 def test_a_match_goes_on_from_its_actions(stage: Stage) -> None:
@@ -150,14 +150,14 @@ def test_a_match_goes_on_from_its_actions(stage: Stage) -> None:
 
 
 def test_actions_of_another_game_do_not_fit(stage: Stage) -> None:
-    told = stage.play(GAME, assign(1, actions=[3] * 7))
-    row = told.ended[0]
+    reports = stage.play(GAME, assign(1, actions=[3] * 7))
+    row = reports.ended[0]
     assert (row.ending, row.reason) == (Ending.INTERRUPTED, Reason.UNFIT)
 
 
 def test_an_emulated_fault_leaves_no_episode_behind(stage: Stage) -> None:
-    told = stage.play(GAME, assign(6), faults=FaultRates(error_rate=1.0, charge="platform"))
-    assert {row.reason for row in told.ended.values()} == {Reason.ERROR}
+    reports = stage.play(GAME, assign(6), faults=FaultRates(error_rate=1.0, charge="platform"))
+    assert {row.reason for row in reports.ended.values()} == {Reason.ERROR}
     left = stage.play(GAME, assign(2))
     assert len(left.ended) == 2
     # What was given up in the first order went out with a later frame, or with its line.
@@ -171,10 +171,10 @@ def test_some_episodes_are_compared_with_our_rules_and_the_server_cannot_know_wh
     monkeypatch.setattr(SystemRandom, "random", lambda _: next(drawn))
     hide = {"legal": [0, 1, 2]}
     stage = Stage(lookout, lambda m: {**m, **hide} if m.get("step") == 0 and "legal" in m else m)
-    told = stage.play(GAME, assign(2))
-    found, unseen = told.ended[0], told.ended[1]
-    assert (found.ending, found.reason) == (Ending.FAILED, Reason.SERVER_FAULT)
-    assert "by our rules [0, 1, 2, 3, 4, 5, 6]" in found.detail
+    reports = stage.play(GAME, assign(2))
+    compared_row, unseen = reports.ended[0], reports.ended[1]
+    assert (compared_row.ending, compared_row.reason) == (Ending.FAILED, Reason.SERVER_FAULT)
+    assert "by our rules [0, 1, 2, 3, 4, 5, 6]" in compared_row.detail
     assert unseen.ending is Ending.DONE
 
 
@@ -188,8 +188,8 @@ def test_an_order_without_servers_is_refused() -> None:
 def test_a_match_of_a_server_that_the_order_does_not_have_fails(stage: Stage) -> None:
     (assignment,) = assign(1)
     named = msgspec.structs.replace(assignment, server=7)
-    told = stage.play(GAME, [named])
-    assert told.ended[0].ending is Ending.FAILED
+    reports = stage.play(GAME, [named])
+    assert reports.ended[0].ending is Ending.FAILED
 
 
 def test_the_spec_says_that_it_is_served() -> None:

@@ -60,11 +60,11 @@ def test_a_node_that_is_only_called_spot_has_what_is_installed() -> None:
     assert (own.capabilities, own.labels) == (needs.list_installed(), {"class": "spot"})
 
 
-@pytest.mark.parametrize(("found", "offered"), [(None, ("cpu",)), (object(), ("cpu", "torch"))])
+@pytest.mark.parametrize(("spec", "offered"), [(None, ("cpu",)), (object(), ("cpu", "torch"))])
 def test_a_node_offers_torch_where_it_is_installed(
-    monkeypatch: pytest.MonkeyPatch, found: object, offered: tuple[str, ...]
+    monkeypatch: pytest.MonkeyPatch, spec: object, offered: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(needs, "find_spec", lambda name: found)
+    monkeypatch.setattr(needs, "find_spec", lambda name: spec)
     monkeypatch.setattr(needs, "is_playable", lambda _: False)
     assert read_settings(URL).capabilities == offered
 

@@ -88,9 +88,9 @@ def test_a_piece_holds_whole_matches_by_their_numbers(desk: Desk) -> None:
     assert desk.play(1, 3)
     rows = desk.recorder.store_due(flush=True)
     (piece,) = desk.shelf.pieces
-    found = trajectories.split_episodes(piece)
-    assert {number: episode.num_rows for number, episode in found.items()} == {500: 4, 499: 3}
-    assert found[499].column("game_seed").to_pylist() == [1_001] * 3
+    episodes = trajectories.split_episodes(piece)
+    assert {number: episode.num_rows for number, episode in episodes.items()} == {500: 4, 499: 3}
+    assert episodes[499].column("game_seed").to_pylist() == [1_001] * 3
     assert [(row.index, row.ending, int(row.trajectory)) for row in rows] == [
         (0, Ending.DONE, 1),
         (1, Ending.DONE, 1),
@@ -105,8 +105,8 @@ def test_only_a_network_says_logits_value_and_probability(desk: Desk) -> None:
         *("", None, None, None)
     ]
     logits = np.where(np.arange(10) == 7, -np.inf, np.arange(10)) / 0.5
-    wanted = logits[3] - np.log(np.exp(logits).sum())
-    assert network["log_prob"] == pytest.approx(wanted, rel=1e-6)
+    expected = logits[3] - np.log(np.exp(logits).sum())
+    assert network["log_prob"] == pytest.approx(expected, rel=1e-6)
     assert (network["checkpoint"], network["value"]) == ("c" * 64, 0.5)
     assert network["logits"] == list(range(10))
 
@@ -169,11 +169,11 @@ def test_a_piece_that_cannot_be_stored_interrupts_its_matches(desk: Desk) -> Non
 
 
 def test_rows_of_a_block_are_copied(desk: Desk) -> None:
-    match, seen = desk.begin(0), np.zeros(2, np.float32)
+    match, observation = desk.begin(0), np.zeros(2, np.float32)
     desk.recorder.add_step(
-        match, 0, 1, observation=seen, mask=np.ones(10, np.bool_), logits=None, value=None
+        match, 0, 1, observation=observation, mask=np.ones(10, np.bool_), logits=None, value=None
     )
-    seen += 9
+    observation += 9
     desk.end(match)
     desk.recorder.store_due(flush=True)
     assert desk.shelf.pieces[0].column("observation").to_pylist() == [[0.0, 0.0]]

@@ -26,7 +26,7 @@ def chunk_of(
     """
     n_steps = sum(lengths)
     rng = np.random.default_rng(seed)
-    seen = [rng.standard_normal((length + 1, 4), np.float32) for length in lengths]
+    observations = [rng.standard_normal((length + 1, 4), np.float32) for length in lengths]
     last = np.cumsum(lengths) - 1
     terminated, truncated = np.zeros((2, n_steps), np.bool_)
     terminated[last[::2]] = truncated[last[1::2]] = True
@@ -40,8 +40,8 @@ def chunk_of(
         policy_version=3,
         episodes=np.repeat(np.arange(len(lengths), dtype=np.int64) + 7, lengths),
         steps=steps,
-        observations=np.concatenate([rows[:-1] for rows in seen]),
-        next_observations=np.concatenate([rows[1:] for rows in seen]),
+        observations=np.concatenate([rows[:-1] for rows in observations]),
+        next_observations=np.concatenate([rows[1:] for rows in observations]),
         actions=rng.integers(0, 2, n_steps, dtype=np.int32),
         rewards=np.ones(n_steps, np.float32),
         terminated=terminated,

@@ -40,7 +40,7 @@ def _refusal(chunk: Chunk) -> tuple[str, int | None, str]:
 
 
 @pytest.mark.parametrize(
-    ("lengths", "said"),
+    ("lengths", "refusal"),
     [
         ((), "has 0 steps: must be 1 to 1024"),
         ((1025,), "has 1025 steps: must be 1 to 1024"),
@@ -48,16 +48,16 @@ def _refusal(chunk: Chunk) -> tuple[str, int | None, str]:
         ((10, 5), "has 15 steps: must be 16 or more, unless the last ends an episode"),
     ],
 )
-def test_a_chunk_has_some_steps(lengths: tuple[int, ...], said: str) -> None:
+def test_a_chunk_has_some_steps(lengths: tuple[int, ...], refusal: str) -> None:
     chunk = chunk_of(lengths or (1,), ends=False)
     if not lengths:
         chunk = replace(chunk, actions=chunk.actions[:0])
-    assert _refusal(chunk) == ("actions", None, said)
+    assert _refusal(chunk) == ("actions", None, refusal)
 
 
 def test_policies_are_counted_from_minus_one() -> None:
-    field, _, said = _refusal(chunk_of(policy_version=-2))
-    assert (field, said) == ("policy_version", "is -2: must be -1 (not known) or more")
+    field, _, reason = _refusal(chunk_of(policy_version=-2))
+    assert (field, reason) == ("policy_version", "is -2: must be -1 (not known) or more")
 
 
 NAN, INF = float("nan"), float("inf")
@@ -65,7 +65,7 @@ BOUNDS = "must be -1000000 to 1000000"
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "value", "said"),
+    ("name", "place", "value", "refusal"),
     [
         ("observations", (3, 2), NAN, f"is nan at 2: {BOUNDS}"),
         ("next_observations", (24, 0), INF, f"is inf at 0: {BOUNDS}"),
@@ -88,16 +88,16 @@ BOUNDS = "must be -1000000 to 1000000"
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_step(
-    name: str, place: Any, value: Any, said: str
+    name: str, place: Any, value: Any, refusal: str
 ) -> None:
     field, index, reason = _refusal(with_value(chunk_of(), name, place, value))
     ends = {"terminated": place, "truncated": place}
     at = place[0] if isinstance(place, tuple) else place
-    expected = {"observations": ("next_observations", 2)} if "next step" in said else {}
+    expected = {"observations": ("next_observations", 2)} if "next step" in refusal else {}
     assert (field, index) == expected.get(
         name, ("episodes", at + 1) if name in ends else (name, at)
     )
-    assert said in reason
+    assert refusal in reason
 
 
 def test_the_successor_at_an_end_is_its_own_and_not_the_next_beginning() -> None:

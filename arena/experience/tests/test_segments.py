@@ -87,7 +87,7 @@ def _foreign(rows: pa.Table) -> BytesIO:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "refusal"),
     [
         (BytesIO(b"PAR1"), "no segment: "),
         (_foreign(pa.table({"a": [1]})), "no file of 'evalsite experience/1'"),
@@ -104,10 +104,10 @@ def _foreign(rows: pa.Table) -> BytesIO:
     ],
     ids=["no file", "no metadata", "another format", "other columns"],
 )
-def test_other_files_are_refused(source: BytesIO, said: str) -> None:
+def test_other_files_are_refused(source: BytesIO, refusal: str) -> None:
     with pytest.raises(ChunkError) as refused:
         list(read_segment(source))
-    assert str(refused.value).startswith(said) or said in str(refused.value)
+    assert str(refused.value).startswith(refusal) or refusal in str(refused.value)
 
 
 def test_a_segment_without_rows_has_no_chunks() -> None:

@@ -71,7 +71,7 @@ def _refusal(content: bytes, form: Form = "msgpack") -> ChunkError:
 
 
 @pytest.mark.parametrize(
-    ("changed", "field", "index", "said"),
+    ("changed", "field", "index", "refusal"),
     [
         ({"v": 2}, "v", None, "Invalid enum value 2"),
         ({"game": 3}, "game", None, "got `int`"),
@@ -88,15 +88,15 @@ def _refusal(content: bytes, form: Form = "msgpack") -> ChunkError:
     ],
 )
 def test_packed_fields_that_are_none_are_refused(
-    changed: dict[str, Any], field: str, index: int | None, said: str
+    changed: dict[str, Any], field: str, index: int | None, refusal: str
 ) -> None:
     error = _refusal(_packed(**changed))
     assert (error.field, error.index) == (field, index)
-    assert said in str(error)
+    assert refusal in str(error)
 
 
 @pytest.mark.parametrize(
-    ("changed", "field", "index", "said"),
+    ("changed", "field", "index", "refusal"),
     [
         ({"actions": [0]}, "episodes", None, "has 25 values, not 1"),
         ({"observations": [[0.0]] * 25}, "observations", 0, "[0] has 1 values, not 4"),
@@ -111,11 +111,11 @@ def test_packed_fields_that_are_none_are_refused(
     ],
 )
 def test_listed_fields_that_are_none_are_refused(
-    changed: dict[str, Any], field: str, index: int | None, said: str
+    changed: dict[str, Any], field: str, index: int | None, refusal: str
 ) -> None:
     error = _refusal(_listed(**changed), "json")
     assert (error.field, error.index) == (field, index)
-    assert said in str(error)
+    assert refusal in str(error)
 
 
 DEEP = b"[" * 1_000_000

@@ -16,9 +16,9 @@ FINITE = st.lists(st.floats(-10, 10) | st.sampled_from([0.0, 1.0]), min_size=1, 
 
 @given(FINITE)
 def test_a_rank_counts_the_seats_that_did_better(returns: list[float]) -> None:
-    found = ranks(returns, len(returns))
-    assert found == [sum(other > mine for other in returns) for mine in returns]
-    assert ranks(tuple(returns), len(returns)) == found
+    seat_ranks = ranks(returns, len(returns))
+    assert seat_ranks == [sum(other > mine for other in returns) for mine in returns]
+    assert ranks(tuple(returns), len(returns)) == seat_ranks
 
 
 def test_equal_returns_share_the_better_rank() -> None:
@@ -51,10 +51,10 @@ def test_anything_but_a_finite_float_per_seat_is_refused(returns: object) -> Non
 
 
 @pytest.mark.parametrize(
-    ("guilty", "n_seats", "wanted"), [(0, 2, [1, 0]), (1, 2, [0, 1]), (1, 3, [0, 2, 0])]
+    ("guilty", "n_seats", "expected_ranks"), [(0, 2, [1, 0]), (1, 2, [0, 1]), (1, 3, [0, 2, 0])]
 )
-def test_who_forfeits_is_last(guilty: int, n_seats: int, wanted: list[int]) -> None:
-    assert forfeit_ranks(guilty, n_seats) == wanted
+def test_who_forfeits_is_last(guilty: int, n_seats: int, expected_ranks: list[int]) -> None:
+    assert forfeit_ranks(guilty, n_seats) == expected_ranks
 
 
 def test_a_replay_ends_where_the_actions_led() -> None:

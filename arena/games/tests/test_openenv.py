@@ -36,14 +36,16 @@ def make_game(**changed: Any) -> OpenEnvGame:
     return OpenEnvGame("some", **{**fields, **changed})
 
 
-def make_seen(*, done: bool = False, reward: float | None = None, **more: Any) -> Observation:
-    seen = {"at": 5, "load": {"queue": 3.0}, "mood": "high", **more}
-    return Observation(seen, reward, done)
+def make_observation(
+    *, done: bool = False, reward: float | None = None, **more: Any
+) -> Observation:
+    fields = {"at": 5, "load": {"queue": 3.0}, "mood": "high", **more}
+    return Observation(fields, reward, done)
 
 
 def begin(**changed: Any) -> Episode:
     episode = Episode(make_game(**changed).layout)
-    episode.see(make_seen())
+    episode.see(make_observation())
     return episode
 
 
@@ -142,11 +144,11 @@ def test_a_step_is_a_decision_for_each_field() -> None:
     assert (game.spec.n_actions, game.spec.max_steps, game.spec.n_seats) == (3, 10, 1)
     assert game.spec.observation_shape == (8,)
     episode = begin()
-    seen = [0.5, log1p(3) / 2, 0.0, 1.0]
-    assert episode.observation() == [*seen, 0.0, 0.0, 1.0, 0.0]
+    features = [0.5, log1p(3) / 2, 0.0, 1.0]
+    assert episode.observation() == [*features, 0.0, 0.0, 1.0, 0.0]
     assert episode.names() == ["move left", "move right", "move stay"]
     assert episode.choose(1) is None
-    assert episode.observation() == [*seen, 0.5, 0.0, 0.0, 1.0]
+    assert episode.observation() == [*features, 0.5, 0.0, 0.0, 1.0]
     assert episode.legal() == [0, 1]
     assert episode.choose(0) == {"move": "right", "force": 1}
     assert episode.actions == [1, 0]
@@ -171,12 +173,12 @@ def test_a_choice_that_is_none_is_illegal_and_changes_nothing(action: Any) -> No
 
 def test_the_return_is_the_sum_of_the_rewards_of_steps() -> None:
     episode = Episode(make_game().layout)
-    episode.see(make_seen(reward=100.0))
+    episode.see(make_observation(reward=100.0))
     assert episode.text() == "0 steps taken."
     for reward, is_last in ((0.5, False), (None, False), (True, True)):
         episode.choose(0)
         episode.choose(0)
-        episode.see(make_seen(reward=reward, done=is_last))
+        episode.see(make_observation(reward=reward, done=is_last))
         assert episode.seat() == (OVER if is_last else 0)
     assert episode.score == 1.5
     assert episode.text() == "The episode is over after 3 steps: the score is 1.5."
@@ -195,28 +197,28 @@ def test_rewards_whose_sum_has_no_place_are_the_fault_of_the_server(reward: floa
 def see_thrice(episode: Episode, reward: float) -> None:
     for _ in range(3):
         episode.choose(0)
-        episode.see(make_seen(reward=reward))
+        episode.see(make_observation(reward=reward))
 
 
 def test_how_far_it_is_stands_in_its_text() -> None:
     episode = begin()
     episode.choose(0)
     episode.choose(0)
-    episode.see(make_seen(reward=0.25))
+    episode.see(make_observation(reward=0.25))
     assert episode.text() == "1 step taken. The last one earned 0.25, all 0.25."
 
 
 @pytest.mark.parametrize(
-    "seen",
+    "observation",
     [
         Observation({"metadata": {"score": 0.75}}, done=True),
         Observation({"metadata": {}}, done=True, metadata={"score": 0.75}),
     ],
 )
-def test_the_return_may_be_a_field_of_the_last_observation(seen: Observation) -> None:
+def test_the_return_may_be_a_field_of_the_last_observation(observation: Observation) -> None:
     episode = begin(score="metadata.score", action={"move": ("left",)})
     episode.choose(0)
-    episode.see(seen)
+    episode.see(observation)
     assert episode.score == 0.75
     assert not episode.asks_state
 
@@ -225,7 +227,7 @@ def test_the_return_may_stand_in_the_state() -> None:
     episode = begin(score="state.score", action={"move": ("left",)})
     assert not episode.asks_state
     episode.choose(0)
-    episode.see(make_seen(done=True))
+    episode.see(make_observation(done=True))
     assert episode.asks_state
     episode.see_state({"score": 3})
     assert episode.score == 3.0
@@ -245,20 +247,20 @@ def test_a_score_that_is_none_is_the_fault_of_the_server(score: str, why: str) -
     episode = begin(score=score, action={"move": ("left",)})
     episode.choose(0)
     with pytest.raises(ServerFaultError, match=f"its score: {why}"):
-        episode.see(make_seen(done=True, huge=10**400))
+        episode.see(make_observation(done=True, huge=10**400))
 
 
 def test_a_field_that_is_missing_is_the_fault_of_the_server() -> None:
     episode = Episode(make_game().layout)
     with pytest.raises(ServerFaultError, match=r"its observation: load\.queue is missing; there"):
-        episode.see(make_seen(load={}))
+        episode.see(make_observation(load={}))
 
 
 def test_messages_are_written_and_read() -> None:
     assert write_message("state") == b'{"type":"state"}'
     assert write_message("reset", {"seed": 1}) == b'{"type":"reset","data":{"seed":1}}'
-    seen = '{"type":"observation","data":{"observation":{"a":1},"reward":1,"done":true}}'
-    assert read_answer(seen) == ObservationAnswer(Observation({"a": 1}, 1.0, True))
+    message = '{"type":"observation","data":{"observation":{"a":1},"reward":1,"done":true}}'
+    assert read_answer(message) == ObservationAnswer(Observation({"a": 1}, 1.0, True))
     refused = read_answer('{"type":"error","data":{"code":"X","message":"m","more":1}}')
     assert isinstance(refused, ErrorAnswer)
     assert str(refused.data) == "X: m"

@@ -113,11 +113,11 @@ def test_an_opening_that_must_end_the_game_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "plies", "wanted"),
+    ("name", "plies", "refusal"),
     [("leduc_poker", 2, "must be 0, as the game has chance: 2"), ("hex", -1, "0 or more: -1")],
 )
-def test_an_opening_that_cannot_be_is_refused(name: str, plies: int, wanted: str) -> None:
-    with pytest.raises(ParameterError, match=wanted):
+def test_an_opening_that_cannot_be_is_refused(name: str, plies: int, refusal: str) -> None:
+    with pytest.raises(ParameterError, match=refusal):
         catalog(name).start(1, opening_plies=plies)
 
 

@@ -40,7 +40,7 @@ class Script:
 
     def __init__(self, *positions: Position) -> None:
         self.positions = list(positions)
-        self.said: list[object] = []
+        self.calls: list[object] = []
 
     def start(
         self,
@@ -50,21 +50,21 @@ class Script:
         parameters: Mapping[str, Value],
         actions: Sequence[int],
     ) -> int:
-        self.said.append(("start", game_seed, opening_plies, dict(parameters), list(actions)))
+        self.calls.append(("start", game_seed, opening_plies, dict(parameters), list(actions)))
         return 7
 
     def act(self, episode: int, step: int, action: int) -> None:
-        self.said.append(("act", episode, step, action))
+        self.calls.append(("act", episode, step, action))
 
     def wait(self, episode: int, step: int) -> Position:
-        self.said.append(("wait", episode, step))
+        self.calls.append(("wait", episode, step))
         return self.positions.pop(0)
 
     def end(self, episode: int) -> None:
-        self.said.append(("end", episode))
+        self.calls.append(("end", episode))
 
     def flush(self) -> None:
-        self.said.append("flush")
+        self.calls.append("flush")
 
 
 def test_an_action_is_sent_without_waiting_and_the_next_look_waits_once() -> None:
@@ -75,12 +75,12 @@ def test_an_action_is_sent_without_waiting_and_the_next_look_waits_once() -> Non
     assert np.flatnonzero(state.legal_mask()).tolist() == [0, 3]
     assert list(state.returns()) == [0.0, 0.0]
     state.apply(3)
-    assert line.said == [("start", 5, 4, {}, []), ("wait", 7, 0), ("act", 7, 0, 3)]
+    assert line.calls == [("start", 5, 4, {}, []), ("wait", 7, 0), ("act", 7, 0, 3)]
     assert state.to_move() == OVER
     assert list(state.returns()) == [1.0, -1.0]
-    assert line.said[3:] == [("wait", 7, 1)]
+    assert line.calls[3:] == [("wait", 7, 1)]
     state.leave()
-    assert line.said[4:] == []
+    assert line.calls[4:] == []
 
 
 def test_an_illegal_action_is_refused_and_changes_nothing() -> None:
@@ -91,7 +91,7 @@ def test_an_illegal_action_is_refused_and_changes_nothing() -> None:
             state.apply(action)  # type: ignore[arg-type]
     assert state.actions == []
     state.leave()
-    assert line.said[-1] == ("end", 7)
+    assert line.calls[-1] == ("end", 7)
 
 
 def test_an_observation_is_new_each_time_and_of_the_seat_to_move_alone() -> None:
@@ -103,8 +103,8 @@ def test_an_observation_is_new_each_time_and_of_the_seat_to_move_alone() -> None
 
 
 def test_it_is_told_in_the_words_of_its_server_where_it_has_some() -> None:
-    plain, told = FIRST, FIRST._replace(text="Nobody has moved.", names=["left", "middle"])
-    states = [ServedGame(SPEC).start_on(Script(p), 5, opening_plies=4) for p in (plain, told)]
+    plain, with_text = FIRST, FIRST._replace(text="Nobody has moved.", names=["left", "middle"])
+    states = [ServedGame(SPEC).start_on(Script(p), 5, opening_plies=4) for p in (plain, with_text)]
     assert [state.describe() for state in states] == [
         "Connect Four after 0 moves.",
         "Nobody has moved.",
@@ -146,7 +146,7 @@ def test_parameters_go_to_the_server_and_to_the_rules() -> None:
     line = Script(FIRST)
     assert isinstance(other, ServedGame)
     other.start_on(line, 5, opening_plies=0)
-    assert line.said == [("start", 5, 0, dict(game.parameters), [])]
+    assert line.calls == [("start", 5, 0, dict(game.parameters), [])]
     with pytest.raises(ParameterError):
         game.configured({"nonsense": 1})
     with pytest.raises(ParameterError):
@@ -160,14 +160,14 @@ def message(**changed: Any) -> StateMessage:
 
 
 def test_observations_come_as_lists_or_as_raw_bytes() -> None:
-    seen = np.arange(SEEN.size, dtype=np.float32).reshape(SEEN.shape)
-    listed = read_position(message(observation=seen.tolist()), b"", SPEC, step=0)
-    flat = read_position(message(observation=seen.ravel().tolist()), b"", SPEC, step=0)
-    raw = b"\0\0\0\0" + seen.astype("<f4").tobytes()
+    observation = np.arange(SEEN.size, dtype=np.float32).reshape(SEEN.shape)
+    listed = read_position(message(observation=observation.tolist()), b"", SPEC, step=0)
+    flat = read_position(message(observation=observation.ravel().tolist()), b"", SPEC, step=0)
+    raw = b"\0\0\0\0" + observation.astype("<f4").tobytes()
     packed = read_position(message(observation=None, at=4), raw, SPEC, step=0)
     for position in (listed, flat, packed):
         assert position.observation is not None
-        np.testing.assert_array_equal(position.observation, seen)
+        np.testing.assert_array_equal(position.observation, observation)
         assert position.observation.dtype == np.float32
 
 

@@ -42,8 +42,8 @@ def test_the_result_is_that_of_the_document_for_all_levels() -> None:
     for first in range(RATING_RANGE):
         for second in range(RATING_RANGE):
             seed = RATING_RANGE * first + second
-            wanted = document(first, second, derive_uniforms(2, "skill_game", seed, first, second))
-            returns = {0: (1.0, -1.0), 1: (-1.0, 1.0), None: (0.0, 0.0)}[wanted]
+            winner = document(first, second, derive_uniforms(2, "skill_game", seed, first, second))
+            returns = {0: (1.0, -1.0), 1: (-1.0, 1.0), None: (0.0, 0.0)}[winner]
             assert played(seed, first, second) == returns
 
 
@@ -52,13 +52,13 @@ def test_results_come_at_the_rates_of_the_document(first: int, second: int) -> N
     n, gap = 4000, abs(first - second) / RATING_RANGE
     p_random, p_tie = max(0.0, MAX_RAND_PROB - gap), max(0.0, MAX_TIE_PROB - gap)
     better = 1 if first < second else 0  # of equal levels the first counts as better
-    found = [ranks(played(seed, first, second), 2) for seed in range(n)]
-    for rate, wanted in (
-        (found.count([0, 0]) / n, p_random * p_tie),
-        (found.count([better, 1 - better]) / n, 1 - p_random),
-        (found.count([1 - better, better]) / n, p_random * (1 - p_tie)),
+    outcomes = [ranks(played(seed, first, second), 2) for seed in range(n)]
+    for rate, expected_rate in (
+        (outcomes.count([0, 0]) / n, p_random * p_tie),
+        (outcomes.count([better, 1 - better]) / n, 1 - p_random),
+        (outcomes.count([1 - better, better]) / n, p_random * (1 - p_tie)),
     ):
-        assert abs(rate - wanted) <= 4 * sqrt(wanted * (1 - wanted) / n)
+        assert abs(rate - expected_rate) <= 4 * sqrt(expected_rate * (1 - expected_rate) / n)
 
 
 def test_the_two_seat_orders_of_a_block_toss_two_coins() -> None:
@@ -70,14 +70,14 @@ def test_the_two_seat_orders_of_a_block_toss_two_coins() -> None:
 
 @given(LEVELS, LEVELS)
 def test_a_seat_learns_nothing_of_the_other_level(first: int, other: int) -> None:
-    shown = []
+    observations = []
     for level in (first, other):
         state = GAME.start(1, opening_plies=0)
         before = state.observation(1).tolist()
         state.apply(level)
-        shown.append(state.observation(1).tolist())
+        observations.append(state.observation(1).tolist())
         assert state.observation(1).tolist() == before
-    assert shown[0] == shown[1] == [0.0, 1.0]
+    assert observations[0] == observations[1] == [0.0, 1.0]
 
 
 def test_no_returns_before_the_second_level() -> None:

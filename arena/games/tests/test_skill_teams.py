@@ -21,11 +21,11 @@ def test_the_higher_sum_wins_where_no_coin_turns() -> None:
 
 
 def test_sums_that_are_close_are_decided_by_the_coin_of_the_single_game() -> None:
-    found = [played(seed, 60, 45, 40, 45) for seed in range(4_000)]
+    outcomes = [played(seed, 60, 45, 40, 45) for seed in range(4_000)]
     gap = 10 / 200
     upset, tie = 0.3 - gap, 0.2 - gap
-    assert abs(found.count([0, 2, 0, 2]) / 4_000 - (1 - upset)) < 0.03
-    assert abs(found.count([0, 0, 0, 0]) / 4_000 - upset * tie) < 0.02
+    assert abs(outcomes.count([0, 2, 0, 2]) / 4_000 - (1 - upset)) < 0.03
+    assert abs(outcomes.count([0, 0, 0, 0]) / 4_000 - upset * tie) < 0.02
 
 
 def test_nobody_has_won_before_the_last_level() -> None:

@@ -85,5 +85,5 @@ def test_a_pair_weighs_as_a_match_does_with_partners_at_random(n_seats: int, siz
                 total += pair_weight(n_teams) * np.outer(pull, pull) / size
     field = Field(n_seats, n_seats, size)
     assert field.n_sides == n_teams
-    wanted = field.pair_weight * (n_seats * np.eye(n_seats) - 1)
-    assert total / len(orders) == pytest.approx(wanted, abs=1e-9)
+    expected = field.pair_weight * (n_seats * np.eye(n_seats) - 1)
+    assert total / len(orders) == pytest.approx(expected, abs=1e-9)

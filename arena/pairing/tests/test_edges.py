@@ -217,7 +217,12 @@ def test_the_pairing_of_an_order_of_all_begins_with_such_pairs(
     here = replace(stand(), covariance=np.eye(N), sd=np.ones(N))
     monkeypatch.setattr(order_information, "choose_order_checks", lambda *_: [(UNMET, BEST)])
     firsts = [
-        get_adaptive("order_information").configured(asked).choose(here, 2, seed=1)[0]
-        for asked in ({"checks": 1}, {"checks": 1, "edge": N}, {}, {"edge": N - 1, "checks": 1})
+        get_adaptive("order_information").configured(parameters).choose(here, 2, seed=1)[0]
+        for parameters in (
+            {"checks": 1},
+            {"checks": 1, "edge": N},
+            {},
+            {"edge": N - 1, "checks": 1},
+        )
     ]
     assert [first == (UNMET, BEST) for first in firsts] == [True, True, False, False]

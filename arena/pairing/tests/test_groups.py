@@ -13,12 +13,12 @@ SMALL = PAIRING.configured({"group_size": 4, "rounds": 3, "stages": 2, "finalist
 
 def groups(lineups: list[Lineup]) -> set[frozenset[int]]:
     """Return the sets of agents that are connected by their matches."""
-    found: list[set[int]] = []
+    components: list[set[int]] = []
     for lineup in lineups:
-        apart = [group for group in found if group.isdisjoint(lineup)]
-        joined = set(lineup).union(*(group for group in found if not group.isdisjoint(lineup)))
-        found = [*apart, joined]
-    return {frozenset(group) for group in found}
+        apart = [group for group in components if group.isdisjoint(lineup)]
+        joined = set(lineup).union(*(group for group in components if not group.isdisjoint(lineup)))
+        components = [*apart, joined]
+    return {frozenset(group) for group in components}
 
 
 def played(n_agents: int) -> tuple[list[list[Lineup]], bool]:

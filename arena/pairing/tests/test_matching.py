@@ -21,19 +21,19 @@ def symmetric(n: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.floa
 @given(st.integers(2, 12), st.integers(0, 10**6))
 def test_couples_are_those_of_the_best_pair_over_and_over(n: int, seed: int) -> None:
     value = symmetric(n, seed)
-    wanted, free = [], set(range(n))
+    best_pairs, free = [], set(range(n))
     for i, j in sorted(combinations(range(n), 2), key=lambda pair: -value[pair]):
         if {i, j} <= free:
-            wanted.append((i, j))
+            best_pairs.append((i, j))
             free -= {i, j}
-    assert match_greedily(value, 2) == wanted
+    assert match_greedily(value, 2) == best_pairs
 
 
 @given(st.integers(3, 14), st.integers(3, 5), st.integers(0, 10**6))
 def test_groups_share_nobody_and_leave_too_few_for_another(n: int, n_seats: int, seed: int) -> None:
     n_seats = min(n, n_seats)
-    found = match_greedily(symmetric(n, seed), n_seats)
-    agents = [agent for lineup in found for agent in lineup]
+    lineups = match_greedily(symmetric(n, seed), n_seats)
+    agents = [agent for lineup in lineups for agent in lineup]
     assert len(set(agents)) == len(agents) == n // n_seats * n_seats
 
 
@@ -46,9 +46,9 @@ def test_pairs_of_no_value_are_matched_too() -> None:
 
 
 def test_a_close_match_tells_most() -> None:
-    told = expected_information(np.array([0.0, BETA, -BETA, 3 * BETA, 1e6]))
-    assert told[0] == pytest.approx(4 / (2 * np.pi) / (2 * BETA**2))
-    assert told[0] > told[1] == told[2] > told[3] > told[4] > 0
+    information = expected_information(np.array([0.0, BETA, -BETA, 3 * BETA, 1e6]))
+    assert information[0] == pytest.approx(4 / (2 * np.pi) / (2 * BETA**2))
+    assert information[0] > information[1] == information[2] > information[3] > information[4] > 0
 
 
 def test_results_and_matches_in_flight_are_counted() -> None:

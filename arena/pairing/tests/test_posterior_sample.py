@@ -36,15 +36,15 @@ def test_only_the_ranks_at_the_edge_of_each_sample_are_paired() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edge", "n_seats", "wanted"), [(1, 2, 0), (1, 3, 0), (4, 2, 3), (9, 3, 2)]
+    ("edge", "n_seats", "first_rank"), [(1, 2, 0), (1, 3, 0), (4, 2, 3), (9, 3, 2)]
 )
 def test_an_edge_near_an_end_of_the_field_takes_the_ranks_there(
-    edge: int, n_seats: int, wanted: int
+    edge: int, n_seats: int, first_rank: int
 ) -> None:
     results = [(i, j, 1) for i in range(5) for j in range(i + 1, 5) for _ in range(4_000)]
     here = standing(Field(5, n_seats), np.array(results))
     lineups = PAIRING.configured({"edge": edge}).choose(here, 3, seed=1)
-    assert lineups == [tuple(range(wanted, wanted + n_seats))] * 3
+    assert lineups == [tuple(range(first_rank, first_rank + n_seats))] * 3
 
 
 def test_one_of_an_odd_field_sits_out_now_and_then() -> None:

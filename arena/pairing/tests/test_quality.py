@@ -38,7 +38,7 @@ def test_close_agents_meet() -> None:
 def test_a_close_field_is_warned_of() -> None:
     assert PAIRING.warning(replace(KNOWN, spread=8.3)) is None
     assert PAIRING.warning(replace(standing(Field(9, 2)), spread=2.1)) is None
-    said = PAIRING.warning(replace(KNOWN, spread=2.1))
-    assert said is not None
-    assert "spread by 2.1" in said
-    assert "choose order_information" in said
+    warning = PAIRING.warning(replace(KNOWN, spread=2.1))
+    assert warning is not None
+    assert "spread by 2.1" in warning
+    assert "choose order_information" in warning

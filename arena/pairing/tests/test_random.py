@@ -13,10 +13,10 @@ from arena.pairing.catalog.random import PAIRING
 def test_every_lineup_is_equally_likely(n_seats: int) -> None:
     lineups = PAIRING.pair(Field(5, n_seats), 60_000, seed=4)
     n_kinds = 20 if n_seats == 2 else 60
-    seen = Counter(lineups)
-    assert set(seen) == set(permutations(range(5), n_seats))
+    counts = Counter(lineups)
+    assert set(counts) == set(permutations(range(5), n_seats))
     expected = 60_000 / n_kinds
-    chi_square = sum((n - expected) ** 2 / expected for n in seen.values())
+    chi_square = sum((n - expected) ** 2 / expected for n in counts.values())
     assert chi_square < n_kinds + 5 * (2 * n_kinds) ** 0.5
 
 

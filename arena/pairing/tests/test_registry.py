@@ -13,8 +13,8 @@ from arena.verdicts import registry as questions
 def test_each_question_has_a_pairing_that_takes_its_parameters(
     question: str, n_agents: int
 ) -> None:
-    asked = read_parameters(question, questions.get(question).parameters, {})
-    name, parameters = choose_pairing(question, asked, n_agents=n_agents)
+    question_parameters = read_parameters(question, questions.get(question).parameters, {})
+    name, parameters = choose_pairing(question, question_parameters, n_agents=n_agents)
     assert pairings.get_adaptive(name).configured(parameters).id == name
 
 
@@ -37,8 +37,8 @@ def test_large_fields_are_not_checked() -> None:
 
 
 def test_an_edge_within_the_field_switches_checks_off() -> None:
-    asked = [{"checks": 1, "edge": edge} for edge in (0, 1, 9, 10)]
-    are_checked = [is_checking("order_information", both, 10) for both in asked]
+    parameter_sets = [{"checks": 1, "edge": edge} for edge in (0, 1, 9, 10)]
+    are_checked = [is_checking("order_information", both, 10) for both in parameter_sets]
     assert are_checked == [True, False, False, True]
 
 

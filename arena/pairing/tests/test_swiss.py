@@ -76,10 +76,10 @@ def test_rematches_come_when_there_is_no_other_way() -> None:
 def test_a_rematch_is_made_only_if_every_way_has_one(n: int, data: st.DataObject) -> None:
     all_pairs = list(combinations(range(n), 2))
     met: dict[Lineup, int] = {pair: data.draw(st.integers(0, 2)) for pair in all_pairs}
-    found = pair_without_rematches(range(n), met, [])
-    assert sorted(agent for pair in found for agent in pair) == list(range(n))
+    round_pairs = pair_without_rematches(range(n), met, [])
+    assert sorted(agent for pair in round_pairs for agent in pair) == list(range(n))
     least = min(max(met[pair] for pair in way) for way in ways(list(range(n))))
-    assert max(met[min(pair), max(pair)] for pair in found) == least
+    assert max(met[min(pair), max(pair)] for pair in round_pairs) == least
 
 
 def ways(agents: list[int]) -> list[list[Lineup]]:

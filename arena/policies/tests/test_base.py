@@ -32,8 +32,8 @@ def test_a_pick_is_uniform() -> None:
 
 
 def test_a_refused_game_is_named_with_the_reason() -> None:
-    wanted = "policy 'mcts' cannot play 'kuhn_poker': it looks ahead, which would reveal"
-    with pytest.raises(UnsupportedGameError, match=wanted):
+    refusal = "policy 'mcts' cannot play 'kuhn_poker': it looks ahead, which would reveal"
+    with pytest.raises(UnsupportedGameError, match=refusal):
         accepted(registry.get("mcts"), games.get("kuhn_poker"), {})
 
 

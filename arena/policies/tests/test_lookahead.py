@@ -111,8 +111,8 @@ def test_the_pruned_value_is_the_value(seed: int, n_steps: int, depth: int) -> N
     row = random_row(DOTS, seed, n_steps)
     if row is not None:
         native = native_of(row.state)
-        found = alphabeta._search_child(native, row.seat, depth, -inf, inf)
-        assert found == minimax(native, row.seat, depth)
+        value = alphabeta._search_child(native, row.seat, depth, -inf, inf)
+        assert value == minimax(native, row.seat, depth)
 
 
 @pytest.mark.parametrize("policy", ["greedy", "alphabeta:3", "random", "mcts:1"])

@@ -19,10 +19,10 @@ from tests.catalogs import needs_simulator
 GAME = showdown_gen1random.GAME
 
 
-def see(**seen: list[float]) -> Any:
+def see(**features: list[float]) -> Any:
     """Return an observation by `block__name`; what is not said is 0."""
     numbers = np.zeros(SIZE, np.float32)
-    for name, values in seen.items():
+    for name, values in features.items():
         block, _, number = name.partition("__")
         numbers[columns(block, number)] = np.resize(values + [0.0] * 6, BLOCKS[block])
     return numbers
@@ -39,8 +39,8 @@ CALM = {
 }
 
 
-def decide(policy: str, legal: list[int], **seen: list[float]) -> int:
-    observation = see(**(CALM | seen))
+def decide(policy: str, legal: list[int], **features: list[float]) -> int:
+    observation = see(**(CALM | features))
     state = SimpleNamespace(
         legal_actions=lambda: legal, observation=lambda seat: observation, actions=[]
     )
@@ -68,7 +68,7 @@ def test_most_damage_is_taken_among_what_is_legal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "seen"),
+    ("expected", "features"),
     [
         # A blow that is likely to be the last comes before one that is only strong.
         (1, {"own_move__damage": [0.3, 0.6], "their_pokemon__hp": [0.5]}),
@@ -139,8 +139,8 @@ def test_most_damage_is_taken_among_what_is_legal() -> None:
         (0, {"own_move__damage": [0.1], "own_pokemon__best_damage": [0.1, 0.3]}),
     ],
 )
-def test_rules_of_thumb(expected: int, seen: dict[str, list[float]]) -> None:
-    assert decide("showdown_heuristics", [0, 1, 2, 3, 5], **seen) == expected
+def test_rules_of_thumb(expected: int, features: dict[str, list[float]]) -> None:
+    assert decide("showdown_heuristics", [0, 1, 2, 3, 5], **features) == expected
 
 
 def test_who_must_be_replaced_is_followed_by_who_stands_best() -> None:

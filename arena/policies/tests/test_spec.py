@@ -35,7 +35,7 @@ def test_other_names_spell_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "refusal"),
     [
         ("alphabeta:four", "alphabeta: parameter 'depth' must be int, got 'four'"),
         ("alphabeta:13", r"alphabeta: parameter 'depth' must be 1\.\.12, got 13"),
@@ -49,8 +49,8 @@ def test_other_names_spell_nothing() -> None:
         ("random:n=3", "random: parameter 'n' is unknown: random takes none"),
     ],
 )
-def test_a_parameter_that_does_not_fit_is_named(text: str, wanted: str) -> None:
-    with pytest.raises(ParameterError, match=wanted):
+def test_a_parameter_that_does_not_fit_is_named(text: str, refusal: str) -> None:
+    with pytest.raises(ParameterError, match=refusal):
         parse_policy(text)
 
 

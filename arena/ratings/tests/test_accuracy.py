@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
 from arena.ratings.base import RatingError
 
-known = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 2.0, 3.0, 4.5])), max_size=12)
+AGENTS = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 2.0, 3.0, 4.5])), max_size=12)
 
 
-@given(known)
+@given(AGENTS)
 def test_they_count_what_their_words_say(agents: list[tuple[int, float]]) -> None:
     levels, mus = [level for level, _ in agents], [mu for _, mu in agents]
     n = len(agents)

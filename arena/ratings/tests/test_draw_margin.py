@@ -71,8 +71,8 @@ def test_it_is_the_mode_given_the_skills() -> None:
 
     best = minimize_scalar(loss, bounds=(1e-6, 4), method="bounded", options={"xatol": 1e-10})
     for start in (1e-6, 0.3, 4.0):
-        found = fit_margin(lead, 25, times, start=start, prior=prior)
-        assert found == pytest.approx(best.x, rel=1e-5)
+        fitted_margin = fit_margin(lead, 25, times, start=start, prior=prior)
+        assert fitted_margin == pytest.approx(best.x, rel=1e-5)
 
 
 def test_cut_short_it_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,15 +100,15 @@ def test_without_draws_it_shrinks_and_without_results_it_stays() -> None:
 
 def test_the_order_of_results_and_the_start_change_nothing() -> None:
     results = play(np.random.default_rng(2).normal(MU, CLOSE, 12), 500, 0.6, 2)
-    wanted = settle_ratings(count_results(results), 12, terms=DRAWS)
+    settled = settle_ratings(count_results(results), 12, terms=DRAWS)
     for seed in range(5):
         mixed = count_results(np.random.default_rng(seed).permutation(results))
         again = settle_ratings(mixed, 12, terms=DRAWS)
-        assert np.array_equal(again.mu, wanted.mu)
-        assert again.draw_probability == wanted.draw_probability
-    warm = settle_ratings(count_results(results), 12, terms=DRAWS, start=wanted.mu)
-    assert warm.draw_probability == pytest.approx(wanted.draw_probability, rel=1e-6)
-    np.testing.assert_allclose(warm.mu, wanted.mu, atol=1e-6)
+        assert np.array_equal(again.mu, settled.mu)
+        assert again.draw_probability == settled.draw_probability
+    warm = settle_ratings(count_results(results), 12, terms=DRAWS, start=settled.mu)
+    assert warm.draw_probability == pytest.approx(settled.draw_probability, rel=1e-6)
+    np.testing.assert_allclose(warm.mu, settled.mu, atol=1e-6)
 
 
 def test_a_large_field_and_teams_are_fitted_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,8 +54,8 @@ def test_in_a_large_field_it_is_what_the_whole_fit_says(seed: int, n_each: int) 
     met: Ints = rng.integers(0, len(counts.first), 10)
     pairs = [(int(counts.first[at]), int(counts.second[at])) for at in met]
     pairs += [(int(i), int(j)) for i, j in rng.permutation(n)[:20].reshape(-1, 2)]
-    found = [np.sqrt(near(counts, settled, pair) / exact(settled, *pair)) for pair in pairs]
-    assert found == pytest.approx(np.ones(len(found)), abs=0.03)
+    ratios = [np.sqrt(near(counts, settled, pair) / exact(settled, *pair)) for pair in pairs]
+    assert ratios == pytest.approx(np.ones(len(ratios)), abs=0.03)
 
 
 def test_agents_that_met_are_surer_of_their_gap_than_alone() -> None:
@@ -74,8 +74,8 @@ def test_who_is_named_first_does_not_matter() -> None:
 
 def test_without_results_it_is_the_prior() -> None:
     none, doubt = PairCounts.from_rows([]), np.full(2, SIGMA)
-    found = gap_variance(none, np.full(2, MU), doubt, spread=SIGMA, draw_probability=0.1)
-    assert found == pytest.approx(2 * SIGMA**2)
+    variance = gap_variance(none, np.full(2, MU), doubt, spread=SIGMA, draw_probability=0.1)
+    assert variance == pytest.approx(2 * SIGMA**2)
 
 
 def test_it_refuses_results_of_others() -> None:

@@ -33,15 +33,15 @@ def test_it_agrees_with_the_package_to_1e_9(n_seats: int) -> None:
         ratings = [(rng.gauss(MU, SIGMA), rng.uniform(0.5, SIGMA)) for _ in range(n_seats)]
         ranks = rng.sample(range(n_seats), n_seats)
         theirs = model.rate([(model.create_rating(*rating),) for rating in ratings], ranks)
-        for ours, (wanted,) in zip(update_ranked(ratings, ranks), theirs, strict=True):
-            assert ours == pytest.approx((wanted.mu, wanted.sigma), abs=1e-9)
+        for ours, (expected,) in zip(update_ranked(ratings, ranks), theirs, strict=True):
+            assert ours == pytest.approx((expected.mu, expected.sigma), abs=1e-9)
 
 
 def test_two_seats_are_rated_as_by_the_closed_form() -> None:
     for ranks, score in (([0, 1], 1), ([0, 0], 0), ([1, 0], -1)):
         (mu_1, sigma_1), (mu_2, sigma_2) = update_ranked([(20, 5), (33, 7)], ranks)
-        wanted = update_pair(20, 5, 33, 7, score)
-        assert (mu_1, sigma_1, mu_2, sigma_2) == pytest.approx(wanted, abs=1e-9)
+        expected = update_pair(20, 5, 33, 7, score)
+        assert (mu_1, sigma_1, mu_2, sigma_2) == pytest.approx(expected, abs=1e-9)
 
 
 @given(seats, st.randoms(use_true_random=False))
@@ -105,8 +105,8 @@ def test_matches_of_several_sizes_fold_in_their_order() -> None:
     mus, sigmas = [MU] * 4, [SIGMA] * 4
     fold_matches(mus, sigmas, [([0, 1, 2], [0, 1, 2]), ([3, 0], [0, 1])])
     first = update_ranked([(MU, SIGMA)] * 3, [0, 1, 2])
-    wanted = update_pair(MU, SIGMA, *first[0], 1)
-    assert (mus[3], sigmas[3], mus[0], sigmas[0]) == wanted
+    expected = update_pair(MU, SIGMA, *first[0], 1)
+    assert (mus[3], sigmas[3], mus[0], sigmas[0]) == expected
     assert mus[1:3] == [mu for mu, _ in first[1:]]
 
 

@@ -51,14 +51,14 @@ def test_of_a_ranking_little_is_believed_once_much_is_known() -> None:
         field = simulated(10, n_results, seed=3)
         counts = count_results(field.results)
         settled = settle_ratings(counts, 10)
-        found = estimate_pair_variance(
+        estimate = estimate_pair_variance(
             counts,
             settled.mu,
             np.asarray(settled.covariance),
             draw_probability=settled.draw_probability,
             spread=settled.spread,
         )
-        believed.append(believe(found, settled.spread))
+        believed.append(believe(estimate, settled.spread))
     assert believed[1] < believed[0] / 4
 
 

@@ -27,17 +27,17 @@ CHAIN = objective([(0, 1, 1), (0, 1, 1), (1, 2, 0), (1, 2, 1), (2, 0, -1)], 3)
 
 @given(st.lists(st.floats(-200, 200), min_size=3, max_size=3), st.floats(0.1, 7))
 def test_it_ends_at_the_same_point_from_anywhere(start: list[float], spread: float) -> None:
-    wanted = find_mode(CHAIN, spread, np.zeros(3))
-    found = find_mode(CHAIN, spread, np.array(start))
-    assert found.z == pytest.approx(wanted.z, abs=1e-9)
-    assert found.uncertainty.covariance == pytest.approx(wanted.uncertainty.covariance, abs=1e-9)
+    expected = find_mode(CHAIN, spread, np.zeros(3))
+    mode = find_mode(CHAIN, spread, np.array(start))
+    assert mode.z == pytest.approx(expected.z, abs=1e-9)
+    assert mode.uncertainty.covariance == pytest.approx(expected.uncertainty.covariance, abs=1e-9)
 
 
 def test_a_step_too_far_is_shortened() -> None:
     # Far out the likelihood is flat, and the prior alone leads to where every win is a surprise.
     many = objective([(0, 1, 1)] * 100_000, 2)
-    wanted = find_mode(many, 7.0, np.zeros(2))
-    assert find_mode(many, 7.0, np.array([30.0, -30.0])).z == pytest.approx(wanted.z, abs=1e-9)
+    expected = find_mode(many, 7.0, np.zeros(2))
+    assert find_mode(many, 7.0, np.array([30.0, -30.0])).z == pytest.approx(expected.z, abs=1e-9)
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.sampled_from([-1, 0, 1]))

@@ -41,16 +41,16 @@ def simulate_weight(z: Floats, k: int, *, has_order: bool) -> float:
 @pytest.mark.parametrize("k", [3, 4, 6])
 def test_among_equals_it_is_that_of_their_number(k: int) -> None:
     for decided in (1.0, 2 / k, 0.9):
-        found = weigh_at_strengths(np.zeros(8), all_met(8), k, decided)
-        assert found == pytest.approx(pair_weight(k, decided), rel=1e-3)
+        weight = weigh_at_strengths(np.zeros(8), all_met(8), k, decided)
+        assert weight == pytest.approx(pair_weight(k, decided), rel=1e-3)
 
 
 @pytest.mark.parametrize("has_order", [True, False])
 def test_among_others_it_is_that_of_tables_that_are_played(has_order: bool) -> None:
     z = np.random.default_rng(3).normal(0, 1.5, 10)
-    found = weigh_at_strengths(z, all_met(10), 4, 1.0 if has_order else 0.5)
-    assert found == pytest.approx(simulate_weight(z, 4, has_order=has_order), rel=0.06)
-    assert found > 1.15 * pair_weight(4, 1.0 if has_order else 0.5)
+    weight = weigh_at_strengths(z, all_met(10), 4, 1.0 if has_order else 0.5)
+    assert weight == pytest.approx(simulate_weight(z, 4, has_order=has_order), rel=0.06)
+    assert weight > 1.15 * pair_weight(4, 1.0 if has_order else 0.5)
 
 
 def test_tables_are_of_those_who_met() -> None:

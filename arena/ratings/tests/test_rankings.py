@@ -129,11 +129,11 @@ def test_ties_of_three_say_nothing_of_anybody() -> None:
     assert (settled.mu.tolist(), settled.sd.tolist()) == ([MU] * 3, [SIGMA] * 3)
     assert settled.superiority(0, 1) == 0.5
     rows = [(0, 1, 30, 0, 20), (1, 2, 30, 0, 20), (0, 2, 35, 0, 15)]
-    known = settle_ratings(PairCounts.from_rows(rows), 4, n_sides=3, terms=SHOWN)
+    before = settle_ratings(PairCounts.from_rows(rows), 4, n_sides=3, terms=SHOWN)
     with_newcomer = PairCounts.from_rows([*rows, (2, 3, 0, 1, 0)])
     again = settle_ratings(with_newcomer, 4, n_sides=3, terms=SHOWN)
-    assert again.sd == pytest.approx(known.sd, rel=0.01)
-    assert again.high[3] - again.low[3] > 2 * Z95 * known.spread
+    assert again.sd == pytest.approx(before.sd, rel=0.01)
+    assert again.high[3] - again.low[3] > 2 * Z95 * before.spread
 
 
 def test_teams_of_more_than_two_sides_count_alike() -> None:
@@ -141,8 +141,8 @@ def test_teams_of_more_than_two_sides_count_alike() -> None:
     decided = [(one, two, (won, 0, lost)) for one, two, (won, _, lost) in rows]
     counts, plain = TeamCounts.from_rows(rows, 2), TeamCounts.from_rows(decided, 2)
     share = plain.n_results / counts.n_results
-    wanted = settle_ratings(plain, 6, draw_probability=0, weight=pair_weight(3, share))
-    assert settle_ratings(counts, 6, n_sides=3).mu == pytest.approx(wanted.mu, abs=1e-9)
+    expected = settle_ratings(plain, 6, draw_probability=0, weight=pair_weight(3, share))
+    assert settle_ratings(counts, 6, n_sides=3).mu == pytest.approx(expected.mu, abs=1e-9)
 
 
 def test_samples_and_gaps_of_large_fields_know_it() -> None:

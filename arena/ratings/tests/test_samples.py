@@ -26,9 +26,9 @@ def test_both_ways_have_the_mean_and_the_covariance() -> None:
         assert samples.shape == (20_000, 14)
         assert samples.mean(axis=0) == pytest.approx(SETTLED.mu, abs=0.2)
         apart = samples - samples.mean(axis=1, keepdims=True)
-        wanted = SETTLED.covariance - SETTLED.covariance.mean(axis=0)
-        wanted = wanted - wanted.mean(axis=1, keepdims=True)
-        assert np.cov(apart.T) == pytest.approx(wanted, abs=0.06 * SETTLED.spread**2)
+        expected = SETTLED.covariance - SETTLED.covariance.mean(axis=0)
+        expected = expected - expected.mean(axis=1, keepdims=True)
+        assert np.cov(apart.T) == pytest.approx(expected, abs=0.06 * SETTLED.spread**2)
 
 
 def test_shares_are_the_probabilities() -> None:

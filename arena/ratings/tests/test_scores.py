@@ -43,7 +43,7 @@ def _settle(counts: PairCounts) -> bytes:
 
 
 def test_twenty_orders_with_doubles_and_what_is_taken_back_give_the_same_bits() -> None:
-    seen = set()
+    outcomes = set()
     for turn in range(20):
         rng, book, results = Random(turn), ScoreBook(0.5), []
         coming = EPISODES + MORE + EPISODES[:7]
@@ -56,8 +56,8 @@ def test_twenty_orders_with_doubles_and_what_is_taken_back_give_the_same_bits() 
         for struck in EPISODES[5:9]:
             results += book.remove(struck)
         counts = _count(results)
-        seen.add((counts.digest, _settle(counts)))
-    assert len(seen) == 1
+        outcomes.add((counts.digest, _settle(counts)))
+    assert len(outcomes) == 1
 
 
 def test_the_first_in_planned_order_counts_and_the_next_when_it_is_taken_back() -> None:
@@ -109,8 +109,8 @@ def _play_seeds(n_seeds: list[int]) -> PairCounts:
 def test_a_block_of_k_agents_weighs_as_much_as_k_minus_1_results(n_seeds: list[int]) -> None:
     counts = _play_seeds(n_seeds)
     n_in_block = [sum(n > seed for n in n_seeds) for seed in range(max(n_seeds))]
-    wanted = sum(k - 1 for k in n_in_block)
-    assert weigh_blocks(counts) * counts.n_results == pytest.approx(wanted)
+    expected_weight = sum(k - 1 for k in n_in_block)
+    assert weigh_blocks(counts) * counts.n_results == pytest.approx(expected_weight)
 
 
 def test_without_results_a_block_weighs_one() -> None:

@@ -39,9 +39,9 @@ def unbalanced(n_agents: int, n_results: int, seed: int) -> tuple[Floats, Ints]:
 
 
 def accuracy(skill: Floats, settled: SettledRatings) -> float:
-    found = strict_accuracy(skill.tolist(), settled.mu.tolist())
-    assert found is not None
-    return found
+    share = strict_accuracy(skill.tolist(), settled.mu.tolist())
+    assert share is not None
+    return share
 
 
 def seat(settled: SettledRatings) -> SeatAdvantage:
@@ -50,7 +50,7 @@ def seat(settled: SettledRatings) -> SeatAdvantage:
 
 
 def test_it_is_found_and_the_order_is_better_for_it() -> None:
-    found, claimed, gained = list[float](), list[float](), list[float]()
+    seat_terms, claimed, gained = list[float](), list[float](), list[float]()
     for seed in range(12):
         skill, results = unbalanced(20, 1500, seed)
         counts = count_results(results)
@@ -58,26 +58,26 @@ def test_it_is_found_and_the_order_is_better_for_it() -> None:
             settle_ratings(counts, 20),
             settle_ratings(counts, 20, terms=FittedTerms(seat=True)),
         )
-        found.append(seat(with_term).mu / BETA)
+        seat_terms.append(seat(with_term).mu / BETA)
         claimed.append(seat(with_term).sd / BETA)
         gained.append(accuracy(skill, with_term) - accuracy(skill, without))
-    assert np.mean(found) == pytest.approx(0.5, abs=0.05)
-    assert np.std(found) == pytest.approx(np.mean(claimed), rel=0.6)
+    assert np.mean(seat_terms) == pytest.approx(0.5, abs=0.05)
+    assert np.std(seat_terms) == pytest.approx(np.mean(claimed), rel=0.6)
     assert np.mean(gained) > 0.005
 
 
 def test_it_is_a_function_of_the_set_of_results() -> None:
     _, results = unbalanced(12, 800, 1)
-    wanted = settle_ratings(count_results(results), 12, terms=FittedTerms(seat=True))
+    settled = settle_ratings(count_results(results), 12, terms=FittedTerms(seat=True))
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(results)
         parts = [count_results(part) for part in np.array_split(shuffled, seed + 1)]
         names = ("first", "second", "n_first_wins", "n_draws", "n_second_wins")
         whole = PairCounts(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
         again = settle_ratings(whole, 12, terms=FittedTerms(seat=True))
-        assert again.mu.tobytes() == wanted.mu.tobytes()
-        assert again.sd.tobytes() == wanted.sd.tobytes()
-        assert again.seat == wanted.seat
+        assert again.mu.tobytes() == settled.mu.tobytes()
+        assert again.sd.tobytes() == settled.sd.tobytes()
+        assert again.seat == settled.seat
 
 
 def test_turned_seats_turn_its_sign() -> None:
@@ -108,8 +108,8 @@ def test_a_large_field_has_the_same_term(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_doubt_is_that_of_the_whole_matrix() -> None:
     counts = count_results(unbalanced(5, 200, 4)[1])
     likelihood = PairLikelihood(counts, 5, margin=0.1257, weight=1.0, is_seated=True)
-    found = find_mode(Objective(likelihood), 1.5, np.zeros(6))
-    z = np.append(found.z, found.seat or 0.0)
+    mode = find_mode(Objective(likelihood), 1.5, np.zeros(6))
+    z = np.append(mode.z, mode.seat or 0.0)
     h = 1e-4
     rows = [
         (likelihood.at(z - step).gradient - likelihood.at(z + step).gradient) / (2 * h)
@@ -117,8 +117,8 @@ def test_the_doubt_is_that_of_the_whole_matrix() -> None:
     ]
     matrix = np.array(rows) + np.diag([1 / 1.5**2] * 5 + [1 / NO_LINKS.seat_spread**2])
     inverse = np.linalg.inv(matrix)
-    assert found.uncertainty.covariance == pytest.approx(inverse[:5, :5], rel=1e-5)
-    assert found.uncertainty.seat == pytest.approx(inverse[5, 5], rel=1e-5)
+    assert mode.uncertainty.covariance == pytest.approx(inverse[:5, :5], rel=1e-5)
+    assert mode.uncertainty.seat == pytest.approx(inverse[5, 5], rel=1e-5)
 
 
 def test_a_likelihood_without_the_term_has_no_border() -> None:

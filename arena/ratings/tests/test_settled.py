@@ -51,14 +51,14 @@ def joint(settled: SettledRatings) -> Floats:
 def test_it_is_the_mode_of_the_posterior_and_its_curvature() -> None:
     field = simulated(6, 60, seed=3)
     settled = settle_ratings(count_results(field.results), 6)
-    found = minimize(
+    optimum = minimize(
         minus_log_posterior,
         np.full(6, MU),
         args=(field.results, settled.spread),
         method="BFGS",
         options={"gtol": 1e-8},
     )
-    assert settled.mu == pytest.approx(found.x, abs=1e-4)
+    assert settled.mu == pytest.approx(optimum.x, abs=1e-4)
     assert settled.covariance == pytest.approx(
         np.linalg.inv(curvature(settled, field.results)), rel=1e-3
     )
@@ -90,7 +90,7 @@ def curvature(settled: SettledRatings, results: Ints) -> Floats:
 
 def test_twenty_shuffles_of_five_thousand_results_give_the_same_bits() -> None:
     field = simulated(40, 5000)
-    wanted = bits(settle_ratings(count_results(field.results), 40))
+    expected_bits = bits(settle_ratings(count_results(field.results), 40))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         shuffled = rng.permutation(field.results)
@@ -98,7 +98,7 @@ def test_twenty_shuffles_of_five_thousand_results_give_the_same_bits() -> None:
         parts = [count_results(part) for part in np.array_split(shuffled, rng.integers(1, 30))]
         names = ("first", "second", "n_first_wins", "n_draws", "n_second_wins")
         whole = PairCounts(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
-        assert bits(settle_ratings(whole, 40)) == wanted
+        assert bits(settle_ratings(whole, 40)) == expected_bits
 
 
 def test_the_seats_are_alike() -> None:

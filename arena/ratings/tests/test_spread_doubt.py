@@ -248,11 +248,11 @@ def test_the_evidence_of_a_spread_counts_the_seat() -> None:
         volume = float(np.linalg.slogdet(inverse)[1])
         return point.value - 5 * log(spread) + (volume - before) / 2
 
-    found = [
+    log_evidence = [
         model_evidence.weigh_mode(objective, find_mode(objective, spread, np.zeros(6)))
         for spread in (0.5, 2.0)
     ]
-    assert found[1] - found[0] == pytest.approx(integrate(2.0) - integrate(0.5))
+    assert log_evidence[1] - log_evidence[0] == pytest.approx(integrate(2.0) - integrate(0.5))
 
 
 def test_much_evidence_leaves_it_as_it_is() -> None:
@@ -298,11 +298,11 @@ def test_large_fields_and_agents_without_results_stay_as_they_are(
 
 def test_the_order_of_results_changes_no_bit() -> None:
     results = simulated(12, 90, seed=4).results
-    wanted = doubt(count_results(results), 12)
-    found = doubt(count_results(np.random.default_rng(1).permutation(results)), 12)
-    assert np.array_equal(found.low, wanted.low)
-    assert np.array_equal(found.high, wanted.high)
-    assert np.array_equal(found.superiorities(), wanted.superiorities())
+    expected = doubt(count_results(results), 12)
+    shuffled = doubt(count_results(np.random.default_rng(1).permutation(results)), 12)
+    assert np.array_equal(shuffled.low, expected.low)
+    assert np.array_equal(shuffled.high, expected.high)
+    assert np.array_equal(shuffled.superiorities(), expected.superiorities())
 
 
 @pytest.mark.no_cover
@@ -317,9 +317,11 @@ def test_where_most_games_are_drawn_the_margin_is_in_doubt_too() -> None:
         counts = count_results(results)
         settled = settle_ratings(counts, 10, draw_probability=0.5, terms=terms)
         held.append(covered(settled, skill))
-        known = settle_ratings(counts, 10, draw_probability=settled.draw_probability, terms=DOUBTED)
-        held_by_margin.append(covered(known, skill))
-        ratios.append(float((width(settled) / width(known)).mean()))
+        with_margin = settle_ratings(
+            counts, 10, draw_probability=settled.draw_probability, terms=DOUBTED
+        )
+        held_by_margin.append(covered(with_margin, skill))
+        ratios.append(float((width(settled) / width(with_margin)).mean()))
     assert 0.92 <= np.mean(held) <= 0.98
     assert np.mean(held) > np.mean(held_by_margin) + 0.01
     assert np.mean(ratios) > 1.04

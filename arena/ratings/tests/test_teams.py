@@ -48,9 +48,9 @@ def simulated(
     played: list[Played] = []
     for _ in range(n_matches):
         lineup = rng.choice(n_agents, len(teams), replace=False)
-        shown = skill[lineup] + rng.normal(0, BETA, len(teams))
+        performances = skill[lineup] + rng.normal(0, BETA, len(teams))
         size = teams.count(0)
-        total = [shown[np.array(teams) == team].sum() for team in range(len(teams) // size)]
+        total = [performances[np.array(teams) == team].sum() for team in range(len(teams) // size)]
         margin = MARGIN * np.sqrt(2 * size) * BETA
         ranks = [size * sum(o > mine + margin for o in total) for mine in total]
         played.append((tuple(lineup.tolist()), tuple(ranks[team] for team in teams)))
@@ -78,8 +78,8 @@ def test_it_agrees_with_the_package_to_1e_9(teams: tuple[int, ...]) -> None:
         theirs = [list(group) for group in model.rate(groups, ranks)]
         ours = update_ranked(ratings, [size * ranks[team] for team in teams], teams=teams)
         for team, rating in zip(teams, ours, strict=True):
-            wanted = theirs[team].pop(0)
-            assert rating == pytest.approx((wanted.mu, wanted.sigma), abs=1e-8)
+            expected = theirs[team].pop(0)
+            assert rating == pytest.approx((expected.mu, expected.sigma), abs=1e-8)
 
 
 @given(sides, st.sampled_from([(0, 2), (0, 0), (2, 0)]))
@@ -126,21 +126,21 @@ def test_team_mates_never_are_a_pair() -> None:
 
 
 def test_every_two_of_three_teams_are_a_result() -> None:
-    found = split_sides((5, 4, 3, 2, 1, 0), (0, 2, 2, 2, 2, 0), THREE)
-    assert found == [((0, 5), (1, 4), 0), ((0, 5), (2, 3), 0), ((1, 4), (2, 3), 1)]
+    results = split_sides((5, 4, 3, 2, 1, 0), (0, 2, 2, 2, 2, 0), THREE)
+    assert results == [((0, 5), (1, 4), 0), ((0, 5), (2, 3), 0), ((1, 4), (2, 3), 1)]
 
 
 def test_the_same_set_gives_the_same_bytes_whoever_sat_where() -> None:
     _, played = simulated(6, 80, 2)
-    wanted = count_teams(played, TWO)
+    counts = count_teams(played, TWO)
     rng = Random(3)
     turned = [(lineup[1:] + lineup[:1], ranks[1:] + ranks[:1]) for lineup, ranks in played]
     for some in (rng.sample(played, len(played)), rng.sample(turned, len(turned))):
         again = count_teams(some, TWO)
-        assert again.digest == wanted.digest
-        assert settle_ratings(again, 6).mu.tobytes() == settle_ratings(wanted, 6).mu.tobytes()
-    assert wanted.n_results == 80
-    assert count_teams(played[:-1], TWO).digest != wanted.digest
+        assert again.digest == counts.digest
+        assert settle_ratings(again, 6).mu.tobytes() == settle_ratings(counts, 6).mu.tobytes()
+    assert counts.n_results == 80
+    assert count_teams(played[:-1], TWO).digest != counts.digest
 
 
 def test_a_row_that_never_occurred_is_left_out() -> None:
@@ -208,13 +208,13 @@ def test_the_likelihood_is_that_of_every_match_and_its_slopes_are_right() -> Non
     assert counts.has_draws
     likelihood = TeamLikelihood(counts, 6, margin=MARGIN, weight=1.0)
     z, h = np.random.default_rng(0).normal(0, 0.7, 6), 1e-5
-    found = likelihood.at(z)
-    assert found.value == pytest.approx(_by_hand(played, z), rel=1e-12)
+    point = likelihood.at(z)
+    assert point.value == pytest.approx(_by_hand(played, z), rel=1e-12)
     slopes = [
         (_by_hand(played, z + step) - _by_hand(played, z - step)) / (2 * h)
         for step in np.eye(6) * h
     ]
-    assert found.gradient == pytest.approx(slopes, abs=1e-6)
+    assert point.gradient == pytest.approx(slopes, abs=1e-6)
     curvature = np.array(
         [
             (likelihood.at(z - step).gradient - likelihood.at(z + step).gradient) / (2 * h)
@@ -222,7 +222,7 @@ def test_the_likelihood_is_that_of_every_match_and_its_slopes_are_right() -> Non
         ]
     )
     design = likelihood.design.toarray()
-    assert design.T @ (found.curvature[:, None] * design) == pytest.approx(curvature, abs=1e-6)
+    assert design.T @ (point.curvature[:, None] * design) == pytest.approx(curvature, abs=1e-6)
 
 
 def test_sides_of_one_agent_are_rated_as_pairs_are() -> None:
@@ -278,8 +278,8 @@ def test_samples_of_a_large_field_vary_as_its_covariance_says() -> None:
 def test_the_mode_has_no_slope() -> None:
     counts = count_teams(simulated(6, 50, 9)[1], TWO)
     objective = TeamObjective(TeamLikelihood(counts, 6, margin=MARGIN, weight=1.0))
-    found = find_mode(objective, 1.4, np.zeros(6))
-    assert objective.at(found.z, 1.4).gradient == pytest.approx(np.zeros(6), abs=1e-8)
+    mode = find_mode(objective, 1.4, np.zeros(6))
+    assert objective.at(mode.z, 1.4).gradient == pytest.approx(np.zeros(6), abs=1e-8)
 
 
 def test_what_teams_do_not_have_is_refused() -> None:

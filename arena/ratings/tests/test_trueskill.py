@@ -148,7 +148,7 @@ def arrivals(results: list[tuple[int, int, int]], rng: Random) -> Iterator[tuple
 def test_the_order_of_arrival_does_not_change_a_bit() -> None:
     results = simulated(20, 5000).triples()
     void = set(Random(9).sample(range(5000), 250))
-    wanted = folded([result for i, result in enumerate(results) if i not in void])
+    expected = folded([result for i, result in enumerate(results) if i not in void])
     for seed in range(20):
         mus, sigmas = [MU] * 20, [SIGMA] * 20
         closed: dict[int, bool] = {}
@@ -159,7 +159,7 @@ def test_the_order_of_arrival_does_not_change_a_bit() -> None:
                 if closed[prefix]:
                     fold_results(mus, sigmas, [results[prefix]])
                 prefix += 1
-        assert (mus, sigmas) == wanted
+        assert (mus, sigmas) == expected
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def exact_draw(t: float, e: float) -> Exact:
     return (-v if t > 0 else v), w
 
 
-def assert_near(found: tuple[float, float], exact: Exact) -> None:
-    for value, wanted in zip(found, exact, strict=True):
-        assert abs(value - wanted) <= 1e-12 * max(1, abs(wanted))
+def assert_near(values: tuple[float, float], exact: Exact) -> None:
+    for value, expected in zip(values, exact, strict=True):
+        assert abs(value - expected) <= 1e-12 * max(1, abs(expected))
 
 
 @given(st.floats(-200, 20))

@@ -14,10 +14,10 @@ from arena.transitivity.tests.fields import played
 def test_the_cycle_is_named_from_its_lowest_index_in_the_order_of_who_beats_whom(
     kinds: str, agents: tuple[int, int, int]
 ) -> None:
-    (found,) = find_cycles(tabulate_pairs(played(kinds, 60), 3))
-    assert found.agents == agents
-    assert min(found.shares) > 0.7
-    assert found.p_value < 0.001
+    (cycle,) = find_cycles(tabulate_pairs(played(kinds, 60), 3))
+    assert cycle.agents == agents
+    assert min(cycle.shares) > 0.7
+    assert cycle.p_value < 0.001
 
 
 def test_every_copy_makes_a_cycle() -> None:

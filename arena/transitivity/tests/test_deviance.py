@@ -12,10 +12,10 @@ from arena.transitivity.tests.fields import played
 
 def test_rock_paper_scissors_is_exposed_and_the_rating_says_nothing() -> None:
     counts = played("rps", 200)
-    found = deviance_test(counts, 3, seed=1)
-    assert found.df == 1
-    assert found.deviance > 300
-    assert found.p_value == pytest.approx(1 / 501)
+    fit_test = deviance_test(counts, 3, seed=1)
+    assert fit_test.df == 1
+    assert fit_test.deviance > 300
+    assert fit_test.p_value == pytest.approx(1 / 501)
     assert np.abs(settle_ratings(counts, 3).mu - MU).max() < 1
 
 
@@ -31,9 +31,9 @@ def test_a_true_ranking_is_seldom_refused() -> None:
 
 
 def test_the_replicates_are_rated_again() -> None:
-    found = deviance_test(count_results(simulated(6, 6000, spread=2, seed=3).results), 6, seed=0)
-    assert found.df == 10
-    assert found.expected == pytest.approx(10, abs=2)
+    fit_test = deviance_test(count_results(simulated(6, 6000, spread=2, seed=3).results), 6, seed=0)
+    assert fit_test.df == 10
+    assert fit_test.expected == pytest.approx(10, abs=2)
 
 
 def test_few_results_prove_nothing() -> None:
@@ -54,9 +54,9 @@ def test_many_draws_or_none_are_no_departure() -> None:
 
 
 def test_nothing_but_draws() -> None:
-    found = deviance_test(count_results([(0, 1, 0), (1, 2, 0), (2, 0, 0)] * 9), 3, seed=0)
-    assert found.draw_probability == 0.95
-    assert found.p_value > 0.1
+    fit_test = deviance_test(count_results([(0, 1, 0), (1, 2, 0), (2, 0, 0)] * 9), 3, seed=0)
+    assert fit_test.draw_probability == 0.95
+    assert fit_test.p_value > 0.1
 
 
 def test_hardly_any_draws() -> None:
@@ -68,8 +68,8 @@ def test_hardly_any_draws() -> None:
 def test_where_a_ranking_fits_any_results_there_is_nothing_to_test(
     results: list[tuple[int, int, int]],
 ) -> None:
-    found = deviance_test(count_results(results), 5, seed=0)
-    assert (found.deviance, found.df, found.p_value) == (0.0, 0, 1.0)
+    fit_test = deviance_test(count_results(results), 5, seed=0)
+    assert (fit_test.deviance, fit_test.df, fit_test.p_value) == (0.0, 0, 1.0)
 
 
 def test_the_same_seed_gives_the_same_value(monkeypatch: pytest.MonkeyPatch) -> None:

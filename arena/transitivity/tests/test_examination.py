@@ -14,17 +14,17 @@ NAMES = ["rock", "paper", "scissors", "fourth", "fifth", "sixth"]
 
 def test_rock_paper_scissors_is_warned_of_by_name() -> None:
     counts = played("rps", 100)
-    found = examine_results(counts, settle_ratings(counts, 3).mu, seed=0)
-    said = found.warning(NAMES)
-    assert said == "No single order fits: rock beats scissors beats paper beats rock."
-    assert found.nash.weights.min() > 0.15
+    examination = examine_results(counts, settle_ratings(counts, 3).mu, seed=0)
+    warning = examination.warning(NAMES)
+    assert warning == "No single order fits: rock beats scissors beats paper beats rock."
+    assert examination.nash.weights.min() > 0.15
 
 
 def test_a_true_ranking_is_not() -> None:
     counts = count_results(simulated(6, 600, seed=5).results)
-    found = examine_results(counts, settle_ratings(counts, 6).mu, seed=0)
-    assert found.warning(NAMES) is None
-    assert (np.abs(found.shares + found.shares.T - 1) < 1e-12).all()
+    examination = examine_results(counts, settle_ratings(counts, 6).mu, seed=0)
+    assert examination.warning(NAMES) is None
+    assert (np.abs(examination.shares + examination.shares.T - 1) < 1e-12).all()
 
 
 def test_shares_of_pairs_that_never_met_are_what_the_ratings_say() -> None:
@@ -40,10 +40,10 @@ def test_a_departure_without_a_sure_cycle_is_said_without_names() -> None:
     # First and last are level, though each step between them is a clear win.
     steps = [(i, i + 1, 1) for i in range(3)] * 60 + [(0, 3, 1), (3, 0, 1)] * 60
     counts = count_results(steps)
-    found = examine_results(counts, settle_ratings(counts, 4).mu, seed=0)
-    assert found.cycles == []
-    said = found.warning(NAMES)
-    assert said == (
+    examination = examine_results(counts, settle_ratings(counts, 4).mu, seed=0)
+    assert examination.cycles == []
+    warning = examination.warning(NAMES)
+    assert warning == (
         "No single order fits: the results depart from every ranking by more than chance."
     )
 

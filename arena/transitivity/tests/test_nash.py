@@ -15,14 +15,14 @@ from arena.transitivity.tests.fields import shares
 
 @pytest.mark.parametrize("kinds", ["rps", "rrrrrps", "rrpps", "rrrrrpsd", "dddrps"])
 def test_rock_paper_and_scissors_weigh_a_third_each_whatever_the_copies(kinds: str) -> None:
-    found = nash_average(shares(kinds))
+    average = nash_average(shares(kinds))
     for kind in "rps":
-        own = found.weights[[place for place, k in enumerate(kinds) if k == kind]]
+        own = average.weights[[place for place, k in enumerate(kinds) if k == kind]]
         assert own.sum() == pytest.approx(1 / 3, abs=1e-5)
         assert own == pytest.approx(np.full(len(own), own.mean()), abs=1e-5)
     dominated = [place for place, kind in enumerate(kinds) if kind == "d"]
-    assert (found.weights[dominated] == 0).all()
-    assert (found.skill[dominated] < -0.5).all()
+    assert (average.weights[dominated] == 0).all()
+    assert (average.skill[dominated] < -0.5).all()
 
 
 @pytest.mark.parametrize(("kinds", "weights"), [("d", [1]), ("rr", [0.5, 0.5]), ("dr", [0, 1])])
@@ -34,11 +34,11 @@ def test_fields_without_a_cycle(kinds: str, weights: list[float]) -> None:
 @given(st.integers(1, 12), st.integers(0, 10**6))
 def test_nobody_beats_the_mixture(n: int, seed: int) -> None:
     noise = np.random.default_rng(seed).normal(size=(n, n))
-    found = nash_average(1 / (1 + np.exp(noise.T - noise)))
-    assert found.weights.sum() == pytest.approx(1)
-    assert found.weights.min() >= 0
-    assert found.skill.max() < 1e-5
-    assert np.abs(found.skill[found.weights > 1e-3]).max() < 1e-4
+    average = nash_average(1 / (1 + np.exp(noise.T - noise)))
+    assert average.weights.sum() == pytest.approx(1)
+    assert average.weights.min() >= 0
+    assert average.skill.max() < 1e-5
+    assert np.abs(average.skill[average.weights > 1e-3]).max() < 1e-4
 
 
 @settings(deadline=None, max_examples=15)

@@ -93,13 +93,13 @@ def test_who_is_within_the_margin_of_a_circle_may_be_named_instead(
 
 
 def test_of_no_best_and_no_first_few_all_of_the_circle_are_named() -> None:
-    said = []
+    statements = []
     for question, parameters in (("best", {}), ("top_k", {"k": 2})):
         terms = Terms(0.05, 1.0, parameters)
         verdict = questions.get(question).judge(make_circle(5.0, 0.05), terms)
         assert verdict is not None
-        said.append(verdict.format_statement(list("abc")))
-    assert said == [
+        statements.append(verdict.format_statement(list("abc")))
+    assert statements == [
         "there is no such order: each of a, b and c is beaten by another of them",
         "there is no such order: a, b and c beat each other in a circle",
     ]
@@ -137,9 +137,9 @@ def test_of_no_order_it_is_said_who_beats_whom_before_it() -> None:
     assert verdict.subjects == (0, 1, 2, 4, 3)
     assert verdict.upsets == ((2, 0),)
     assert verdict.steps == pytest.approx([1, 1, 1, 0.999], abs=0.001)
-    said = verdict.format_statement(list("abced"))
+    statement = verdict.format_statement(list("abced"))
     expected = "there is no order of all: c beats a; all other pairs are as in a > b > c > d > e"
-    assert said == f"{expected} (up to the margin)"
+    assert statement == f"{expected} (up to the margin)"
     exact = questions.get("rank_all").judge(make_circle(5.0, 1.0), Terms(0.05))
     assert exact is not None
     assert exact.format_statement(list("abced")) == expected
@@ -183,9 +183,11 @@ def test_circles_of_large_fields_are_not_looked_for() -> None:
 
 def test_of_many_such_pairs_some_are_named() -> None:
     upsets = [(n, 0) for n in range(1, 16)]
-    said = name_upsets(range(16), upsets)
-    assert said.count("beats") == 12
-    assert "{12} beats {0}, 3 more go the other way round; all other pairs are as in {0}" in said
+    statement = name_upsets(range(16), upsets)
+    assert statement.count("beats") == 12
+    assert (
+        "{12} beats {0}, 3 more go the other way round; all other pairs are as in {0}" in statement
+    )
 
 
 def test_where_another_order_may_fit_it_is_not_said_that_there_is_none() -> None:
@@ -230,10 +232,10 @@ def test_leads_that_are_still_on_their_way_are_near(monkeypatch: pytest.MonkeyPa
     counts = count_results([(0, 1, 1)] * 30 + [(1, 2, 1), (2, 0, 1), (1, 0, 1)])
     settled = settle_ratings(counts, 3)
     gaps = settled.mu[:, None] - settled.mu
-    found = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.1)
+    leads = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.1)
     monkeypatch.setattr(pair_leads, "_N_STEPS", 3)
     near = infer_pair_leads(counts, gaps, pair_variance=9.0, draw_probability=0.1)
-    np.testing.assert_allclose(near.own, found.own, atol=0.2)
+    np.testing.assert_allclose(near.own, leads.own, atol=0.2)
 
 
 def test_draws_of_a_pair_hold_its_lead_near_nothing() -> None:

@@ -56,9 +56,9 @@ def _sums(n_same: int) -> float:
     """Return the dispersion of blocks of four games of which so many at a time are one game."""
     rng = np.random.default_rng(n_same)
     lead = rng.normal(0, 0.7, 3_000)
-    shown = lead[:, None] + rng.normal(0, 1, (3_000, 4 // n_same))
+    gaps = lead[:, None] + rng.normal(0, 1, (3_000, 4 // n_same))
     margin = unit_draw_margin(0.1)
-    points = np.where(np.abs(shown) < margin, 0.5, shown > 0).sum(axis=1) * n_same
+    points = np.where(np.abs(gaps) < margin, 0.5, gaps > 0).sum(axis=1) * n_same
     return measure_sum_dispersion(lead, np.full(3_000, 4), points)
 
 

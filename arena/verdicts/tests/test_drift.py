@@ -96,11 +96,13 @@ def test_a_mean_by_these_weights_is_from_now_by_what_they_say(ratio: float) -> N
     rng, n_parts, n_steps = np.random.default_rng(5), 8, 50
     steps = rng.normal(0, np.sqrt(ratio / n_steps), (10_000, n_parts * n_steps))
     walk = np.cumsum(steps, axis=1)
-    told = walk.reshape(-1, n_parts, n_steps).mean(axis=2) + rng.normal(0, 1, (10_000, n_parts))
+    part_means = walk.reshape(-1, n_parts, n_steps).mean(axis=2) + rng.normal(
+        0, 1, (10_000, n_parts)
+    )
     weights = weigh_parts(np.array([ratio]), np.ones(1), n_parts)[::-1]
 
     def miss(by: Floats) -> float:
-        return float(np.mean((told @ by / by.sum() - walk[:, -1]) ** 2))
+        return float(np.mean((part_means @ by / by.sum() - walk[:, -1]) ** 2))
 
     assert miss(weights) == pytest.approx(1 / weights.sum(), rel=0.05)
     assert miss(weights) < miss(np.ones(n_parts))

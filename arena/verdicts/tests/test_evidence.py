@@ -111,8 +111,8 @@ def test_a_circle_ends_with_no_order_and_names_who_is_in_it(question: str) -> No
     assert verdict.why is StopReason.NO_ORDER
     assert set(verdict.subjects[:3]) == {0, 1, 2}
     assert verdict.probability > 0.95
-    said = verdict.format_statement([f"a{agent}" for agent in verdict.subjects])
-    assert said.startswith("there is no ")
+    statement = verdict.format_statement([f"a{agent}" for agent in verdict.subjects])
+    assert statement.startswith("there is no ")
 
 
 def test_three_who_always_beat_each_other_in_a_circle_soon_have_no_order() -> None:
@@ -205,10 +205,10 @@ def test_a_single_pair_or_none_departs_from_nothing() -> None:
         counts = count_results(results)
         settled = settle_ratings(counts, 2)
         assert settled.covariance is not None
-        found = estimate_pair_variance(
+        estimate = estimate_pair_variance(
             counts, settled.mu, settled.covariance, draw_probability=0.1, spread=8.0
         )
-        assert found.variance == 0
+        assert estimate.variance == 0
     few = SeedBlocks(np.array([0]), np.array([1]), np.array([[1, -1]]))
     assert not estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).is_discounting
 
@@ -259,8 +259,11 @@ def test_only_who_is_named_must_have_met_all_and_less_so_under_a_strict_error() 
     plain = replace(belief, departures=None)
 
     def doubt(question: str, error: float) -> float:
-        asked, terms = questions.get(question), Terms(error)
-        return asked.guess(plain, terms).probability - asked.guess(belief, terms).probability
+        question_kind, terms = questions.get(question), Terms(error)
+        return (
+            question_kind.guess(plain, terms).probability
+            - question_kind.guess(belief, terms).probability
+        )
 
     assert doubt("best", 0.05) > 0.15 / 28 / 2
     assert doubt("best", 0.01) == pytest.approx(doubt("best", 0.05) / 5)

@@ -26,25 +26,25 @@ BEST, TERMS = registry.get("best"), Terms(0.05, 1.0)
 
 
 def test_a_new_field_of_ten_needs_about_what_campaigns_need() -> None:
-    found = forecast_matches(prior_belief(10), BEST, TERMS, limit=4_000, seed=1)
-    assert 30 < found.matches < 150  # simulated campaigns: 52 in the median
-    assert found.low <= found.matches <= found.high
-    assert found.decided == 1.0
-    assert found.round_robin > 1.5 * found.matches
+    forecast = forecast_matches(prior_belief(10), BEST, TERMS, limit=4_000, seed=1)
+    assert 30 < forecast.matches < 150  # simulated campaigns: 52 in the median
+    assert forecast.low <= forecast.matches <= forecast.high
+    assert forecast.decided == 1.0
+    assert forecast.round_robin > 1.5 * forecast.matches
 
 
 def test_a_clear_field_needs_little_more() -> None:
     clear = belief_of([35.0, 25.0, 24.0], 0.5)
-    found = forecast_matches(clear, BEST, TERMS, limit=4_000, seed=1)
-    assert found.matches < 100
+    forecast = forecast_matches(clear, BEST, TERMS, limit=4_000, seed=1)
+    assert forecast.matches < 100
 
 
 def test_in_hindsight_a_round_robin_starts_from_nothing() -> None:
     clear = replace(prior_belief(6), mu=np.array([40.0, 20, 20, 20, 20, 20]), sd=np.full(6, 0.5))
     clear = replace(clear, covariance=np.diag(clear.sd**2), n_matches=np.full(6, 500))
-    found = round_robin_matches(clear, BEST, TERMS, limit=4_000, seed=1)
+    n_matches = round_robin_matches(clear, BEST, TERMS, limit=4_000, seed=1)
     assert BEST.judge(clear, TERMS) is not None
-    assert 12 <= found < 400  # two matches of each agent are the least
+    assert 12 <= n_matches < 400  # two matches of each agent are the least
 
 
 def test_a_smaller_error_takes_longer() -> None:
@@ -58,9 +58,9 @@ def test_a_smaller_error_takes_longer() -> None:
 
 def test_the_limit_ends_what_is_not_decided() -> None:
     equal = belief_of([25.0, 25.0], 1.0)
-    found = forecast_matches(equal, BEST, Terms(0.01), limit=20, seed=1)
-    assert found.matches == 20
-    assert found.decided < 1.0
+    forecast = forecast_matches(equal, BEST, Terms(0.01), limit=20, seed=1)
+    assert forecast.matches == 20
+    assert forecast.decided < 1.0
 
 
 def test_the_same_seed_foresees_the_same() -> None:
@@ -77,10 +77,10 @@ def test_more_matches_make_it_surer() -> None:
 
 
 def test_questions_about_the_order_are_foreseen_too() -> None:
-    found = forecast_matches(
+    forecast = forecast_matches(
         prior_belief(6), registry.get("rank_pairs"), TERMS, limit=4_000, seed=1
     )
-    assert 10 < found.matches < found.round_robin
+    assert 10 < forecast.matches < forecast.round_robin
 
 
 def test_an_order_that_is_as_good_as_sure_is_foreseen() -> None:
@@ -93,8 +93,8 @@ def test_an_order_that_is_as_good_as_sure_is_foreseen() -> None:
 def test_of_a_large_field_the_top_is_looked_at() -> None:
     n = MAX_AGENTS + 20
     large = replace(belief_of(np.linspace(0, 80, n), 0.5), covariance=None)
-    found = forecast_matches(large, BEST, TERMS, limit=2_000, seed=1)
-    assert found.matches < 2_000
+    forecast = forecast_matches(large, BEST, TERMS, limit=2_000, seed=1)
+    assert forecast.matches < 2_000
 
 
 def test_pairs_of_possible_leaders_get_the_matches_of_a_contest() -> None:
@@ -111,9 +111,9 @@ def test_open_pairs_get_the_matches_of_an_order() -> None:
 
 
 def test_a_match_of_equal_agents_tells_most() -> None:
-    told = match_information(np.array([0.0, 5.0, -5.0, 500.0]))
-    assert told[0] > told[1] == pytest.approx(told[2])
-    assert 0 <= told[3] < 1e-6
+    information = match_information(np.array([0.0, 5.0, -5.0, 500.0]))
+    assert information[0] > information[1] == pytest.approx(information[2])
+    assert 0 <= information[3] < 1e-6
 
 
 @pytest.mark.parametrize("n", [0, -5])
@@ -127,10 +127,10 @@ def test_nothing_is_foreseen_without_matches(n: int) -> None:
 
 
 def test_what_is_now_and_what_will_be_are_told_by_the_same_belief() -> None:
-    known = belief_of([30.0, 27.0, 24.0, 20.0], 1.0)
-    n = known.n_agents
+    belief = belief_of([30.0, 27.0, 24.0, 20.0], 1.0)
+    n = belief.n_agents
     departing = PairLeads(np.full((n, n), 0.5), np.zeros((n, n)), np.full((n, n), 9.0))
-    doubted = replace(known, leads=departing)
+    doubted = replace(belief, leads=departing)
     outlook = forecast_change(doubted, BEST, TERMS, seed=1, n_matches=1)
-    assert outlook == forecast_change(known, BEST, TERMS, seed=1, n_matches=1)
+    assert outlook == forecast_change(belief, BEST, TERMS, seed=1, n_matches=1)
     assert abs(outlook.then - outlook.now) < 0.05

@@ -16,25 +16,25 @@ Counts = st.lists(st.integers(0, 500), min_size=5, max_size=5).filter(any)
 
 
 def of(*counts: int) -> PairedResult:
-    found = compare_blocks(counts)
-    assert found is not None
-    return found
+    result = compare_blocks(counts)
+    assert result is not None
+    return result
 
 
 def test_it_is_what_fishtest_shows_of_these_blocks() -> None:
     """A test of Stockfish, by the formulas of fishtest's stat_util, worked out by hand."""
-    found = of(300, 1200, 3000, 1300, 350)
+    result = of(300, 1200, 3000, 1300, 350)
     values, shares = np.linspace(0, 1, 5), np.array([300, 1200, 3000, 1300, 350]) / 6150
     mean = float(shares @ values)
     variance = float(shares @ (values - mean) ** 2)
-    assert found.score == pytest.approx(mean)
-    assert found.elo.elo == pytest.approx(elo_of_score(mean), abs=0.01)
-    assert found.normalised is not None
-    assert found.normalised.elo == pytest.approx(
+    assert result.score == pytest.approx(mean)
+    assert result.elo.elo == pytest.approx(elo_of_score(mean), abs=0.01)
+    assert result.normalised is not None
+    assert result.normalised.elo == pytest.approx(
         800 / log(10) * (mean - 0.5) / sqrt(2 * variance), abs=0.01
     )
-    assert found.split == pytest.approx(3000 / 6150)
-    assert 0.99 < found.los < 1
+    assert result.split == pytest.approx(3000 / 6150)
+    assert 0.99 < result.los < 1
 
 
 @given(Counts)
@@ -50,11 +50,11 @@ def test_turned_blocks_turn_all_it_says(counts: list[int]) -> None:
 
 @given(Counts)
 def test_intervals_hold_what_they_are_about(counts: list[int]) -> None:
-    found = of(*counts)
-    assert found.elo == estimate_elo(counts)
-    assert found.elo.low <= found.elo.elo <= found.elo.high
-    if found.normalised:
-        assert found.normalised.low < found.normalised.elo < found.normalised.high
+    result = of(*counts)
+    assert result.elo == estimate_elo(counts)
+    assert result.elo.low <= result.elo.elo <= result.elo.high
+    if result.normalised:
+        assert result.normalised.low < result.normalised.elo < result.normalised.high
 
 
 def test_its_intervals_hold_the_truth_in_95_of_100_samples() -> None:

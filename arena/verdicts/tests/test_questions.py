@@ -20,20 +20,20 @@ NAMES = ("Ann", "Bob", "Cid", "Dee")
 CLEAR = belief_of([30.0, 20.0, 25.0, 15.0], 0.5)
 
 
-def said(name: str, **parameters: int | float) -> str:
+def format_answer(name: str, **parameters: int | float) -> str:
     verdict = registry.get(name).judge(CLEAR, Terms(parameters=parameters))
     assert verdict is not None
     return verdict.format_statement(NAMES)
 
 
 def test_the_verdict_names_the_agents() -> None:
-    assert said("best") == "Ann is the best"
-    assert said("top_k", k=2) == "Ann and Cid are the best 2"
-    assert said("top_k", k=3) == "Ann, Cid and Bob are the best 3"
-    assert said("rank_all") == "Ann > Cid > Bob > Dee"
-    assert said("rank_pairs") == "Ann > Cid > Bob > Dee, right in 100.0% of the pairs"
-    assert said("beats", a=0, b=3, lead=5.0) == "Ann beats Dee by more than 5"
-    assert said("beats", a=3, b=0) == "Dee does not beat Ann by more than 0"
+    assert format_answer("best") == "Ann is the best"
+    assert format_answer("top_k", k=2) == "Ann and Cid are the best 2"
+    assert format_answer("top_k", k=3) == "Ann, Cid and Bob are the best 3"
+    assert format_answer("rank_all") == "Ann > Cid > Bob > Dee"
+    assert format_answer("rank_pairs") == "Ann > Cid > Bob > Dee, right in 100.0% of the pairs"
+    assert format_answer("beats", a=0, b=3, lead=5.0) == "Ann beats Dee by more than 5"
+    assert format_answer("beats", a=3, b=0) == "Dee does not beat Ann by more than 0"
 
 
 def test_names_with_braces_are_said_as_they_are() -> None:
@@ -96,9 +96,9 @@ def test_two_agents_a_bound_apart_are_misjudged_no_more_often_than_stated(
     question, terms = registry.get("beats"), Terms(0.05, margin, {"lead": bound - margin})
     n_wrong = 0
     for results in rng.normal(bound, sd, (n, n_looks * per_look)).cumsum(axis=1):
-        for seen in range(per_look, n_looks * per_look, per_look):
-            variance = 1 / (seen / sd**2 + 1 / (2 * LEAST_SPREAD**2))
-            gap = results[seen - 1] / sd**2 * variance
+        for n_played in range(per_look, n_looks * per_look, per_look):
+            variance = 1 / (n_played / sd**2 + 1 / (2 * LEAST_SPREAD**2))
+            gap = results[n_played - 1] / sd**2 * variance
             verdict = question.judge(belief_of([25.0 + gap, 25.0], sqrt(variance / 2)), terms)
             if verdict is not None:
                 # The gap is the bound: neither more than that, nor less than the margin about it.

@@ -26,18 +26,18 @@ TEST = SequentialTest(0, 20)
 Counts = st.lists(st.integers(1, 400), min_size=5, max_size=5)
 
 
-def likeliest(found: Floats, constraint: Callable[[Floats], float]) -> float:
+def likeliest(shares: Floats, constraint: Callable[[Floats], float]) -> float:
     """Return the highest mean log-likelihood under a constraint, by a general optimiser."""
     limits = [{"type": "eq", "fun": lambda p: p.sum() - 1}, {"type": "eq", "fun": constraint}]
-    found_at = minimize(  # type: ignore[call-overload]  # its stubs know no equality alone
-        lambda p: -(found * np.log(p)).sum(),
-        found,
-        jac=lambda p: -found / p,
-        bounds=[(1e-9, 1)] * len(found),
+    optimum = minimize(  # type: ignore[call-overload]  # its stubs know no equality alone
+        lambda p: -(shares * np.log(p)).sum(),
+        shares,
+        jac=lambda p: -shares / p,
+        bounds=[(1e-9, 1)] * len(shares),
         constraints=limits,
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    return -float(found_at.fun)
+    return -float(optimum.fun)
 
 
 @pytest.mark.parametrize("counts", [[10, 40, 80, 50, 20], [30, 60, 110]])
@@ -46,8 +46,8 @@ def test_the_ratio_is_that_of_the_likeliest_distributions(
     counts: list[int], model: EloModel
 ) -> None:
     table = np.array(counts)
-    found, values = table / table.sum(), np.linspace(0, 1, len(counts))
-    wanted = []
+    shares, values = table / table.sum(), np.linspace(0, 1, len(counts))
+    log_likelihoods = []
     for elo in (20.0, 0.0):
         t = elo / ELO_PER_T * (np.sqrt(2) if len(counts) == 5 else 1)
 
@@ -57,8 +57,8 @@ def test_the_ratio_is_that_of_the_likeliest_distributions(
                 return mean - score_of_elo(elo)
             return mean - 0.5 - t * float(np.sqrt(p @ (values - mean) ** 2))
 
-        wanted.append(likeliest(found, constraint))
-    ratio = table.sum() * (wanted[0] - wanted[1])
+        log_likelihoods.append(likeliest(shares, constraint))
+    ratio = table.sum() * (log_likelihoods[0] - log_likelihoods[1])
     assert float(SequentialTest(0, 20, model=model).llr(counts)) == pytest.approx(ratio, abs=2e-3)
 
 
@@ -77,19 +77,19 @@ def test_a_better_block_raises_the_ratio(counts: list[int], cell: int) -> None:
 
 @given(Counts)
 def test_fitted_distributions_keep_to_their_constraint(counts: list[int]) -> None:
-    found, values = np.array(counts) / sum(counts), np.linspace(0, 1, 5)
-    assert fit_to_score(found, 0.53) @ values == pytest.approx(0.53, abs=1e-6)
-    fitted = fit_to_effect(found, 0.1)
+    shares, values = np.array(counts) / sum(counts), np.linspace(0, 1, 5)
+    assert fit_to_score(shares, 0.53) @ values == pytest.approx(0.53, abs=1e-6)
+    fitted = fit_to_effect(shares, 0.1)
     mean = fitted @ values
     sd = np.sqrt(fitted @ (values - mean) ** 2)
     assert (mean - 0.5) / sd == pytest.approx(0.1, abs=1e-4)
 
 
 def test_a_fit_ends_with_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
-    whole = fit_to_effect(found, 0.1)
+    shares = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+    whole = fit_to_effect(shares, 0.1)
     monkeypatch.setattr("arena.verdicts.sprt._N_TURNS", 3)
-    assert fit_to_effect(found, 0.1) == pytest.approx(whole, abs=1e-3)
+    assert fit_to_effect(shares, 0.1) == pytest.approx(whole, abs=1e-3)
 
 
 def test_a_fit_far_from_what_was_found_keeps_to_its_constraint() -> None:

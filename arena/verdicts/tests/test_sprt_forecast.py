@@ -131,12 +131,12 @@ def test_many_blocks_outweigh_the_ratings_and_few_do_not() -> None:
 def test_what_is_said_to_be_accepted_is_accepted_as_often() -> None:
     """Of pairs drawn from the prior, the share accepted is the one foreseen."""
     test, gap = SequentialTest(0, 60), Gap(gap_of_elo(30), gap_of_elo(40))
-    said, _ = forecast_test(test, NONE, gap, limit=LIMIT, seed=4)
+    forecast, _ = forecast_test(test, NONE, gap, limit=LIMIT, seed=4)
     rng = np.random.default_rng(5)
     truths = block_shares(rng.normal(gap.mu, gap.sd, 1_000), 0.1)
     walks = walk_ratios(test, truths, NONE, limit=LIMIT, n_more=50, rng=rng)
-    assert said.accepted == pytest.approx(walks.is_accepted.mean(), abs=0.06)
-    assert said.matches == pytest.approx(2 * np.median(walks.n_blocks), rel=0.2)
+    assert forecast.accepted == pytest.approx(walks.is_accepted.mean(), abs=0.06)
+    assert forecast.matches == pytest.approx(2 * np.median(walks.n_blocks), rel=0.2)
 
 
 def test_close_agents_take_longer_than_those_far_apart() -> None:
@@ -186,8 +186,10 @@ def test_a_test_that_is_over_takes_nothing_more() -> None:
 
 
 def test_the_same_evidence_says_the_same() -> None:
-    asked = (SequentialTest(0, 20), (3, 4, 5, 6, 7), Gap(1.0, 2.0))
-    assert forecast_test(*asked, limit=1_000, seed=7) == forecast_test(*asked, limit=1_000, seed=7)
+    arguments = (SequentialTest(0, 20), (3, 4, 5, 6, 7), Gap(1.0, 2.0))
+    assert forecast_test(*arguments, limit=1_000, seed=7) == forecast_test(
+        *arguments, limit=1_000, seed=7
+    )
 
 
 def test_of_pairs_that_never_met_little_is_known() -> None:
@@ -198,7 +200,7 @@ def test_of_pairs_that_never_met_little_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("changes", "refusal"),
     [
         ({"counts": (1, 2, 3)}, "counts must be of 5 cells, got 3"),
         ({"limit": 1}, "limit and n_more must be 2 or more, got 1, 100"),
@@ -206,10 +208,10 @@ def test_of_pairs_that_never_met_little_is_known() -> None:
     ],
     ids=str,
 )
-def test_it_refuses_what_is_no_question(asked: dict[str, object], said: str) -> None:
-    wanted = {"counts": NONE, "gap": Gap(), "limit": 100, "seed": 1, **asked}
-    with pytest.raises(VerdictError, match=said):
-        forecast_test(SequentialTest(0, 20), **wanted)  # type: ignore[arg-type]
+def test_it_refuses_what_is_no_question(changes: dict[str, object], refusal: str) -> None:
+    arguments = {"counts": NONE, "gap": Gap(), "limit": 100, "seed": 1, **changes}
+    with pytest.raises(VerdictError, match=refusal):
+        forecast_test(SequentialTest(0, 20), **arguments)  # type: ignore[arg-type]
 
 
 def test_a_walk_begins_at_the_exact_ratio_of_the_blocks_played() -> None:

@@ -77,9 +77,9 @@ def make_world(name: str, n_agents: int, seed: int) -> HardWorld:
     return HARD_WORLDS[name](n_agents, np.random.default_rng([seed, crc32(name.encode())]))
 
 
-def hold_named(asked: tuple[Task, str]) -> Held:
+def hold_named(arguments: tuple[Task, str]) -> Held:
     """Hold a campaign under the rule of a name: names go from process to process."""
-    task, rule = asked
+    task, rule = arguments
     return hold_campaign(task, RULES[rule])
 
 
@@ -136,8 +136,8 @@ def has_wrong_pair(verdict: Verdict, moment: Moment, margin: float) -> bool:
     """Return whether an order with upsets tells who beats whom, by the margin, wrongly."""
     upsets = set(verdict.upsets)
     pairs = combinations(verdict.subjects if upsets else (), 2)
-    told = [pair[::-1] if pair[::-1] in upsets else pair for pair in pairs]
-    return any(moment.find_lead(loser, winner) > margin for winner, loser in told)
+    ordered_pairs = [pair[::-1] if pair[::-1] in upsets else pair for pair in pairs]
+    return any(moment.find_lead(loser, winner) > margin for winner, loser in ordered_pairs)
 
 
 def has_order(question: str, moment: Moment, margin: float) -> bool:

@@ -38,18 +38,20 @@ def judge_as_campaigns(
     blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms
 ) -> Verdict | None:
     """Judge as campaigns do: by what is believed for all that the model leaves out."""
-    asked = questions.get(question)
-    expected = find_expected_departures(asked, n_agents, is_checked=True)
-    return asked.judge(infer_from_blocks(blocks, n_agents, expected_departures=expected), terms)
+    question_kind = questions.get(question)
+    expected = find_expected_departures(question_kind, n_agents, is_checked=True)
+    return question_kind.judge(
+        infer_from_blocks(blocks, n_agents, expected_departures=expected), terms
+    )
 
 
 def infer_from_blocks(
     blocks: PlayedBlocks, n_agents: int, *, expected_departures: float = 0.0
 ) -> Belief:
-    seen = SeedBlocks(*(column[-N_LOOKED_AT:] for column in blocks[:3]))
+    last_blocks = SeedBlocks(*(column[-N_LOOKED_AT:] for column in blocks[:3]))
     belief, _ = infer_belief(
         count_games(blocks),
-        seen,
+        last_blocks,
         lambda counts, weight: settle(counts, n_agents, weight),
         expected_departures=expected_departures,
     )

@@ -109,14 +109,14 @@ def test_a_slow_model_and_one_that_refuses_end_it_without_the_key(stub: StubMode
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "reason"),
     [(b"garbage", "JSONDecodeError"), (b"\xff\xfe", "JSONDecodeError"), (b"", "JSONDecodeError")],
 )
 def test_an_answer_of_the_api_that_is_no_json_ends_it(
-    body: bytes, said: str, stub: StubModel
+    body: bytes, reason: str, stub: StubModel
 ) -> None:
     stub.body = body
-    with pytest.raises(UnavailableError, match=f"the model m did not answer: {said}"):
+    with pytest.raises(UnavailableError, match=f"the model m did not answer: {reason}"):
         LanguageModelPolicy("m")(ServeObservation())
 
 
@@ -178,8 +178,8 @@ def test_the_model_plays_the_route_once_at_a_time(stub: StubModel) -> None:
 
 def test_without_a_key_it_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--mode", "openai"]) == 2
-    said = "OPENAI_API_KEY is not set: a real model cannot be asked without it"
-    assert capsys.readouterr().err == f"baseline_inference: {said}\n"
+    reason = "OPENAI_API_KEY is not set: a real model cannot be asked without it"
+    assert capsys.readouterr().err == f"baseline_inference: {reason}\n"
 
 
 def test_a_server_that_is_not_there_ends_it_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,9 +112,11 @@ def test_the_same_seed_and_actions_give_the_same_floats() -> None:
     runs = []
     for _ in range(2):
         rng, environment = random.Random(5), LLMServeEnvironment()
-        seen = [environment.reset(seed=11, task_id="adversarial_multitenant", episode_id="e")]
-        seen += [environment.step(draw_action(rng)) for _ in range(N_WINDOWS)]
-        runs.append([one.model_dump_json() for one in seen])
+        observations = [
+            environment.reset(seed=11, task_id="adversarial_multitenant", episode_id="e")
+        ]
+        observations += [environment.step(draw_action(rng)) for _ in range(N_WINDOWS)]
+        runs.append([one.model_dump_json() for one in observations])
     assert runs[0] == runs[1]
 
 

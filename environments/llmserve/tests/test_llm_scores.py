@@ -62,25 +62,25 @@ def test_each_episode_begins_anew_whatever_the_model_answered_before(
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "reason"),
     [(401, "AuthenticationError"), (404, "NotFoundError"), (500, "InternalServerError")],
 )
 def test_an_api_that_fails_ends_it_with_two_and_without_the_key(
-    status: int, said: str, stub: StubModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    status: int, reason: str, stub: StubModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     stub.status = lambda number: status if number >= 7 else 200
     path = tmp_path / "figures.json"
     assert run("llm", "heuristic", "--model", "m", "--json", str(path)) == 2
-    told = capsys.readouterr()
-    assert f"the model m did not answer: {said} (HTTP {status})" in told.err
-    assert KEY not in told.out + told.err
+    streams = capsys.readouterr()
+    assert f"the model m did not answer: {reason} (HTTP {status})" in streams.err
+    assert KEY not in streams.out + streams.err
     # It is asked before the others are played, whose minutes would be lost.
-    assert "heuristic" not in told.out + told.err
+    assert "heuristic" not in streams.out + streams.err
     assert not path.exists()
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("http://127.0.0.1:9/v1", "the model m did not answer: APIConnectionError"),
         ("http://[::", "OPENAI_BASE_URL must be an address"),
@@ -89,16 +89,16 @@ def test_an_api_that_fails_ends_it_with_two_and_without_the_key(
     ],
 )
 def test_where_no_model_is_ends_it_with_two(
-    address: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    address: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     assert run("llm", "--model", "m") == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "key", "said"),
+    ("words", "key", "message"),
     [
         (["llm"], KEY, "--agent llm needs --model"),
         (["llm", "--model", "m"], " ", "OPENAI_API_KEY is not set"),
@@ -109,7 +109,7 @@ def test_where_no_model_is_ends_it_with_two(
 def test_a_missing_key_or_model_ends_it_with_two_before_anything_is_played(
     words: list[str],
     key: str,
-    said: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -117,9 +117,9 @@ def test_a_missing_key_or_model_ends_it_with_two_before_anything_is_played(
     with pytest.raises(SystemExit) as error:
         run(*words)
     assert error.value.code == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert KEY not in told.out + told.err
+    streams = capsys.readouterr()
+    assert message in streams.err
+    assert KEY not in streams.out + streams.err
 
 
 @pytest.mark.slow

@@ -58,8 +58,8 @@ def test_a_whole_number_may_be_written_with_a_point() -> None:
 
 
 def test_the_first_observation_is_that_of_an_idle_server() -> None:
-    seen = observe(Server(TASKS["static_workload"], 42).sight)
-    observation = ServeObservation(**seen)
+    fields = observe(Server(TASKS["static_workload"], 42).sight)
+    observation = ServeObservation(**fields)
     assert observation.queue_depth == 0
     assert observation.slo_compliance_rate == 1.0
     assert observation.estimated_cost_per_1k == 0.05
@@ -71,9 +71,9 @@ def test_an_observation_is_the_sight_of_the_simulator_but_for_three_whole_number
     server = Server(TASKS["bursty_workload"], 3)
     while not server.is_over:
         server.run_window(FIRST)
-        seen = read_sight(ServeObservation(**observe(server.sight)))
-        assert abs(seen.queue_depth - server.sight.queue_depth) <= 0.5
-        rounded = seen._replace(
+        sight = read_sight(ServeObservation(**observe(server.sight)))
+        assert abs(sight.queue_depth - server.sight.queue_depth) <= 0.5
+        rounded = sight._replace(
             queue_depth=server.sight.queue_depth,
             active_requests=server.sight.active_requests,
             eviction_events=server.sight.eviction_events,

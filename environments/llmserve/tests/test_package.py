@@ -99,8 +99,8 @@ def test_name_and_version_are_the_same_everywhere() -> None:
 
 
 def test_the_simulator_is_imported_without_openenv() -> None:
-    asked = "import sys, llmserve_env.simulator.simulator; sys.exit('openenv' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", asked], cwd=ROOT, check=False).returncode == 0
+    script = "import sys, llmserve_env.simulator.simulator; sys.exit('openenv' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def remove_key(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("take_away", "said"),
+    ("take_away", "failure"),
     [
         (lambda root: (root / "openenv.yaml").unlink(), "FAIL  manifest: openenv.yaml is missing"),
         (remove_key, "FAIL  manifest: openenv.yaml: the block validation is missing"),
@@ -147,14 +147,14 @@ def remove_key(root: Path) -> None:
 def test_what_is_taken_away_is_told_in_its_line(
     copy: Path,
     take_away: Callable[[Path], None],
-    said: str,
+    failure: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # It has a test of its own, and takes seconds.
     monkeypatch.setattr(submission, "check_openenv", lambda root: None)
     take_away(copy)
-    assert list_failures(copy, capsys) == [said]
+    assert list_failures(copy, capsys) == [failure]
 
 
 def test_a_lock_of_another_project_is_told(
@@ -168,7 +168,7 @@ def test_a_lock_of_another_project_is_told(
 
 
 @pytest.mark.parametrize(
-    ("statuses", "found"),
+    ("statuses", "expected"),
     [
         ({"docker": 0, "podman": 0}, "docker"),
         ({"docker": 1, "podman": 0}, "podman"),
@@ -179,16 +179,16 @@ def test_a_lock_of_another_project_is_told(
     ],
 )
 def test_the_image_is_built_by_whichever_engine_answers(
-    statuses: dict[str, int], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    statuses: dict[str, int], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, status in statuses.items():
         (tmp_path / name).write_text(f'#!/bin/sh\ntest "$1" = info && exit {status}\n')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    if found in statuses:
-        assert submission.find_engine() == str(tmp_path / found)
+    if expected in statuses:
+        assert submission.find_engine() == str(tmp_path / expected)
     else:
-        with pytest.raises(submission.CheckError, match=found):
+        with pytest.raises(submission.CheckError, match=expected):
             submission.find_engine()
 
 

@@ -85,9 +85,9 @@ def test_requests_are_as_many_and_as_long_as_is_set(
     assert len(stub.requests) == 3
     environment.step(ServeAction(batch_cap=1))
     assert len(stub.requests) == 4
-    asked = stub.requests[0]
-    assert (asked["model"], asked["max_completion_tokens"], asked["stream"]) == ("own", 5, True)
-    assert asked["messages"][0]["content"].count(" more") == 10
+    body = stub.requests[0]
+    assert (body["model"], body["max_completion_tokens"], body["stream"]) == ("own", 5, True)
+    assert body["messages"][0]["content"].count(" more") == 10
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -48,7 +48,7 @@ def test_what_is_wrong_is_told_and_the_session_goes_on(url: str) -> None:
         assert "reset begins one" in tell(socket, "state")["data"]["message"]
         assert "reset begins one" in tell(socket, "step", {})["data"]["message"]
         assert tell(socket, "reset", {"seed": 3})["type"] == "observation"
-        for data, said in (
+        for data, reason in (
             ({"seed": -1}, "seed: must be"),
             ({"seed": 10**400}, "seed: must be"),
             ({"task_id": "x"}, "task_id: must be one of static_workload"),
@@ -56,7 +56,7 @@ def test_what_is_wrong_is_told_and_the_session_goes_on(url: str) -> None:
             ({"episode_id": "\ud800"}, "episode_id: must be"),
         ):
             answer = tell(socket, "reset", data)
-            assert (answer["type"], said in answer["data"]["message"]) == ("error", True)
+            assert (answer["type"], reason in answer["data"]["message"]) == ("error", True)
         for data in ({"batch_cap": 0}, {"kv_budget_fraction": float("nan")}, {"turbo": 1}):
             answer = tell(socket, "step", data)
             assert answer["data"]["code"] == "VALIDATION_ERROR"

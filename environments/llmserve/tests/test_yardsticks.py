@@ -87,11 +87,11 @@ def test_every_task_has_been_tuned_and_trained() -> None:
 def test_a_network_takes_only_choices_and_draws_as_it_says() -> None:
     network, server = Network(draw_weights()), Server(BURSTY, 1)
     rng = np.random.default_rng(1)
-    seen, choices, log_p = network.sample(server, find_choices(FIRST), 400, rng)
-    assert seen.shape == (400, N_FIELDS, SIZE)
+    observations, choices, log_p = network.sample(server, find_choices(FIRST), 400, rng)
+    assert observations.shape == (400, N_FIELDS, SIZE)
     for field in range(N_FIELDS):
         assert MASKS[field][choices[:, field]].all()
-    first = network.logits(seen[:1, 0], 0)[0]
+    first = network.logits(observations[:1, 0], 0)[0]
     expected = np.exp(first - np.logaddexp.reduce(first))
     share = np.bincount(choices[:, 0], minlength=len(expected)) / 400
     assert np.abs(share - expected).max() < 0.1
@@ -122,8 +122,8 @@ def test_weights_that_do_not_fit_are_named(
     with pytest.raises(WeightsError) as error:
         load_network(tmp_path / f"{STATIC.id}.safetensors")
     assert line in str(error.value)
-    asked = ["--agent", "ppo", "--task", STATIC.id, "--weights", str(tmp_path)]
-    assert evaluate.main([*asked, "--jobs", "1"]) == 2
+    arguments = ["--agent", "ppo", "--task", STATIC.id, "--weights", str(tmp_path)]
+    assert evaluate.main([*arguments, "--jobs", "1"]) == 2
     assert line in capsys.readouterr().err
 
 
@@ -152,9 +152,9 @@ def test_an_evaluation_tells_every_pair_on_equal_seeds(
 
 def test_given_seeds_are_played_in_their_order(tmp_path: Path) -> None:
     seeds, path = [2**63 - 1, 7, 2**32], tmp_path / "figures.json"
-    given = write_seeds(tmp_path, "9223372036854775807 7\n4294967296\n")
-    asked = ["--agent", "heuristic", "--task", STATIC.id, "--seeds", given, "--jobs", "1"]
-    assert evaluate.main([*asked, "--json", str(path)]) == 0
+    seed_file = write_seeds(tmp_path, "9223372036854775807 7\n4294967296\n")
+    arguments = ["--agent", "heuristic", "--task", STATIC.id, "--seeds", seed_file, "--jobs", "1"]
+    assert evaluate.main([*arguments, "--json", str(path)]) == 0
     figures = json.loads(path.read_text())
     assert figures["seeds"] == seeds
     expected = [score_episode(STATIC.id, decide_by_rules, seed) for seed in seeds]
@@ -186,9 +186,9 @@ def test_given_seeds_that_cannot_be_end_with_two(
 def test_given_seeds_and_a_range_exclude_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for asked in (["--seed0", "0"], ["--episodes", "5"]):
+    for options in (["--seed0", "0"], ["--episodes", "5"]):
         with pytest.raises(SystemExit) as error:
-            evaluate.main(["--seeds", write_seeds(tmp_path, "1 2"), *asked])
+            evaluate.main(["--seeds", write_seeds(tmp_path, "1 2"), *options])
         assert error.value.code == 2
         assert "leave --episodes and --seed0 out" in capsys.readouterr().err
 
@@ -200,15 +200,15 @@ def write_seeds(folder: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "asked", [["--episodes", "1"], ["--seed0", "99990"], ["--jobs", "0"], ["--seed0", "-1"]]
+    "options", [["--episodes", "1"], ["--seed0", "99990"], ["--jobs", "0"], ["--seed0", "-1"]]
 )
 def test_options_that_cannot_be_end_with_two(
-    asked: list[str], capsys: pytest.CaptureFixture[str]
+    options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as error:
-        evaluate.main(asked)
+        evaluate.main(options)
     assert error.value.code == 2
-    assert asked[0] in capsys.readouterr().err
+    assert options[0] in capsys.readouterr().err
 
 
 def test_scored_agents_are_told_by_their_mean() -> None:

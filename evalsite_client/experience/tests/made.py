@@ -55,18 +55,18 @@ class Walk:
     def __init__(self, *lengths: int) -> None:
         """lengths: of its episodes; the last one recurs."""
         self.lengths, self.n_begun, self.place = lengths, 0, 0
-        self.seen: Floats = np.zeros(4, np.float32)
+        self.observation: Floats = np.zeros(4, np.float32)
 
     def reset(self, *, seed: int) -> Floats:
         """Begin an episode."""
         self.n_begun, self.place = self.n_begun + 1, 0
-        self.seen = np.random.default_rng(seed).standard_normal(4, np.float32)
-        return self.seen
+        self.observation = np.random.default_rng(seed).standard_normal(4, np.float32)
+        return self.observation
 
     def step(self, action: int) -> Outcome:
         """Go on by a step."""
         self.place += 1
-        self.seen = self.seen + np.float32(0.5 - action)
+        self.observation = self.observation + np.float32(0.5 - action)
         length = self.lengths[min(self.n_begun, len(self.lengths)) - 1]
         is_over, is_odd = self.place == length, bool(self.n_begun % 2)
-        return Outcome(self.seen, 1.0, is_over and is_odd, is_over and not is_odd)
+        return Outcome(self.observation, 1.0, is_over and is_odd, is_over and not is_odd)

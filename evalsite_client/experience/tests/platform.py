@@ -38,41 +38,41 @@ class Platform:
     pages: Path | None = None
     """A folder whose files it serves."""
 
-    def __call__(self, seen: Seen) -> Response:
+    def __call__(self, request: Seen) -> Response:
         """Answer a request."""
-        path = seen.url.partition("://")[2].partition("/")[2].partition("?")[0]
+        path = request.url.partition("://")[2].partition("/")[2].partition("?")[0]
         match path.strip("/").split("/")[-2:]:
             case ["v1", "games" as name] | ["runs", "poles" as name]:
                 return answer(ANSWERS[name])
             case [_, "latest"]:
-                return self._tell_latest(seen)
+                return self._tell_latest(request)
             case ["files", number]:
                 return raw(self.versions[int(number)])
             case ["v1", "experience"]:
-                return self._take_chunk(seen)
+                return self._take_chunk(request)
             case [*_, name] if self.pages and (self.pages / name).is_file():
                 kind = "text/html" if name.endswith(".html") else "text/javascript"
                 return raw((self.pages / name).read_bytes(), kind=kind)
         return problem(404, path)
 
-    def _tell_latest(self, seen: Seen) -> Response:
+    def _tell_latest(self, request: Seen) -> Response:
         self.n_looks += 1
         if not self.versions:
             return problem(404, "run poles has no published version")
         content = self.versions[-1]
         digest = sha256(content).hexdigest()
-        if seen.headers.get("If-None-Match") == f'"{digest}"':
+        if request.headers.get("If-None-Match") == f'"{digest}"':
             return answer(None, 304)
         version = len(self.versions) - 1
         latest = make_version(content, version=version, url=f"/files/{version}")
         return answer(latest, ETag=f'"{digest}"')
 
-    def _take_chunk(self, seen: Seen) -> Response:
+    def _take_chunk(self, request: Seen) -> Response:
         self.n_uploads += 1
         if self.n_uploads in self.busy_at:
             return problem(503, "full", Retry_After="0")
-        is_json = "json" in seen.headers["Content-Type"]
-        chunk = read_chunk(seen.body, spec=SPEC, form="json" if is_json else "msgpack")
+        is_json = "json" in request.headers["Content-Type"]
+        chunk = read_chunk(request.body, spec=SPEC, form="json" if is_json else "msgpack")
         check_chunk(chunk, SPEC)
         is_new = chunk.chunk_id not in {kept.chunk_id for kept in self.chunks}
         if is_new:
@@ -98,13 +98,13 @@ def serve(platform: Platform) -> Iterator[str]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             address = f"http://{self.headers['Host']}{self.path}"
-            told = platform(Seen(self.command, address, dict(self.headers), body))
-            self.send_response(told.status_code)
-            for name, text in told.headers.items():
+            response = platform(Seen(self.command, address, dict(self.headers), body))
+            self.send_response(response.status_code)
+            for name, text in response.headers.items():
                 self.send_header(name, text)
-            self.send_header("Content-Length", str(len(told.content)))
+            self.send_header("Content-Length", str(len(response.content)))
             self.end_headers()
-            self.wfile.write(told.content)
+            self.wfile.write(response.content)
 
         do_POST = do_GET  # noqa: N815 - the name that is looked for
 

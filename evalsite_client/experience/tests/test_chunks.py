@@ -22,13 +22,13 @@ def _play(*lengths: int) -> Iterator[Step]:
     """Yield the steps of episodes of these lengths."""
     walk, rng = Walk(*lengths), np.random.default_rng(0)
     for number, length in enumerate(lengths):
-        seen = walk.reset(seed=number)
+        observation = walk.reset(seed=number)
         for place in range(length):
             action = int(rng.integers(2))
             outcome = walk.step(action)
             log_prob = -float(rng.random(dtype=np.float32))
-            yield Step(number, place, seen, outcome[0], action, *outcome[1:], log_prob)
-            seen = outcome.observation
+            yield Step(number, place, observation, outcome[0], action, *outcome[1:], log_prob)
+            observation = outcome.observation
 
 
 def _record(steps: list[Step]) -> list[Chunk]:

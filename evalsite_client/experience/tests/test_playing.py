@@ -28,17 +28,17 @@ Answering = Callable[[Seen], Response]
 def _player(
     environment: Environment, answering: Answering, stop: Stop, *, seed: int = 0
 ) -> tuple[Player, list[str]]:
-    said: list[str] = []
+    lines: list[str] = []
     client, _ = fakes.client(answering, token="t", retries=Retries(n_attempts=1))
-    follower = Follower(client.models, "poles", GAME, say=said.append)
+    follower = Follower(client.models, "poles", GAME, say=lines.append)
     follower.follow()
     playing, keeping = np.random.default_rng(seed).spawn(2)
     uploader = Uploader(
-        client.experience.upload_chunk, clock=client.clock, rng=keeping, stop=stop, say=said.append
+        client.experience.upload_chunk, clock=client.clock, rng=keeping, stop=stop, say=lines.append
     )
     recorder = Recorder("cart_pole", draw_id=lambda: uuid4().hex)
-    player = Player(environment, follower, uploader, recorder, rng=playing, say=said.append)
-    return player, said
+    player = Player(environment, follower, uploader, recorder, rng=playing, say=lines.append)
+    return player, lines
 
 
 def _play(
@@ -50,9 +50,9 @@ def _play(
     seed: int = 0,
 ) -> tuple[Player, list[str], bool]:
     stop = stop or Stop()
-    player, said = _player(environment, answering, stop, seed=seed)
+    player, lines = _player(environment, answering, stop, seed=seed)
     is_complete = player.play(terms, stop, lambda player: None)
-    return player, said, is_complete
+    return player, lines, is_complete
 
 
 def _read_policy(content: bytes) -> Mlp:
@@ -85,9 +85,9 @@ def test_every_step_is_sent_once_with_the_log_probability_of_its_version(tmp_pat
 
 def test_actions_are_drawn_as_often_as_the_policy_says(tmp_path: Path) -> None:
     policy, rng = _read_policy(make_weights(tmp_path)), np.random.default_rng(0)
-    seen: Floats = np.array([0.1, -2, 3, 1], np.float32)
-    probability = float(np.exp(compute_log_probs(policy.compute_logits(seen[None])))[0, 1])
-    actions = [choose_action(policy, seen, rng)[0] for _ in range(4_000)]
+    observation: Floats = np.array([0.1, -2, 3, 1], np.float32)
+    probability = float(np.exp(compute_log_probs(policy.compute_logits(observation[None])))[0, 1])
+    actions = [choose_action(policy, observation, rng)[0] for _ in range(4_000)]
     assert abs(np.mean(actions) - probability) < 4 * np.sqrt(0.25 / len(actions))
 
 
@@ -125,20 +125,20 @@ def test_it_plays_on_while_no_later_version_can_be_had(
 ) -> None:
     platform = Platform([make_weights(tmp_path)])
 
-    def answering(seen: Seen) -> Response:
-        return failing() if "latest" in seen.url and platform.n_looks else platform(seen)
+    def answering(request: Seen) -> Response:
+        return failing() if "latest" in request.url and platform.n_looks else platform(request)
 
-    player, said, _ = _play(Walk(200), answering, Terms(3, 1, 1))
+    player, lines, _ = _play(Walk(200), answering, Terms(3, 1, 1))
     assert len(platform.chunks) == 3
     assert player.follower.version == 0
-    assert said[0].startswith("plays on with version 0: ")
+    assert lines[0].startswith("plays on with version 0: ")
 
 
 def test_weights_that_are_none_are_not_played(tmp_path: Path) -> None:
     platform = Platform([make_weights(tmp_path)], publish_after={1: b"\x80\x04."})
-    _, said, _ = _play(Walk(200), platform, Terms(4, 1, 2))
+    _, lines, _ = _play(Walk(200), platform, Terms(4, 1, 2))
     assert {chunk.policy_version for chunk in platform.chunks} == {0}
-    assert "plays on with version 0: the weights are not safetensors" in said[0]
+    assert "plays on with version 0: the weights are not safetensors" in lines[0]
 
 
 class _StoppingWalk(Walk):
@@ -171,11 +171,11 @@ def test_stopped_it_sends_what_is_whole(
 def test_stopped_in_an_upload_it_sends_that_chunk_once(tmp_path: Path) -> None:
     stop, platform = Stop(), Platform([make_weights(tmp_path)])
 
-    def answering(seen: Seen) -> Response:
-        told = platform(seen)
+    def answering(request: Seen) -> Response:
+        response = platform(request)
         if platform.n_uploads == 2 and not stop.is_wanted:
             stop.take_signal()  # the answer is lost
-        return told
+        return response
 
     player, _, is_complete = _play(Walk(200), answering, Terms(9, 1, 1), stop=stop)
     assert not is_complete
@@ -187,12 +187,12 @@ def test_stopped_in_an_upload_it_sends_that_chunk_once(tmp_path: Path) -> None:
 def test_stopped_it_does_not_wait_long_for_a_server(tmp_path: Path) -> None:
     stop, platform = Stop(), Platform([make_weights(tmp_path)])
 
-    def answering(seen: Seen) -> Response:
-        is_upload = seen.method == "POST"
-        return problem(503, "full", Retry_After="60") if is_upload else platform(seen)
+    def answering(request: Seen) -> Response:
+        is_upload = request.method == "POST"
+        return problem(503, "full", Retry_After="60") if is_upload else platform(request)
 
     walk = _StoppingWalk(stop, 20, 500)
-    player, said, is_complete = _play(walk, answering, Terms(9, 1, 1), stop=stop)
+    player, lines, is_complete = _play(walk, answering, Terms(9, 1, 1), stop=stop)
     assert not is_complete
     assert player.uploader.n_waiting == 20
-    assert said == ["20 steps could not be sent: full"]
+    assert lines == ["20 steps could not be sent: full"]

@@ -60,10 +60,10 @@ def test_log_probabilities_are_at_most_0_however_large_logits_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("game", "said"), [("acrobot", "game 'cart_pole', not 'acrobot'"), ("", "not ''")]
+    ("game", "refusal"), [("acrobot", "game 'cart_pole', not 'acrobot'"), ("", "not ''")]
 )
-def test_weights_of_another_game_are_refused(game: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(AnswerError, match=said):
+def test_weights_of_another_game_are_refused(game: str, refusal: str, tmp_path: Path) -> None:
+    with pytest.raises(AnswerError, match=refusal):
         _build(read_weights(make_weights(tmp_path)), game=game)
 
 
@@ -74,7 +74,7 @@ def test_weights_without_a_seal_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "refusal"),
     [
         ({"width": 3}, "parameters that mlp has not"),
         ({"activation": "gelu"}, "parameters that mlp has not"),
@@ -90,11 +90,11 @@ def test_weights_without_a_seal_are_refused() -> None:
     ids=str,
 )
 def test_weights_that_do_not_fit_their_parameters_are_refused(
-    parameters: Any, said: str, tmp_path: Path
+    parameters: Any, refusal: str, tmp_path: Path
 ) -> None:
     sealed = read_weights(make_weights(tmp_path))
     metadata = {**sealed.metadata, "parameters": json.dumps(parameters)}
-    with pytest.raises(AnswerError, match=said):
+    with pytest.raises(AnswerError, match=refusal):
         _build(sealed._replace(metadata=metadata))
 
 

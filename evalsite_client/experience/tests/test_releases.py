@@ -35,10 +35,10 @@ def _send(content: bytes) -> Told:
 def _follower(
     *answers: Told, time: FakeTime | None = None
 ) -> tuple[Follower, fakes.FakeServer, list[str]]:
-    said: list[str] = []
+    lines: list[str] = []
     retries = Retries(n_attempts=2)
     client, server = fakes.client(in_turn(*answers), token="t", time=time, retries=retries)
-    return Follower(client.models, "poles", GAME, say=said.append), server, said
+    return Follower(client.models, "poles", GAME, say=lines.append), server, lines
 
 
 def test_a_version_is_fetched_without_the_token_and_taken(tmp_path: Path) -> None:
@@ -48,37 +48,37 @@ def test_a_version_is_fetched_without_the_token_and_taken(tmp_path: Path) -> Non
     assert follower.version == 3
     assert follower.policy is not None
     assert follower.policy.compute_logits(np.zeros((1, 4), np.float32)).shape == (1, 2)
-    assert [seen.url for seen in server.seen] == [
+    assert [request.url for request in server.requests] == [
         f"{fakes.BASE}/api/v1/models/poles/latest/",
         f"{fakes.BASE}{URL}",
     ]
-    assert "Authorization" not in server.seen[1].headers
+    assert "Authorization" not in server.requests[1].headers
 
 
 def test_a_link_may_lead_to_another_server(tmp_path: Path) -> None:
     content, elsewhere = make_weights(tmp_path), "http://bucket.test/poles?signature=b"
     follower, server, _ = _follower(_tell(3, content, url=elsewhere), _send(content))
     assert follower.follow()
-    assert server.seen[1].url == elsewhere
-    assert "Authorization" not in server.seen[1].headers
+    assert server.requests[1].url == elsewhere
+    assert "Authorization" not in server.requests[1].headers
 
 
 def test_a_version_that_is_known_costs_one_short_answer(tmp_path: Path) -> None:
     content = make_weights(tmp_path)
     follower, server, _ = _follower(_tell(3, content), _send(content), lambda: answer(None, 304))
     assert [follower.follow(), follower.follow()] == [True, False]
-    assert server.seen[2].headers["If-None-Match"] == f'"{sha256(content).hexdigest()}"'
+    assert server.requests[2].headers["If-None-Match"] == f'"{sha256(content).hexdigest()}"'
 
 
 def test_an_older_version_is_not_taken_and_that_is_said_once(tmp_path: Path) -> None:
     newer, older = make_weights(tmp_path), make_weights(tmp_path, seed=2)
-    follower, server, said = _follower(
+    follower, server, lines = _follower(
         _tell(3, newer), _send(newer), _tell(2, older), lambda: answer(None, 304)
     )
     assert [follower.follow() for _ in range(3)] == [True, False, False]
     assert follower.version == 3
-    assert said == ["version 2 is older than 3: not taken"]
-    assert server.seen[3].headers["If-None-Match"] == f'"{sha256(older).hexdigest()}"'
+    assert lines == ["version 2 is older than 3: not taken"]
+    assert server.requests[3].headers["If-None-Match"] == f'"{sha256(older).hexdigest()}"'
 
 
 class _Counting(BytesIO):
@@ -124,11 +124,11 @@ def test_what_could_not_be_taken_is_asked_for_again(tmp_path: Path) -> None:
     with pytest.raises(ChecksumError):
         follower.follow()
     assert follower.follow()
-    assert "If-None-Match" not in server.seen[3].headers
+    assert "If-None-Match" not in server.requests[3].headers
 
 
 @pytest.mark.parametrize(
-    ("other", "error", "said"),
+    ("other", "error", "refusal"),
     [
         ({"game": "acrobot"}, AnswerError, "run poles plays acrobot, not cart_pole"),
         ({"size": 0}, AnswerError, "has 0 bytes"),
@@ -139,10 +139,10 @@ def test_what_could_not_be_taken_is_asked_for_again(tmp_path: Path) -> None:
     ids=range(5),
 )
 def test_a_version_that_cannot_be_played_is_refused(
-    other: dict[str, Any], error: type[Exception], said: str, tmp_path: Path
+    other: dict[str, Any], error: type[Exception], refusal: str, tmp_path: Path
 ) -> None:
     follower, _, _ = _follower(_tell(3, make_weights(tmp_path), **other))
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=refusal):
         follower.follow()
 
 
@@ -157,16 +157,16 @@ def test_a_state_is_asked_for(tmp_path: Path) -> None:
     content = make_weights(tmp_path)
     client, server = fakes.client(in_turn(_tell(3, content), _send(content)))
     Follower(client.models, "poles", GAME, is_released=True, say=print).follow()
-    assert server.seen[0].url.endswith("/latest/?released=true")
+    assert server.requests[0].url.endswith("/latest/?released=true")
 
 
 def test_the_first_version_is_waited_for(tmp_path: Path) -> None:
     content, time = make_weights(tmp_path), FakeTime()
     missing = [lambda: problem(404)] * 12
-    follower, _, said = _follower(*missing, _tell(0, content), _send(content), time=time)
+    follower, _, lines = _follower(*missing, _tell(0, content), _send(content), time=time)
     follower.wait_for_first(60, time.clock())
     assert (follower.version, time.now_s) == (0, 12)
-    assert said == ["waits for the first version of run poles"] * 2
+    assert lines == ["waits for the first version of run poles"] * 2
 
 
 def test_it_is_not_waited_for_longer_than_said() -> None:

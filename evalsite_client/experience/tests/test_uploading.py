@@ -20,28 +20,28 @@ Told = Callable[[], Response]
 
 
 def _accept(n_steps: int = 100, **other: Any) -> Told:
-    told = {
+    fields = {
         "accepted": n_steps,
         "duplicate": False,
         "latest_policy_version": 4,
         "keep_fraction": 1.0,
     }
-    return lambda: answer(told | other, 202)
+    return lambda: answer(fields | other, 202)
 
 
 def _uploader(
     *answers: Told, stop: Stop | None = None, retries: Retries = NEVER, seed: int = 0
 ) -> tuple[Uploader, fakes.FakeServer, FakeTime, list[str]]:
-    time, said = FakeTime(), list[str]()
+    time, lines = FakeTime(), list[str]()
     client, server = fakes.client(in_turn(*answers), token="t", time=time, retries=retries)
     uploader = Uploader(
         client.experience.upload_chunk,
         clock=client.clock,
         rng=np.random.default_rng(seed),
         stop=stop or Stop(),
-        say=said.append,
+        say=lines.append,
     )
-    return uploader, server, time, said
+    return uploader, server, time, lines
 
 
 def _chunk(number: int) -> Chunk:
@@ -58,9 +58,9 @@ def test_chunks_are_sent_in_their_order_as_messagepack() -> None:
     _offer(uploader, 2)
     assert uploader.n_waiting == 200
     uploader.send_all()
-    assert [seen.body for seen in server.seen] == [b"chunk 0", b"chunk 1"]
-    assert server.seen[0].headers["Content-Type"] == "application/msgpack"
-    assert server.seen[0].headers["Authorization"] == "Token t"
+    assert [request.body for request in server.requests] == [b"chunk 0", b"chunk 1"]
+    assert server.requests[0].headers["Content-Type"] == "application/msgpack"
+    assert server.requests[0].headers["Authorization"] == "Token t"
     assert uploader.latest_version == 7
     assert (uploader.n_waiting, uploader.counts.n_chunks, uploader.counts.n_sent) == (0, 2, 200)
 
@@ -68,12 +68,12 @@ def test_chunks_are_sent_in_their_order_as_messagepack() -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_the_same_chunk_is_sent_again_after_the_wait_that_is_asked_for(status: int) -> None:
     busy = [lambda: problem(status, "too much", Retry_After="7")] * 2
-    uploader, server, time, said = _uploader(*busy, _accept())
+    uploader, server, time, lines = _uploader(*busy, _accept())
     _offer(uploader, 1)
     uploader.send_all()
-    assert [seen.body for seen in server.seen] == [b"chunk 0"] * 3
+    assert [request.body for request in server.requests] == [b"chunk 0"] * 3
     assert time.slept == [7, 7]
-    assert said == ["waits 7 s with 100 steps: too much"] * 2
+    assert lines == ["waits 7 s with 100 steps: too much"] * 2
     assert (uploader.counts.waited_s, uploader.counts.n_sent) == (14, 100)
 
 
@@ -100,7 +100,7 @@ def test_a_server_that_is_away_is_waited_for_two_minutes(failing: Told) -> None:
     uploader, server, _, _ = _uploader(failing, failing, _accept(duplicate=True, accepted=0))
     _offer(uploader, 1)
     uploader.send_all()
-    assert {seen.body for seen in server.seen} == {b"chunk 0"}
+    assert {request.body for request in server.requests} == {b"chunk 0"}
     # The answer to the first attempt was lost: it is stored, once.
     assert (uploader.counts.n_sent, uploader.counts.n_duplicates) == (100, 1)
     uploader, _, time, _ = _uploader(*[failing] * 200)
@@ -116,7 +116,7 @@ def test_a_refusal_ends_it_and_the_chunk_stays() -> None:
     _offer(uploader, 2)
     with pytest.raises(ProblemError, match=r"rewards\.7: is nan"):
         uploader.send_all()
-    assert (len(server.seen), time.slept, uploader.n_waiting) == (1, [], 200)
+    assert (len(server.requests), time.slept, uploader.n_waiting) == (1, [], 200)
 
 
 def test_of_what_follows_the_share_is_sent_that_the_server_wants() -> None:
@@ -137,7 +137,7 @@ def test_which_chunks_are_left_out_follows_from_the_seed() -> None:
         uploader.send_all()
         _offer(uploader, 40)
         uploader.send_all()
-        return [seen.body for seen in server.seen]
+        return [request.body for request in server.requests]
 
     assert keep(3) == keep(3)
     assert keep(3) != keep(4)
@@ -157,5 +157,5 @@ def test_stopped_in_a_wait_the_chunk_stays_and_is_sent_at_the_end() -> None:
     assert uploader.n_waiting == 100
     stop.begin_end()
     uploader.send_all()
-    assert [seen.body for seen in server.seen] == [b"chunk 0"] * 2
+    assert [request.body for request in server.requests] == [b"chunk 0"] * 2
     assert uploader.n_waiting == 0

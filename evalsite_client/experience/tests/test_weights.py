@@ -33,7 +33,7 @@ def test_what_safetensors_writes_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "refusal"),
     [
         (b"", "no header"),
         (pickle.dumps({"a": 1}), "no header"),
@@ -56,6 +56,6 @@ def test_what_safetensors_writes_is_read() -> None:
     ],
     ids=range(18),
 )
-def test_what_is_no_file_of_float32_is_refused(content: bytes, said: str) -> None:
-    with pytest.raises(AnswerError, match=said):
+def test_what_is_no_file_of_float32_is_refused(content: bytes, refusal: str) -> None:
+    with pytest.raises(AnswerError, match=refusal):
         read_weights(content)

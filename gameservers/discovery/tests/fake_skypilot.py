@@ -92,10 +92,9 @@ class FakeSkyPilot:
         self.replies: dict[str, Reply] = {}
         self.calls: list[tuple[Call, Any]] = []
         self.object = "gAROLg=="
-        self._asked: tuple[str, Any] = ("", None)
         self._requests: dict[str, tuple[str, Any]] = {}
 
-    def asked(self, path: str) -> list[Any]:
+    def list_arguments(self, path: str) -> list[Any]:
         """Return the arguments of the calls of a path."""
         return [body for call, body in self.calls if call.url.endswith(path)]
 

@@ -159,9 +159,9 @@ async def test_environments_at_one_port_are_servers_of_their_own() -> None:
         {"EVALSITE_OPENENV_SERVERS": "a=127.0.0.1:1/envs/a,b=127.0.0.1:1/envs/b*3"}, probe=None
     )
     await registry.refresh()
-    found = {each.address: each.place for each in list_found(registry.servers())}
-    assert sorted(found) == ["ws://127.0.0.1:1/envs/a/ws", "ws://127.0.0.1:1/envs/b/ws"]
-    place = found["ws://127.0.0.1:1/envs/b/ws"]
+    places = {each.address: each.place for each in list_found(registry.servers())}
+    assert sorted(places) == ["ws://127.0.0.1:1/envs/a/ws", "ws://127.0.0.1:1/envs/b/ws"]
+    place = places["ws://127.0.0.1:1/envs/b/ws"]
     assert place is not None
     assert place.environment == ("b", 3)
     assert "SERVERS: unknown game 'b'" in (await probe_server(place)).refusal

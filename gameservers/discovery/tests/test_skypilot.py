@@ -69,7 +69,7 @@ async def test_it_asks_for_no_handle_and_no_credentials_and_shows_its_token(
     fake: FakeSkyPilot, clusters: Clusters
 ) -> None:
     await clusters.look()
-    (arguments,) = fake.asked("/status")
+    (arguments,) = fake.list_arguments("/status")
     assert not arguments["include_handle"]
     assert not arguments["include_credentials"]
     assert {call.headers["Authorization"] for call, _ in fake.calls} == {"Bearer sky_abc"}
@@ -88,9 +88,9 @@ async def test_a_cluster_that_is_not_up_is_shown_with_its_status(
     fake: FakeSkyPilot, clusters: Clusters, status: str, state: State
 ) -> None:
     fake.clusters = [cluster("game-1", status)]
-    (seen,) = (await clusters.look()).servers
-    assert (seen.state, seen.reason) == (state, f"the cluster is {status}")
-    assert fake.asked("/endpoints") == []
+    (server,) = (await clusters.look()).servers
+    assert (server.state, server.reason) == (state, f"the cluster is {status}")
+    assert fake.list_arguments("/endpoints") == []
 
 
 async def test_an_endpoint_is_asked_for_once_until_its_cluster_is_launched_again(
@@ -114,10 +114,10 @@ async def test_an_endpoint_that_failed_is_asked_for_less_and_less(
     fake.failures = {"/endpoints game-1": ("ValueError", "Failed to load\nTraceback")}
     asked_at: list[int] = []
     for second in range(0, 600, 15):
-        (seen,) = (await clusters.look()).servers
-        assert (seen.state, seen.address) == (State.UNREACHABLE, "")
-        assert seen.reason == "no endpoint: ValueError: Failed to load..."
-        if len(fake.asked("/endpoints")) > len(asked_at):
+        (server,) = (await clusters.look()).servers
+        assert (server.state, server.address) == (State.UNREACHABLE, "")
+        assert server.reason == "no endpoint: ValueError: Failed to load..."
+        if len(fake.list_arguments("/endpoints")) > len(asked_at):
             asked_at.append(second)
         clock.pass_s(15)
     assert asked_at == [0, 15, 45, 105, 225, 465]
@@ -128,8 +128,8 @@ async def test_a_port_that_is_not_open_is_named_beside_those_that_are(
 ) -> None:
     fake.clusters = [cluster("game-1")]
     fake.endpoints = {"game-1": {"80": "10.1.0.1:80", "22": "10.1.0.1:22"}}
-    (seen,) = (await clusters.look()).servers
-    assert seen.reason == "no endpoint: port 8081 is not open (open: 22, 80): see its `ports`"
+    (server,) = (await clusters.look()).servers
+    assert server.reason == "no endpoint: port 8081 is not open (open: 22, 80): see its `ports`"
 
 
 async def test_endpoints_that_hang_hold_up_neither_the_list_nor_the_others_for_ever(
@@ -162,13 +162,13 @@ async def test_services_are_shown_with_the_state_that_skypilot_gives_and_their_r
         service("game-svc-4", "FAILED", ready=0, failed=2),
         service("other-svc"),
     ]
-    seen = (await services.look()).servers
-    found = {each.name: each for each in seen if each.kind is Kind.SERVICE}
-    assert sorted(found) == [f"game-svc-{n}" for n in range(5)]
-    assert found["game-svc-0"].state is State.HEALTHY
-    assert found["game-svc-4"].state is State.UNREACHABLE
-    assert found["game-svc-4"].reason == "a balancer: FAILED, 0 of 2 replicas ready"
-    replicas = {each.name: each for each in seen if each.kind is Kind.REPLICA}
+    servers = (await services.look()).servers
+    balancers = {each.name: each for each in servers if each.kind is Kind.SERVICE}
+    assert sorted(balancers) == [f"game-svc-{n}" for n in range(5)]
+    assert balancers["game-svc-0"].state is State.HEALTHY
+    assert balancers["game-svc-4"].state is State.UNREACHABLE
+    assert balancers["game-svc-4"].reason == "a balancer: FAILED, 0 of 2 replicas ready"
+    replicas = {each.name: each for each in servers if each.kind is Kind.REPLICA}
     assert replicas["game-svc-0-1"].address == "http://10.1.8.1:8081"
     assert replicas["game-svc-4-2"].reason == "the replica is FAILED"
 
@@ -298,8 +298,8 @@ async def test_a_pickle_in_every_field_is_decoded_by_nobody(
         {**service("game-2"), "endpoint": bomb, "handle": bomb},
     ]
     fake.failures = {"/endpoints game-2": (bomb, bomb)}
-    seen = await clusters.look()
-    assert [each.address for each in seen.servers if each.name == "game-1"] == [bomb]
+    look = await clusters.look()
+    assert [each.address for each in look.servers if each.name == "game-1"] == [bomb]
     await services.look()
     fake.failures = dict.fromkeys(("/status", "/serve/status"), (bomb, bomb))
     for source in (clusters, services):

@@ -97,15 +97,15 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 def running_head(
     own: HeadSettings | None = None,
     *,
-    found: Sequence[str] = (),
+    addresses: Sequence[str] = (),
     bucket: Bucket | None = None,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Run a head on a free port; found: addresses of servers."""
+    """Run a head on a free port; addresses: of servers."""
     port = port or free_port()
     own = own or HeadSettings(port=port, play_address=f"ws://127.0.0.1:{port}", door=Door(PASS_KEY))
 
-    listed = {"EVALSITE_GAME_SERVERS": ",".join(found)}
+    listed = {"EVALSITE_GAME_SERVERS": ",".join(addresses)}
     head = Head(own, build_registry(listed, probe=None), bucket=bucket)
     server = uvicorn.Server(uvicorn.Config(head.make_app(), port=port, **uvicorn_options()))
     thread = threading.Thread(target=server.run, daemon=True)

@@ -36,10 +36,10 @@ def made_point(place: int, now: float) -> Point:
 def shown_head() -> Iterator[Running]:
     """Run a head with three healthy servers, one that nobody answers at and one that is refused."""
     with ExitStack() as stack:
-        said = [json.dumps([hello(name, load=load)]) for name, load in SERVERS]
-        addresses = [stack.enter_context(serving(partial(str, text))) for text in said]
-        found = (*addresses, f"127.0.0.1:{free_port()}", "10.0.0.9:8081")
-        head = stack.enter_context(running_head(found=found))
+        hellos = [json.dumps([hello(name, load=load)]) for name, load in SERVERS]
+        addresses = [stack.enter_context(serving(partial(str, text))) for text in hellos]
+        all_addresses = (*addresses, f"127.0.0.1:{free_port()}", "10.0.0.9:8081")
+        head = stack.enter_context(running_head(addresses=all_addresses))
         now = time.time()
         head.head.stats.restore(made_point(place, now) for place in range(N_POINTS))
         load = {"cpu": 0.91, "memory": 0.55, "playing": 64, "episodes": 9_120}

@@ -63,8 +63,8 @@ def test_a_pass_lets_its_holder_in_from_anywhere() -> None:
     token = make_pass(KEY, "serve:", until=2_000)
     far = made_connection("10.0.0.7", authorization=f"Bearer {token}")
     Door(KEY).require_pass(far, find_pass(far), "serve:sim-1", "serve:", now=NOW)
-    asked = made_connection("10.0.0.7", query=f"token={token}")
-    assert find_pass(asked) == token
+    connection = made_connection("10.0.0.7", query=f"token={token}")
+    assert find_pass(connection) == token
 
 
 @pytest.mark.parametrize("purpose", [ANY_SERVER, BUCKET, DISCOVER])

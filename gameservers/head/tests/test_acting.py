@@ -43,9 +43,9 @@ def ask(head: Running, token: str, **body: Any) -> tuple[int, dict[str, Any]]:
 
 
 def refuse(head: Running, token: str, **body: Any) -> str:
-    status, said = ask(head, token, **body)
-    assert status == 400, said
-    return str(said["detail"])
+    status, answer = ask(head, token, **body)
+    assert status == 400, answer
+    return str(answer["detail"])
 
 
 def play(moves: list[int]) -> State:
@@ -57,18 +57,18 @@ def test_a_position_is_decided_as_in_a_match_and_explained(
 ) -> None:
     state = play(MOVES)
     output = open_local(own.inference).infer(ref, state.observation(1)[None].astype(np.float32))
-    status, said = ask(head, token_of(ref), position={"actions": MOVES})
-    assert status == 200, said
+    status, answer = ask(head, token_of(ref), position={"actions": MOVES})
+    assert status == 200, answer
     mask = state.legal_mask()[None]
-    assert said["action"] == choose_greedy(output.logits, mask)[0]
-    assert said["probabilities"] == pytest.approx(action_probabilities(output.logits, mask)[0])
-    assert said["value"] == pytest.approx(output.values[0])
-    assert (said["seat"], said["agent"], said["checkpoint"]) == (1, "ppo@1", ref.checkpoint)
-    best = said["advice"][0]
-    assert (best["action"], best["name"]) == (said["action"], state.action_name(said["action"]))
-    assert said["name"] == best["name"]
-    assert sum(row["probability"] for row in said["advice"]) == pytest.approx(1)
-    chances = [row["probability"] for row in said["advice"]]
+    assert answer["action"] == choose_greedy(output.logits, mask)[0]
+    assert answer["probabilities"] == pytest.approx(action_probabilities(output.logits, mask)[0])
+    assert answer["value"] == pytest.approx(output.values[0])
+    assert (answer["seat"], answer["agent"], answer["checkpoint"]) == (1, "ppo@1", ref.checkpoint)
+    best = answer["advice"][0]
+    assert (best["action"], best["name"]) == (answer["action"], state.action_name(answer["action"]))
+    assert answer["name"] == best["name"]
+    assert sum(row["probability"] for row in answer["advice"]) == pytest.approx(1)
+    chances = [row["probability"] for row in answer["advice"]]
     assert chances == sorted(chances, reverse=True)
 
 
@@ -91,12 +91,12 @@ def test_what_is_drawn_is_what_the_match_of_this_seed_draws(
 def test_an_observation_is_enough_and_illegal_actions_get_nothing(
     head: Running, ref: CheckpointRef
 ) -> None:
-    seen = play(MOVES).observation(1).tolist()
+    observation = play(MOVES).observation(1).tolist()
     _, by_moves = ask(head, token_of(ref), position={"actions": MOVES})
-    _, all_legal = ask(head, token_of(ref), observation=seen)
+    _, all_legal = ask(head, token_of(ref), observation=observation)
     assert all_legal["probabilities"] == pytest.approx(by_moves["probabilities"])
     assert "advice" not in all_legal
-    _, two_legal = ask(head, token_of(ref), observation=seen, legal=[0, 6])
+    _, two_legal = ask(head, token_of(ref), observation=observation, legal=[0, 6])
     assert [p > 0 for p in two_legal["probabilities"]] == [True, *[False] * 5, True]
     assert two_legal["action"] in (0, 6)
 
@@ -106,18 +106,18 @@ def test_a_recurrent_agent_goes_on_from_the_state_of_its_last_answer(
 ) -> None:
     ref = folder.add("gru", {"width": "16"}, seed=3)
     token = token_of(ref, n_states=N_STATES)
-    seen = play([]).observation(0).astype(np.float32)[None]
+    observation = play([]).observation(0).astype(np.float32)[None]
     network, states = open_local(own.inference), np.zeros((1, N_STATES), np.float32)
     detail = refuse(head, token, position={"actions": []})
     assert detail.startswith("state: missing")
     assert f"{N_STATES} zeros" in detail
     state = [0.0] * N_STATES
     for _ in range(2):
-        status, said = ask(head, token, position={"actions": []}, state=state)
-        assert status == 200, said
-        output = network.infer(ref, seen, states)
-        assert said["state"] == pytest.approx(output.states[0].tolist())
-        state, states = said["state"], output.states
+        status, answer = ask(head, token, position={"actions": []}, state=state)
+        assert status == 200, answer
+        output = network.infer(ref, observation, states)
+        assert answer["state"] == pytest.approx(output.states[0].tolist())
+        state, states = answer["state"], output.states
 
 
 @pytest.mark.parametrize(
@@ -162,5 +162,5 @@ def test_a_game_that_is_not_here_or_cannot_be_replayed_needs_an_observation(
 
 
 def test_without_a_pass_for_an_agent_nobody_decides(head: Running) -> None:
-    status, said = ask(head, "agent:abc.1.00", position={"actions": []})
-    assert (status, "was not made here" in said["detail"]) == (403, True)
+    status, answer = ask(head, "agent:abc.1.00", position={"actions": []})
+    assert (status, "was not made here" in answer["detail"]) == (403, True)

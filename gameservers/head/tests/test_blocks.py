@@ -32,19 +32,19 @@ def pack(block: Block) -> bytes:
 
 
 def test_both_forms_say_the_same() -> None:
-    asked = read_json()
-    assert asked.masks.tolist() == [[True, False, True], [False, True, False]]
-    binary = read_binary(pack(asked), rows=2, has_seeds=True, has_states=True)
+    block = read_json()
+    assert block.masks.tolist() == [[True, False, True], [False, True, False]]
+    binary = read_binary(pack(block), rows=2, has_seeds=True, has_states=True)
     for name in ("observations", "masks", "seeds", "states"):
-        assert np.array_equal(getattr(asked, name), getattr(binary, name))
-        assert getattr(asked, name).dtype == getattr(binary, name).dtype
+        assert np.array_equal(getattr(block, name), getattr(binary, name))
+        assert getattr(block, name).dtype == getattr(binary, name).dtype
 
 
 def test_seeds_and_states_may_be_left_out() -> None:
-    asked = read_json(seeds=None, states=None)
-    assert asked.seeds is None
-    assert asked.states.tolist() == [[0.0], [0.0]]
-    arrays = asked.observations.tobytes() + asked.masks.tobytes()
+    block = read_json(seeds=None, states=None)
+    assert block.seeds is None
+    assert block.states.tolist() == [[0.0], [0.0]]
+    arrays = block.observations.tobytes() + block.masks.tobytes()
     assert read_binary(arrays, rows=2).seeds is None
 
 
@@ -89,8 +89,8 @@ def test_bytes_that_do_not_fit_are_refused_with_the_sizes(body: bytes, reason: s
 
 
 def test_a_seed_of_64_bits_is_refused() -> None:
-    asked = read_json()
-    arrays = asked.observations.tobytes() + asked.masks.tobytes()
+    block = read_json()
+    arrays = block.observations.tobytes() + block.masks.tobytes()
     arrays += np.array([1, 2**63], np.uint64).tobytes()
     with pytest.raises(EvaluateError, match="seeds: each must be below"):
         read_binary(arrays, rows=2, has_seeds=True)

@@ -12,10 +12,10 @@ def test_a_server_of_the_list_is_found_looked_at_and_reported_with_its_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("gameservers.head.looking.EVERY_S", 0.05)
-    said: list[Any] = [hello(load={"cpu": 0.1})]
+    messages: list[Any] = [hello(load={"cpu": 0.1})]
     absent = f"127.0.0.1:{free_port()}"
-    answering = serving(lambda: json.dumps(said))
-    with answering as address, running_head(found=[address, absent, OUTSIDE]) as head:
+    answering = serving(lambda: json.dumps(messages))
+    with answering as address, running_head(addresses=[address, absent, OUTSIDE]) as head:
         wait_until(lambda: "sim-1" in head.rows(), "it is healthy")
         rows = head.rows()
         assert (rows["sim-1"]["state"], rows["sim-1"]["cpu"]) == ("healthy", 0.1)
@@ -23,13 +23,13 @@ def test_a_server_of_the_list_is_found_looked_at_and_reported_with_its_address(
         assert rows["sim-1"]["latency_ms"] > 0
         assert "cannot be reached" in rows[absent]["reason"]
         assert "outside EVALSITE_SERVER_NETWORKS" in rows[OUTSIDE]["reason"]
-        said[:] = [{"kind": "error", "reason": "stopping", "detail": ""}]
+        messages[:] = [{"kind": "error", "reason": "stopping", "detail": ""}]
         wait_until(lambda: "stopping" in head.rows()["sim-1"]["reason"], "it refuses")
         assert head.rows()["sim-1"]["state"] == "unreachable"
-        said[:] = [hello()]
+        messages[:] = [hello()]
         status, answer = head.call("/discover", b"")
-        found = {row["name"]: row["state"] for row in json.loads(answer)["discovered"]}
-        assert (status, found["sim-1"]) == (200, "healthy")
+        states = {row["name"]: row["state"] for row in json.loads(answer)["discovered"]}
+        assert (status, states["sim-1"]) == (200, "healthy")
         assert json.loads(answer)["sources"][0]["servers"] == 3
 
 

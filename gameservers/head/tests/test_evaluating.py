@@ -51,8 +51,8 @@ def post(head: Running, body: dict[str, Any], token: str = "") -> tuple[int, dic
 def as_json(rows: slice = slice(None)) -> dict[str, Any]:
     observations, masks, seeds = drawn_rows()
     legal = [np.flatnonzero(mask).tolist() for mask in masks[rows]]
-    asked = {"observations": observations[rows].tolist(), "legal": legal}
-    return {**asked, "seeds": seeds[rows].tolist()}
+    body = {"observations": observations[rows].tolist(), "legal": legal}
+    return {**body, "seeds": seeds[rows].tolist()}
 
 
 def as_binary() -> bytes:
@@ -83,8 +83,8 @@ def test_bytes_get_bytes(head: Running, own: HeadSettings, ref: CheckpointRef) -
     }
     status, answer = head.call("/evaluate", as_binary(), headers=headers)
     line, arrays = answer.split(b"\n", 1)
-    said, output = json.loads(line), expect_output(own, ref)
-    assert (status, said["rows"], said["agent"]) == (200, N_ROWS, "ppo@1")
+    summary, output = json.loads(line), expect_output(own, ref)
+    assert (status, summary["rows"], summary["agent"]) == (200, N_ROWS, "ppo@1")
     actions = np.frombuffer(arrays, np.int32, N_ROWS)
     assert actions.tolist() == choose_greedy(output.logits, drawn_rows()[1]).tolist()
     assert np.frombuffer(arrays, np.float32, N_ROWS, 4 * N_ROWS) == pytest.approx(output.values)
@@ -97,11 +97,11 @@ def test_callers_at_the_same_time_share_forwards_and_get_the_same_actions(
     expected = choose_greedy(expect_output(own, ref).logits, drawn_rows()[1]).tolist()
     before = head.head.stats.n_batches
     with ThreadPoolExecutor(32) as callers:
-        asked = [
+        futures = [
             callers.submit(post, head, as_json(slice(n % N_ROWS, n % N_ROWS + 1)), token_of(ref))
             for n in range(96)
         ]
-        answers = [one.result()[1]["actions"][0] for one in asked]
+        answers = [one.result()[1]["actions"][0] for one in futures]
     assert answers == [expected[n % N_ROWS] for n in range(96)]
     assert head.head.stats.n_batches - before < 96
 
@@ -117,14 +117,14 @@ def test_callers_at_the_same_time_share_forwards_and_get_the_same_actions(
 def test_without_a_good_pass_nobody_decides(
     head: Running, token: str, status: int, reason: str
 ) -> None:
-    got, said = post(head, as_json(), token)
-    assert (got, reason in said["detail"]) == (status, True)
+    got, answer = post(head, as_json(), token)
+    assert (got, reason in answer["detail"]) == (status, True)
 
 
 def test_what_cannot_be_decided_says_why(head: Running, ref: CheckpointRef, folder: Folder) -> None:
     def refuse(token: str, **changes: Any) -> tuple[int, str]:
-        status, said = post(head, {**as_json(), **changes}, token)
-        return status, str(said["detail"])
+        status, answer = post(head, {**as_json(), **changes}, token)
+        return status, str(answer["detail"])
 
     status, detail = refuse(token_of(ref, policy="mcts"))
     assert (status, "decides on positions" in detail) == (400, True)
@@ -159,11 +159,11 @@ def test_a_checkpoint_of_the_bucket_is_asked_by_name_and_watched(
     opened = open_bucket(str(bucket), own.inference.cache)
     with running_head(replace(own), bucket=opened) as head:
         wait_until(lambda: "step_1000" in opened.players, "it is loaded")
-        status, said = post(head, {**as_json(), "agent": "step_1000"})
+        status, answer = post(head, {**as_json(), "agent": "step_1000"})
         output = expect_output(own, ref)
-        assert said["actions"] == choose_greedy(output.logits, drawn_rows()[1]).tolist()
-        status, said = post(head, {**as_json(), "agent": "step_2000"})
-        assert (status, "there are step_1000" in said["detail"]) == (404, True)
+        assert answer["actions"] == choose_greedy(output.logits, drawn_rows()[1]).tolist()
+        status, answer = post(head, {**as_json(), "agent": "step_2000"})
+        assert (status, "there are step_1000" in answer["detail"]) == (404, True)
         (bucket / "step_1000.safetensors").rename(bucket / "step_2000.safetensors")
         wait_until(lambda: list(opened.players) == ["step_2000"], "the new one is loaded")
         (bucket / "bad.safetensors").write_bytes(b"nothing")

@@ -62,8 +62,8 @@ def states(n: int) -> FloatBatch:
 
 async def ask(gatherer: Gatherer, *values: float, ref: CheckpointRef = REF) -> list[float]:
     output = await gatherer.ask(ref, rows(*values), states(len(values)))
-    found: list[float] = output.values.tolist()
-    return found
+    answers: list[float] = output.values.tolist()
+    return answers
 
 
 async def test_questions_of_one_moment_share_a_block_and_each_gets_its_own_answer(
@@ -71,8 +71,8 @@ async def test_questions_of_one_moment_share_a_block_and_each_gets_its_own_answe
 ) -> None:
     noted: list[tuple[Any, ...]] = []
     gatherer = made_gatherer(network, lambda *block: noted.append(block))
-    asked = [ask(gatherer, 10.0 * n, 10.0 * n + 1) for n in range(32)]
-    answers = await asyncio.gather(*asked)
+    questions = [ask(gatherer, 10.0 * n, 10.0 * n + 1) for n in range(32)]
+    answers = await asyncio.gather(*questions)
     assert answers == [[10.0 * n, 10.0 * n + 1] for n in range(32)]
     assert network.blocks == [64]
     assert noted == [(64, 32, 0.0)]

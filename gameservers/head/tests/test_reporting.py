@@ -20,14 +20,14 @@ def healthy_board() -> ServerBoard:
 
 
 def test_a_sign_of_life_says_what_control_needs() -> None:
-    (known,) = healthy_board().list_healthy()
-    assert known.hello
-    alive = make_alive(known, known.hello, key=KEY)
+    (server,) = healthy_board().list_healthy()
+    assert server.hello
+    alive = make_alive(server, server.hello, key=KEY)
     assert (alive.node, alive.game, alive.address) == ("sim-1", "connect_four", FIRST.address)
     assert (alive.slots, alive.capabilities) == (64, ["server"])
     assert alive.versions == {"rules": "1", "protocol": "1"}
     assert alive.load == {"cpu": 0.5, "memory": 0.25}
-    assert (alive.labels, alive.incarnation) == ({"class": "spot"}, known.incarnation)
+    assert (alive.labels, alive.incarnation) == ({"class": "spot"}, server.incarnation)
 
 
 async def test_only_healthy_servers_are_reported_and_a_broker_that_is_away_is_said() -> None:
@@ -60,9 +60,9 @@ def test_reports_reach_the_queue_of_a_real_broker_as_the_heads_user() -> None:
             broker.client.execute_command("ACL", "SETUSER", user, *rule.split())
         login = (role_user("head"), role_password("secret", "broker", "head"))
         publisher = make_publisher(with_login(broker.url, *login))
-        (known,) = healthy_board().list_healthy()
-        assert known.hello
-        alive = make_alive(known, known.hello, key=KEY)
+        (server,) = healthy_board().list_healthy()
+        assert server.hello
+        alive = make_alive(server, server.hello, key=KEY)
         publisher.publish_report(alive)
         publisher.publish_doorbell(0, "a")
         assert broker.reports() == [alive]

@@ -30,22 +30,22 @@ def made_hello(**changes: object) -> ServerHello:
     return msgspec.convert({**hello(), **changes}, ServerHello)
 
 
-def find(board: ServerBoard, found: FoundServer) -> KnownServer:
-    known = board.find(found.address)
-    assert known
-    return known
+def find(board: ServerBoard, server: FoundServer) -> KnownServer:
+    entry = board.find(server.address)
+    assert entry
+    return entry
 
 
 def test_a_server_is_found_then_healthy_then_gone_with_times() -> None:
     board = ServerBoard()
     board.note_found([FIRST], now=10)
-    known = find(board, FIRST)
-    assert (known.state, known.name) == (State.FOUND, "game-1")
-    board.note_hello(known, made_hello(), now=12, latency_ms=1.5)
-    assert (known.state, known.name, known.since) == (State.HEALTHY, "sim-1", 12)
-    assert board.list_healthy() == [known]
+    server = find(board, FIRST)
+    assert (server.state, server.name) == (State.FOUND, "game-1")
+    board.note_hello(server, made_hello(), now=12, latency_ms=1.5)
+    assert (server.state, server.name, server.since) == (State.HEALTHY, "sim-1", 12)
+    assert board.list_healthy() == [server]
     board.note_found([], now=20)
-    row = known.as_row(now=25)
+    row = server.as_row(now=25)
     assert (row["state"], row["reason"], row["since_s"]) == ("gone", "no longer named by dns", 5)
     assert (row["cpu"], row["episodes"], row["seen_s"]) == (0.5, 40, 13)
     board.note_found([], now=21 + SHOWN_S)
@@ -55,17 +55,17 @@ def test_a_server_is_found_then_healthy_then_gone_with_times() -> None:
 def test_a_server_that_comes_back_has_another_incarnation() -> None:
     board = ServerBoard()
     board.note_found([FIRST], now=1)
-    known = find(board, FIRST)
-    board.note_hello(known, made_hello(), now=2)
-    first = known.incarnation
-    board.note_hello(known, made_hello(), now=3)
-    assert (known.incarnation, known.since) == (first, 2)
-    known.become(State.UNREACHABLE, "refuses the line", now=4)
-    board.note_hello(known, made_hello(), now=5)
-    assert known.incarnation != first
+    server = find(board, FIRST)
+    board.note_hello(server, made_hello(), now=2)
+    first = server.incarnation
+    board.note_hello(server, made_hello(), now=3)
+    assert (server.incarnation, server.since) == (first, 2)
+    server.become(State.UNREACHABLE, "refuses the line", now=4)
+    board.note_hello(server, made_hello(), now=5)
+    assert server.incarnation != first
     board.note_found([], now=6)
     board.note_found([FIRST], now=7)
-    assert known.state == State.FOUND
+    assert server.state == State.FOUND
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_a_server_that_players_could_not_use_is_unreachable(
 ) -> None:
     board = ServerBoard()
     board.note_found([FIRST], now=1)
-    known = find(board, FIRST)
-    board.note_hello(known, made_hello(**changes), now=2)
-    assert known.state == State.UNREACHABLE
-    assert reason in known.reason
+    server = find(board, FIRST)
+    board.note_hello(server, made_hello(**changes), now=2)
+    assert server.state == State.UNREACHABLE
+    assert reason in server.reason
 
 
 def test_of_two_servers_with_one_name_the_first_is_kept() -> None:
@@ -91,7 +91,7 @@ def test_of_two_servers_with_one_name_the_first_is_kept() -> None:
     board.note_found([FIRST, SECOND], now=1)
     board.note_hello(find(board, FIRST), made_hello(), now=2)
     board.note_hello(find(board, SECOND), made_hello(), now=3)
-    assert [known.address for known in board.list_healthy()] == [FIRST.address]
+    assert [server.address for server in board.list_healthy()] == [FIRST.address]
     assert FIRST.address in find(board, SECOND).reason
     refused = board.note_dialled_in(made_hello(), "ws://head/play/sim-1", now=4)
     assert (refused.state, refused.source) == (State.UNREACHABLE, DIALLED_IN)
@@ -111,7 +111,7 @@ def test_what_may_not_be_dialled_is_shown_with_the_reason() -> None:
     refused = FoundServer("game-1", "10.0.0.9:1", "list", None, State.UNREACHABLE, "is outside")
     nameless = FoundServer("game-9", "", "skypilot", None, State.FOUND, "is starting")
     board.note_found([refused, nameless], now=1)
-    rows = [known.as_row(now=1) for known in board.list_all()]
+    rows = [server.as_row(now=1) for server in board.list_all()]
     assert [(row["state"], row["reason"]) for row in rows] == [
         ("unreachable", "is outside"),
         ("found", "is starting"),

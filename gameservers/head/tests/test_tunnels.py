@@ -35,9 +35,9 @@ def head() -> Iterator[Running]:
 
 def open_channel(head: Running, standing: ClientConnection) -> ClientConnection:
     """Do what a server does that is asked for one more line."""
-    asked = json.loads(standing.recv(WITHIN_S))
-    assert asked["kind"] == "dial"
-    return connect(f"{head.ws}/serve/{asked['channel']}", legacy=True)
+    request = json.loads(standing.recv(WITHIN_S))
+    assert request["kind"] == "dial"
+    return connect(f"{head.ws}/serve/{request['channel']}", legacy=True)
 
 
 def play(head: Running, standing: ClientConnection) -> tuple[ClientConnection, ClientConnection]:
@@ -149,8 +149,8 @@ def test_from_elsewhere_a_server_needs_a_pass_of_its_own(head: Running) -> None:
     def answer(token: str) -> dict[str, str]:
         with connect(f"{head.ws}/serve", additional_headers=FAR) as line:
             line.send(json.dumps([hello("sim-5", token=token)]))
-            said: dict[str, str] = json.loads(line.recv(WITHIN_S))
-            return said
+            answer_message: dict[str, str] = json.loads(line.recv(WITHIN_S))
+            return answer_message
 
     assert "a pass for serve:sim-5 is needed" in answer("")["detail"]
     wrong = make_pass(PASS_KEY, "serve:sim-6", until=FOR_EVER)

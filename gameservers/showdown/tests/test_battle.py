@@ -15,15 +15,15 @@ class FakeViews:
     """Allows moves 0 and 1 everywhere, and notes what it was told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, int, list[str]]] = []
+        self.looks: list[tuple[int, int, list[str]]] = []
         self.ended: list[int] = []
 
     def new_key(self) -> int:
-        return len(self.told) + 1
+        return len(self.looks) + 1
 
     async def look(self, key: int, seat: int, lines: Sequence[str], request: Any) -> Look:
         del key
-        self.told.append((seat, request["rqid"], list(lines)))
+        self.looks.append((seat, request["rqid"], list(lines)))
         return Look([0, 1], ["move 1", "move 2"], ["Tackle", "Growl"], 1, b"")
 
     def end(self, key: int) -> None:
@@ -63,7 +63,7 @@ async def test_seat_0_is_asked_first_and_seat_1_hears_nothing_of_its_choice() ->
     assert battle.seat == 1
     assert table.sent == [("ann", "/choose move 2", 3)]
     # Each is seen from its own side, by what it has heard itself.
-    assert table.views.told == [(1, 3, ["|switch|p1a: Onix"]), (0, 4, [])]
+    assert table.views.looks == [(1, 3, ["|switch|p1a: Onix"]), (0, 4, [])]
     battle.apply(0)
     table.ask(0, 5)
     table.ask(1, 6)

@@ -60,10 +60,10 @@ def test_what_it_cannot_take_is_named_in_one_line(
     with pytest.raises(SystemExit) as caught:
         read_options([option, value, *KNOWN])
     assert caught.value.code == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"argument {option}" in said
-    assert value in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"argument {option}" in message
+    assert value in message
 
 
 def test_teams_are_the_texts_of_a_folder(tmp_path: Path) -> None:

@@ -27,14 +27,14 @@ NODE = {
 class Answers(BaseHTTPRequestHandler):
     """Answers what the test has put there, by the last part of the address."""
 
-    given: dict[str, tuple[int, Any]] = {}
-    asked: list[tuple[str, Any]] = []
+    answers: dict[str, tuple[int, Any]] = {}
+    requests: list[tuple[str, Any]] = []
 
     def do_POST(self) -> None:
         path = self.path.removeprefix("/api/v1/")
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.asked.append((path, body))
-        status, content = self.given[path]
+        self.requests.append((path, body))
+        status, content = self.answers[path]
         self.send_response(status)
         self.send_header("Location", "https://elsewhere/")
         self.end_headers()
@@ -46,7 +46,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Answers.given, Answers.asked = {}, []
+    Answers.answers, Answers.requests = {}, []
     server = HTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -114,7 +114,7 @@ REFUSAL = {"detail": "no", "errors": [{"field": "token", "message": "the pass en
 def test_a_server_that_refuses_or_is_none_of_ours_leaves_nothing_here(
     answer: Any, why: str, url: str, capsys: pytest.CaptureFixture[str], var: Path
 ) -> None:
-    Answers.given["nodes/"] = answer
+    Answers.answers["nodes/"] = answer
     assert why in refused(capsys, "--join", url, "--token", TOKEN)
     assert not var.exists()
 
@@ -128,7 +128,7 @@ def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(
-    ("told", "plugins", "why"),
+    ("variables", "plugins", "why"),
     [
         ({}, {}, "the broker at 127.0.0.1:1 does not let this node in"),
         (
@@ -146,28 +146,28 @@ def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str],
     ],
 )
 def test_what_fails_after_it_was_let_in_gives_the_node_back(
-    told: dict[str, str],
+    variables: dict[str, str],
     plugins: dict[str, str],
     why: str,
     url: str,
     capsys: pytest.CaptureFixture[str],
     var: Path,
 ) -> None:
-    Answers.given["nodes/"] = (201, {"environment": {**NODE, **told}, "plugins": plugins})
-    Answers.given["nodes/leave/"] = (200, {})
+    Answers.answers["nodes/"] = (201, {"environment": {**NODE, **variables}, "plugins": plugins})
+    Answers.answers["nodes/leave/"] = (200, {})
     line = refused(capsys, "--join", url, "--token", TOKEN)
     assert why in line
     assert "far-1 is given back" in line
     assert "secret" not in line
-    assert Answers.asked[-1] == ("nodes/leave/", {"name": "far-1", "node_key": "f" * 64})
+    assert Answers.requests[-1] == ("nodes/leave/", {"name": "far-1", "node_key": "f" * 64})
     assert not var.exists()
 
 
 def test_where_it_cannot_be_given_back_the_line_says_how_it_is_done_there(
     url: str, capsys: pytest.CaptureFixture[str], var: Path
 ) -> None:
-    Answers.given["nodes/"] = (201, {"environment": NODE, "plugins": {}})
-    Answers.given["nodes/leave/"] = (503, {"detail": "later"})
+    Answers.answers["nodes/"] = (201, {"environment": NODE, "plugins": {}})
+    Answers.answers["nodes/leave/"] = (503, {"detail": "later"})
     line = refused(capsys, "--join", url, "--token", TOKEN)
     assert "It stays admitted" in line
     assert "./run manage node revoke far-1" in line
@@ -175,10 +175,10 @@ def test_where_it_cannot_be_given_back_the_line_says_how_it_is_done_there(
 
 
 def test_an_address_of_loopback_is_none_for_another_machine() -> None:
-    told = {"REDIS_URL": "redis://u:p@127.0.0.1:7379/0"}
-    checks.refuse_loopback("http://localhost:8000", told)
+    variables = {"REDIS_URL": "redis://u:p@127.0.0.1:7379/0"}
+    checks.refuse_loopback("http://localhost:8000", variables)
     with pytest.raises(SetupError, match=r"its REDIS_URL is at 127\.0\.0\.1, which is this"):
-        checks.refuse_loopback("http://192.0.2.1:8000", told)
+        checks.refuse_loopback("http://192.0.2.1:8000", variables)
 
 
 @pytest.mark.parametrize("act", ["--leave", "--start"])
@@ -202,7 +202,7 @@ def test_a_clone_is_one_node_at_a_time(
     joined(var, "http://first")
     line = refused(capsys, "--join", url, "--token", TOKEN)
     assert "this clone is the node far-1 of http://first already: ./run node --leave" in line
-    assert Answers.asked == []
+    assert Answers.requests == []
     assert (var / "node" / acts.TOLD).exists()
 
 
@@ -212,7 +212,7 @@ def test_two_commands_at_once_do_not_meet(
     with acts._alone(var / "node"):
         line = refused(capsys, "--join", url, "--token", TOKEN)
     assert "another ./run node is under way" in line
-    assert Answers.asked == []
+    assert Answers.requests == []
 
 
 def test_a_folder_of_that_name_that_is_no_nodes_is_left_alone(
@@ -248,9 +248,9 @@ def test_files_that_cannot_be_written_give_the_node_back_without_a_traceback(
     url: str, capsys: pytest.CaptureFixture[str], var: Path
 ) -> None:
     plugins = {"1/a": "", "1/a/b": ""}
-    told = {**NODE, "REDIS_URL": ""}
-    Answers.given["nodes/"] = (201, {"environment": told, "plugins": plugins})
-    Answers.given["nodes/leave/"] = (200, {})
+    environment = {**NODE, "REDIS_URL": ""}
+    Answers.answers["nodes/"] = (201, {"environment": environment, "plugins": plugins})
+    Answers.answers["nodes/leave/"] = (200, {})
     line = refused(capsys, "--join", url, "--token", TOKEN)
     assert "1/a" in line
     assert "far-1 is given back" in line
@@ -262,7 +262,7 @@ def test_leaving_tells_the_server_and_removes_all(
     answer: Any, url: str, capsys: pytest.CaptureFixture[str], var: Path
 ) -> None:
     joined(var, url)
-    Answers.given["nodes/leave/"] = answer
+    Answers.answers["nodes/leave/"] = answer
     assert main(["--leave"]) == 0
     printed = capsys.readouterr().out
     assert f"far-1 has left {url}" in printed
@@ -274,7 +274,7 @@ def test_a_server_that_is_away_keeps_what_is_needed_to_leave_later(
     url: str, capsys: pytest.CaptureFixture[str], var: Path
 ) -> None:
     joined(var, url)
-    Answers.given["nodes/leave/"] = (503, {"detail": "later"})
+    Answers.answers["nodes/leave/"] = (503, {"detail": "later"})
     line = refused(capsys, "--leave")
     assert "still admitted" in line
     assert "later" in line
@@ -300,7 +300,7 @@ def test_what_the_machine_says_of_itself_is_checked_before_it_joins(
 ) -> None:
     monkeypatch.setenv("EVALSITE_LABELS", "no label")
     assert "EVALSITE_LABELS" in refused(capsys, "--join", url, "--token", TOKEN)
-    assert Answers.asked == []
+    assert Answers.requests == []
 
 
 def test_plugins_and_what_all_nodes_have_alike_are_the_servers_to_say() -> None:

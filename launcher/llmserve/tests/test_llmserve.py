@@ -96,13 +96,13 @@ def test_a_server_is_started_asked_and_stopped(
 
 def test_it_has_its_limit_of_memory_one_worker_and_its_folder(var: Path, port: int) -> None:
     assert run("start", "--port", str(port), "--tool", "openenv") == 0
-    known = ask(port)
-    assert known["limits"] == [MEMORY_MB << 20] * 2
-    words = known["words"]
+    answer = ask(port)
+    assert answer["limits"] == [MEMORY_MB << 20] * 2
+    words = answer["words"]
     assert isinstance(words, list)
     assert words[:3] == ["-m", "uvicorn", "server.app:app"]
     assert words[-4:] == ["--workers", "1", "--ws-max-size", "1048576"]
-    assert known["folder"] == str(PACKAGE)
+    assert answer["folder"] == str(PACKAGE)
 
 
 def test_it_knows_of_our_environment_what_it_needs() -> None:
@@ -123,8 +123,8 @@ def test_without_the_tool_it_says_what_to_type(
 ) -> None:
     (var / "tools" / "openenv-core" / "installed").unlink()
     assert run("start") == 2
-    said = "openenv-core is not installed here: ./run tools install openenv-core\n"
-    assert capsys.readouterr().err == said
+    refusal = "openenv-core is not installed here: ./run tools install openenv-core\n"
+    assert capsys.readouterr().err == refusal
 
 
 def test_a_server_that_ends_while_it_starts_is_told_with_its_words(
@@ -133,9 +133,9 @@ def test_a_server_that_ends_while_it_starts_is_told_with_its_words(
     python = var / "tools" / "openenv-core" / "bin" / "python"
     python.write_text("#!/bin/sh\necho 'llmserve: OPENAI_API_KEY is not set' >&2\nexit 2\n")
     assert run("start", "--port", str(port)) == 1
-    said = capsys.readouterr().err
-    assert "the server of LLMServe does not run" in said
-    assert "OPENAI_API_KEY is not set" in said
+    errors = capsys.readouterr().err
+    assert "the server of LLMServe does not run" in errors
+    assert "OPENAI_API_KEY is not set" in errors
 
 
 def test_another_program_at_its_port_is_not_taken_for_it(port: int) -> None:

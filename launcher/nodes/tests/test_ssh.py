@@ -13,7 +13,7 @@ HOST = Host("sim", "10.0.0.1", "me", 2222)
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "reason"),
+    ("status", "output", "reason"),
     [
         (255, "ssh: Could not resolve hostname nope: Name or service not known", "no such host"),
         (255, "me@10.0.0.1: Permission denied (publickey).", "ssh-copy-id me@10.0.0.1 -p 2222"),
@@ -39,8 +39,10 @@ HOST = Host("sim", "10.0.0.1", "me", 2222)
         (255, "kex_exchange: \x1b[31mreset", "ssh: kex_exchange: ?[31mreset"),
     ],
 )
-def test_each_failure_is_one_line_that_says_what_to_do(status: int, said: str, reason: str) -> None:
-    line = explain_failure(HOST, status, said)
+def test_each_failure_is_one_line_that_says_what_to_do(
+    status: int, output: str, reason: str
+) -> None:
+    line = explain_failure(HOST, status, output)
     assert reason in line
     assert line.isprintable()
 

@@ -87,10 +87,10 @@ def test_a_server_is_started_asked_and_stopped(
     assert record
     assert record.process
     assert run("status") == 0
-    said = capsys.readouterr().out
-    assert f"Pokemon Showdown answers at {url}" in said
-    assert f"pid {record.pid}" in said
-    assert "1 processes" in said
+    output = capsys.readouterr().out
+    assert f"Pokemon Showdown answers at {url}" in output
+    assert f"pid {record.pid}" in output
+    assert "1 processes" in output
     assert run("start", "--port", str(port)) == 1
     assert "runs here already" in capsys.readouterr().out
     assert run("stop") == 0
@@ -141,9 +141,9 @@ def test_a_server_that_dies_while_starting_is_told_with_the_end_of_its_log(
 ) -> None:
     node.write_text("#!/bin/sh\necho begins\necho 'Error: no room left' >&2\nexit 7\n")
     assert run("start", "--port", str(port)) == 1
-    said = capsys.readouterr().err
-    assert "does not run: it ended" in said
-    assert "Error: no room left" in said
+    errors = capsys.readouterr().err
+    assert "does not run: it ended" in errors
+    assert "Error: no room left" in errors
     assert not SHOWDOWN.record_path(var).exists()
 
 
@@ -208,10 +208,10 @@ def test_a_busy_port_is_named_with_who_has_it(
         taken.listen()
         busy = taken.getsockname()[1]
         assert run("start", "--port", str(busy)) == 2
-    said = capsys.readouterr().err
-    assert f"port {busy} is in use by pid {os.getpid()}" in said
-    assert "--port" in said
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert f"port {busy} is in use by pid {os.getpid()}" in errors
+    assert "--port" in errors
+    assert errors.count("\n") == 1
 
 
 def test_without_the_tool_it_says_what_to_type(
@@ -230,9 +230,9 @@ def test_without_node_it_says_where_to_get_it(
     monkeypatch.setenv("PATH", str(var))
     monkeypatch.setattr(sys, "executable", str(var / "python"))
     assert run("start") == 2
-    said = capsys.readouterr().err
-    assert said.startswith("Node.js is not installed here")
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("Node.js is not installed here")
+    assert errors.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [("start", "--port", "0"), ("start", "--prot", "1"), ("begin",)])

@@ -14,8 +14,8 @@ def test_without_poke_env_it_says_what_to_type(
 ) -> None:
     monkeypatch.setenv("EVALSITE_VAR", str(tmp_path))
     assert cli.main(["showdown", "serve", "--slots", "4"]) == 2
-    said = capsys.readouterr().err
-    assert said == "poke-env is not installed here: ./run tools install poke-env\n"
+    errors = capsys.readouterr().err
+    assert errors == "poke-env is not installed here: ./run tools install poke-env\n"
 
 
 def test_it_becomes_the_game_server_and_hands_on_no_secret_of_ours(

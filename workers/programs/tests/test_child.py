@@ -37,7 +37,7 @@ def test_lines_may_be_long_both_ways_at_once_whatever_goes_to_stderr() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told", "is_own"),
+    ("script", "reason", "is_own"),
     [
         ("echo why >&2; exit 3", "it exited with 3: why", True),
         ("kill -SEGV $$", "it died by signal 11 (Segmentation fault)", True),
@@ -46,13 +46,13 @@ def test_lines_may_be_long_both_ways_at_once_whatever_goes_to_stderr() -> None:
     ],
 )
 def test_a_death_says_how_and_whether_somebody_else_may_have_done_it(
-    script: str, told: str, is_own: bool, monkeypatch: pytest.MonkeyPatch
+    script: str, reason: str, is_own: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workers.programs.child_process.EXIT_S", 0.3)
     line = line_to(script)
     with pytest.raises(AgentDiedError) as died:
         line.receive()
-    assert (str(died.value), died.value.is_own_doing) == (told, is_own)
+    assert (str(died.value), died.value.is_own_doing) == (reason, is_own)
     line.close()
 
 
@@ -109,13 +109,13 @@ def test_opening_again_ends_the_one_before_with_what_it_had_said() -> None:
 
 def test_it_knows_no_secrets_of_its_player_and_computes_in_one_thread() -> None:
     line = line_to("env; echo .", EVALSITE_INFERENCE_URL="redis://secret", TZ="UTC")
-    told = []
+    variables = []
     while (one := line.receive()) != ".":
-        told.append(one)
+        variables.append(one)
     line.close()
-    assert "TZ=UTC" in told
-    assert "OMP_NUM_THREADS=1" in told
-    assert not [one for one in told if "EVALSITE" in one]
+    assert "TZ=UTC" in variables
+    assert "OMP_NUM_THREADS=1" in variables
+    assert not [one for one in variables if "EVALSITE" in one]
 
 
 @pytest.mark.slow

@@ -17,12 +17,12 @@ from workers.programs.http_line import HttpLine
 class Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     status, body, thinks_s, trickles_s = 200, b"", 0.0, 0.0
-    asked: list[str] = []
+    requests: list[str] = []
 
     def do_POST(self) -> None:
         cls = type(self)
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        cls.asked.append(f"{self.path} {self.client_address[1]} {text}")
+        cls.requests.append(f"{self.path} {self.client_address[1]} {text}")
         threading.Event().wait(cls.thinks_s)
         body = cls.body or text.upper().encode()
         self.send_response(cls.status)
@@ -43,7 +43,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[ThreadingHTTPServer]:
-    Answers.status, Answers.body, Answers.asked = 200, b"", []
+    Answers.status, Answers.body, Answers.requests = 200, b"", []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -64,7 +64,7 @@ def test_each_message_is_posted_over_one_connection(server: ThreadingHTTPServer)
         line.send(text)
         assert line.receive(within_s=5) == text.upper()
     line.close()
-    (first, second) = (asked.split() for asked in Answers.asked)
+    (first, second) = (request.split() for request in Answers.requests)
     assert first[:2] == second[:2]
     assert first[0] == "/decide?as=me"
 
@@ -81,7 +81,7 @@ def test_another_status_is_a_death_and_nothing_is_followed(
     with pytest.raises(AgentDiedError, match=f"answers {status}: out of order") as died:
         line.receive()
     assert died.value.is_own_doing is is_own
-    assert len(Answers.asked) == 1
+    assert len(Answers.requests) == 1
     line.close()
 
 

@@ -29,10 +29,10 @@ CALM, CROWDED = Settings(32, 0.6, 4, 1, False, True), Settings(64, 0.6, 1, 1, Fa
 SHORT = Lookahead(1)
 
 
-def look(**seen: float) -> Server:
+def look(**sight: float) -> Server:
     """Return a server of which an operator sees this."""
     server = Server(BURSTY, 1)
-    server._sight = server.sight._replace(**seen)
+    server._sight = server.sight._replace(**sight)
     return server
 
 
@@ -80,8 +80,8 @@ def test_rules_leave_fp16_for_good_when_it_is_crowded_and_split_for_long_prompts
 
 def test_a_switch_stays_until_the_queue_is_half_as_long() -> None:
     switch = Switch(CALM, CROWDED, 10)
-    seen = [(9.0, CALM), (10.0, CALM), (6.0, CROWDED), (6.0, CALM), (4.0, CROWDED)]
-    decided = [switch.decide(look(queue_depth=queue), last) for queue, last in seen]
+    cases = [(9.0, CALM), (10.0, CALM), (6.0, CROWDED), (6.0, CALM), (4.0, CROWDED)]
+    decided = [switch.decide(look(queue_depth=queue), last) for queue, last in cases]
     assert decided == [CALM, CROWDED, CROWDED, CALM, CALM]
 
 

@@ -280,12 +280,14 @@ def test_a_question_that_was_broken_off_leaves_no_answer_to_the_next_one(
 
 @needs_simulator
 def test_a_battle_that_nobody_holds_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
-    monkeypatch.setattr(driver.Driver, "forget", lambda self, episode: told.append(episode))
+    forgotten_episodes: list[object] = []
+    monkeypatch.setattr(
+        driver.Driver, "forget", lambda self, episode: forgotten_episodes.append(episode)
+    )
     battle = start(5)
     episode = battle._episode
     del battle
-    assert told == [episode]
+    assert forgotten_episodes == [episode]
 
 
 @needs_simulator

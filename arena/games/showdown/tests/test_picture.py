@@ -9,7 +9,7 @@ from arena.games.showdown.picture import draw_battle
 from arena.games.showdown.tests.test_words import pokemon, view
 
 
-def seen(**changed: object) -> dict[str, Any]:
+def make_battle(**changed: object) -> dict[str, Any]:
     move = {"name": "Surf", "type": "Water", "power": 95}
     shape = {"level": 68, "types": ["Water", "Psychic"], "is_active": True}
     one = pokemon(
@@ -28,7 +28,7 @@ def texts(battle: dict[str, Any]) -> list[str]:
 
 
 def test_what_is_not_seen_yet_is_drawn_as_unknown() -> None:
-    drawn = texts(seen())
+    drawn = texts(make_battle())
     assert drawn.count("not seen yet") == 4
     assert drawn.count("move not seen yet") == 4
     assert drawn.count("no Pokemon") == 4
@@ -36,18 +36,20 @@ def test_what_is_not_seen_yet_is_drawn_as_unknown() -> None:
 
 
 def test_a_side_whose_pokemon_has_just_fainted_has_nobody_out() -> None:
-    assert texts(seen(is_active=False)).count("nobody is out") == 2
-    assert "nobody is out" not in texts(seen())
+    assert texts(make_battle(is_active=False)).count("nobody is out") == 2
+    assert "nobody is out" not in texts(make_battle())
 
 
 def test_status_boosts_and_effects_are_named() -> None:
-    drawn = texts(seen(status="par", boosts={"atk": 2}, effects=["substitute"], hp_text="50 %"))
+    drawn = texts(
+        make_battle(status="par", boosts={"atk": 2}, effects=["substitute"], hp_text="50 %")
+    )
     assert {"50 % PAR", "Attack +2", "substitute"} <= set(drawn)
 
 
 @pytest.mark.parametrize(("hp", "tint"), [(0.9, "green"), (0.4, "yellow"), (0.1, "red"), (0, "")])
 def test_a_bar_is_as_long_as_its_hp_and_says_by_colour_when_it_is_low(hp: float, tint: str) -> None:
-    bars = [shape for shape in draw_battle(seen(hp=hp)).shapes
+    bars = [shape for shape in draw_battle(make_battle(hp=hp)).shapes
             if isinstance(shape, Rect) and shape.height == 6 and shape.width != 4]  # fmt: skip
     full, left = bars[0], bars[1] if hp else None
     assert (left.tint if left and left.tint != "line" else "") == tint
@@ -56,7 +58,7 @@ def test_a_bar_is_as_long_as_its_hp_and_says_by_colour_when_it_is_low(hp: float,
 
 def test_who_has_fainted_is_struck_out_and_a_spent_move_is_pale() -> None:
     spent = {"name": "Surf", "type": "Water", "power": 95, "left": 0, "most": 24}
-    shapes = draw_battle(seen(has_fainted=True, moves=[spent])).shapes
+    shapes = draw_battle(make_battle(has_fainted=True, moves=[spent])).shapes
     assert sum(isinstance(shape, Line) for shape in shapes) == 4
     assert all(shape.tint == "muted" for shape in shapes
                if isinstance(shape, Text) and shape.text == "Surf")  # fmt: skip
@@ -64,6 +66,6 @@ def test_who_has_fainted_is_struck_out_and_a_spent_move_is_pale() -> None:
 
 def test_long_words_get_small_letters() -> None:
     boosts = {"atk": 6, "def": 6, "spa": 6, "spe": 6, "accuracy": -6, "evasion": 6}
-    shapes = draw_battle(seen(boosts=boosts)).shapes
+    shapes = draw_battle(make_battle(boosts=boosts)).shapes
     longest = max((shape for shape in shapes if isinstance(shape, Text)), key=lambda t: len(t.text))
     assert longest.size * 0.5 * len(longest.text) < 100

@@ -26,7 +26,7 @@ def view(*lines: str, turn: int = 12, theirs: str = "Golem", **before: str) -> d
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "sentence"),
     [
         (["|switch|p1a: Starmie|Starmie, L68|241/241"], "Seat 0 sent out Starmie."),
         (["|drag|p2a: Golem|Golem, L74|100/100"], "Seat 1 sent out Golem."),
@@ -93,8 +93,8 @@ def view(*lines: str, turn: int = 12, theirs: str = "Golem", **before: str) -> d
         (["|tie"], "It is a tie."),
     ],
 )  # fmt: skip
-def test_each_kind_of_line_is_told(lines: Sequence[str], told: str) -> None:
-    assert " ".join(tell_turn(view(*lines))) == (f"Turn 12. {told}" if told else "")
+def test_each_kind_of_line_is_told(lines: Sequence[str], sentence: str) -> None:
+    assert " ".join(tell_turn(view(*lines))) == (f"Turn 12. {sentence}" if sentence else "")
 
 
 def test_what_led_to_a_turn_belongs_to_the_one_before() -> None:
@@ -105,9 +105,9 @@ def test_what_led_to_a_turn_belongs_to_the_one_before() -> None:
 
 
 def test_pokemon_of_both_sides_are_told_apart_by_their_seats() -> None:
-    told = tell_turn(view("|move|p2a: Starmie|Surf|p1a: Starmie", "|-damage|p1a: Starmie|0 fnt",
+    events = tell_turn(view("|move|p2a: Starmie|Surf|p1a: Starmie", "|-damage|p1a: Starmie|0 fnt",
                           "|faint|p1a: Starmie", theirs="Starmie"))  # fmt: skip
-    assert told[1:] == ["Seat 1's Starmie used Surf.", "Seat 0's Starmie lost 100 % and fainted."]
+    assert events[1:] == ["Seat 1's Starmie used Surf.", "Seat 0's Starmie lost 100 % and fainted."]
 
 
 def test_the_end_comes_first() -> None:
@@ -117,14 +117,14 @@ def test_the_end_comes_first() -> None:
 
 
 def test_how_the_teams_stand_is_told_with_all_that_is_known() -> None:
-    seen = view(turn=3)
-    seen["sides"][0]["pokemon"] = [
+    battle = view(turn=3)
+    battle["sides"][0]["pokemon"] = [
         pokemon("Onix", has_fainted=True),
         pokemon("Starmie", is_active=True, status="brn", boosts={"spa": 2, "spd": 2, "spe": -1},
                 effects=["substitute", "residualdmg", "leech_seed"]),
     ]  # fmt: skip
-    seen["sides"][0]["size"] = 2
-    assert tell_battle(seen) == (
+    battle["sides"][0]["size"] = 2
+    assert tell_battle(battle) == (
         "Now it is turn 3. Seat 0 has 6 left: Starmie is out with 100 % HP, burned, Special +2, "
         "Speed -1, substitute, seeded; Onix, fainted. "
         "Seat 1 has 6 left: Golem with 100 % HP; 5 not seen yet."
@@ -135,11 +135,11 @@ def test_how_the_teams_stand_is_told_with_all_that_is_known() -> None:
 def test_a_turn_is_told_once_and_in_the_figures_that_its_reader_has() -> None:
     battle = GAME.start(7, opening_plies=0)
     assert isinstance(battle, Battle)
-    told = {}
+    sentences = {}
     for action in (6, 2):  # Paras comes in for Raichu, Slowpoke uses Psychic
-        told[len(battle.actions)] = battle.tell_events(1)
+        sentences[len(battle.actions)] = battle.tell_events(1)
         battle.apply(action)
-    assert told == {0: ["Seat 0 sent out Raichu.", "Seat 1 sent out Slowpoke."], 1: []}
+    assert sentences == {0: ["Seat 0 sent out Raichu.", "Seat 1 sent out Slowpoke."], 1: []}
     happened = "Seat 0 sent out Paras. Slowpoke used Psychic. Paras lost {} %."
     assert " ".join(battle.tell_events()).startswith(f"Turn 1. {happened.format(30)}")
     assert battle.describe(0).startswith(f"Turn 1. {happened.format(30)}")
