@@ -6,12 +6,13 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from django.apps import apps
-from django.core.exceptions import SuspiciousOperation
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import UnsupportedMediaType, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -33,6 +34,7 @@ from matches.errors import (
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
 _NOTHING: Final = object()
+_ODD_TYPE: Final = "Unsupported media type"
 _NO_ROW: Final = re.compile(r"No (\w+) matches the given query\.")
 
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
@@ -57,6 +59,10 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     refusals = _list_refusals(error, request)
     if refusals is not None:
         return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
+    if isinstance(error, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        too_large = f"the body has more than {most:,} bytes: send less at once"
+        return _answer_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, request)
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
             return _answer_problem(status, str(error), request)
@@ -68,6 +74,10 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     kept = ("WWW-Authenticate", "Retry-After")
     headers = {name: answer.headers[name] for name in kept if name in answer.headers}
     detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
+    if isinstance(error, UnsupportedMediaType) and detail.startswith(_ODD_TYPE):
+        sent = request.content_type if request else ""
+        types = " or ".join(str(one.media_type) for one in context["view"].parser_classes)
+        detail = f"Content-Type is {sent!r:.80}: send {types}"
     return _answer_problem(status, detail, request, headers=headers)
 
 
@@ -99,7 +109,9 @@ def answer_no_such_address(request: HttpRequest, **_: str) -> JsonResponse:
     """Answer what no endpoint answers."""
     hint = "" if request.path.endswith("/") else ": addresses of the API end with a slash"
     status = HTTPStatus.NOT_FOUND
-    body = build_problem(status, f"nothing is at this address{hint}", request.path)
+    # Named: who gives a client the address of the API for that of the server sees it twice here.
+    detail = f"nothing is at {request.path:.200}{hint}"
+    body = build_problem(status, detail, request.path)
     return JsonResponse(body, status=status, content_type=PROBLEM)
 
 
