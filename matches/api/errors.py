@@ -30,6 +30,7 @@ from matches.errors import (
     NoNodeError,
     RepeatedKeyError,
 )
+from matches.store.formats import hide_folders
 
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
@@ -57,6 +58,9 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     """Return the problem that an error stands for; None for a fault of ours, which stays one."""
     request: Request | None = context.get("request")
     refusals = _list_refusals(error, request)
+    if refusals is not None and not isinstance(error, ValidationError):
+        # Those of serializers quote what was sent, and know of no files here.
+        refusals = [{**one, "message": _tell(one["message"], request)} for one in refusals]
     if refusals is not None:
         return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
     if isinstance(error, RequestDataTooBig):
@@ -65,7 +69,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
         return _answer_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, request)
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
-            return _answer_problem(status, str(error), request)
+            return _answer_problem(status, _tell(str(error), request), request)
     answer = default_handler(error, dict(context))
     if answer is None:
         return None
@@ -79,6 +83,15 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
         types = " or ".join(str(one.media_type) for one in context["view"].parser_classes)
         detail = f"Content-Type is {sent!r:.80}: send {types}"
     return _answer_problem(status, detail, request, headers=headers)
+
+
+def _tell(text: str, request: Request | HttpRequest | None) -> str:
+    """Return what is wrong as the caller may read it: only staff is told where files lie here."""
+    if request is None or getattr(request.user, "is_staff", False):
+        return text
+    # Uploads of experience come without what REST framework reads of a body: chunks name no file.
+    sent = str(_read_sent(request)) if isinstance(request, Request) else ""
+    return hide_folders(text, sent=sent)
 
 
 def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
