@@ -14,6 +14,7 @@ from matches.access.tokens import issue_token
 from matches.api.errors import exception_handler
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
+from matches.ledger import tournaments
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Rating, Scope, Tournament
 
@@ -60,6 +61,15 @@ def test_a_leaderboard_is_opened(admin_client: Client) -> None:
     response = _post(admin_client, "leaderboards", {**BOARD, "opening_plies": 2})
     assert response.status_code == 201
     assert Leaderboard.objects.get().plies == 2
+
+
+def test_of_two_that_open_a_leaderboard_at_once_the_second_is_refused(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _post(admin_client, "leaderboards", BOARD).status_code == 201
+    # As where the first one is stored after the second was checked.
+    monkeypatch.setattr(tournaments, "_clean_row", lambda _: None)
+    _refused(_post(admin_client, "leaderboards", BOARD), "name", "'b' already")
 
 
 def test_a_tournament_is_scheduled_with_entrants_and_ratings(
