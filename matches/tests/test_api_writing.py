@@ -63,6 +63,25 @@ def test_a_leaderboard_is_opened(admin_client: Client) -> None:
     assert Leaderboard.objects.get().plies == 2
 
 
+@pytest.mark.parametrize(
+    ("game", "plies", "words"),
+    [
+        ("connect_four", 64, "64 plies ended the game in each"),
+        ("connect_four", 32_768, "must be 0..1000"),
+        ("kuhn_poker", 1, "0, as the game has chance"),
+    ],
+)
+def test_openings_that_no_match_can_begin_with_open_no_leaderboard(
+    admin_client: Client, game: str, plies: int, words: str
+) -> None:
+    body = {"name": "b", "game": game, "opening_plies": plies}
+    _refused(_post(admin_client, "leaderboards", body), "opening_plies", words)
+    form = {**body, "draw_probability": 0.1}
+    page = admin_client.post("/admin/matches/leaderboard/add/", form)
+    assert words in page.context["adminform"].form.errors["opening_plies"][0]
+    assert not Leaderboard.objects.exists()
+
+
 def test_of_two_that_open_a_leaderboard_at_once_the_second_is_refused(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
