@@ -6,6 +6,7 @@ Django's own serializer unpickles what it reads.
 import logging
 
 import msgspec
+from django.utils.functional import Promise
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +20,8 @@ class JsonSerializer:
         def encode_text(part: object) -> str:
             if isinstance(part, str):  # such as HTML that a template has marked safe
                 return str.__str__(part)
+            if isinstance(part, Promise):  # a name that Django translates once it is shown
+                return str(part)
             raise TypeError(f"{type(part).__name__} cannot be kept as JSON")
 
         return msgspec.json.encode(value, enc_hook=encode_text)

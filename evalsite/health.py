@@ -15,6 +15,7 @@ from matches.access.visitors import may_read
 from matches.operations import readiness
 from matches.operations.readiness import Check
 from matches.store.clock import db_now
+from pages.templatetags.readable import told_to
 
 # Anybody may ask: the checks are made at most once a second, whoever asks.
 KEPT_S = 1.0
@@ -68,8 +69,13 @@ def readyz(request: HttpRequest) -> JsonResponse:
     is_ready = _is_ready(checks)
     answer: dict[str, object] = {"status": "ready" if is_ready else "not ready"}
     if may_read(None) or may_read(request.user):
+        user = request.user if _has_database(checks) else None
         answer["checks"] = {
-            check.name: {"is_ok": check.is_ok, "detail": check.detail, "hint": check.hint}
+            check.name: {
+                "is_ok": check.is_ok,
+                "detail": told_to(check.detail, user),
+                "hint": check.hint,
+            }
             for check in checks
         }
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
@@ -82,9 +88,12 @@ def show_health(request: HttpRequest) -> HttpResponse:
     """Show the checks to people, with what to do."""
     checks = _kept.run_checks(now_s=monotonic())
     context = {"checks": checks, "is_ready": _is_ready(checks)}
-    # Who is logged in stands in the database, too: where that fails nobody is asked for.
-    has_database = all(check.is_ok for check in checks if check.name == "database")
-    return render(request if has_database else None, "pages/health.html", context)
+    return render(request if _has_database(checks) else None, "pages/health.html", context)
+
+
+def _has_database(checks: Sequence[Check]) -> bool:
+    """Say whether who is logged in can be looked up: where that fails nobody is asked for."""
+    return all(check.is_ok for check in checks if check.name == "database")
 
 
 def _is_ready(checks: Sequence[Check]) -> bool:

@@ -57,14 +57,25 @@ class Tournaments(tournaments.Tournaments):
                     raise WaitTimeoutError(f"not over after {timeout_s:g} s: {look.line()}")
         return look.tournament
 
-    def watch(self, tournament: int, *, poll_s: float = 1.0) -> Iterator[Progress]:
-        """Yield how far a tournament is, the last time when it is over."""
+    def watch(
+        self, tournament: int, *, poll_s: float = 1.0, is_explained: bool = True
+    ) -> Iterator[Progress]:
+        """Yield how far a tournament is, the last time when it is over.
+
+        is_explained: the server is asked what it waits for where it does not move.
+        """
         clock = self._transport.clock
         pace, begun_s = Pace(), clock.monotonic()
         look: Progress | None = None
 
         def look_once() -> Progress:
-            return self._look_once(tournament, pace, begun_s, before=look)
+            now = self._look_once(tournament, pace, begun_s)
+            # What moves needs no explanation; that saves the server every second question.
+            moves = look is not None and now.tournament.n_closed > look.tournament.n_closed
+            is_plain = now.tournament.is_over or (moves and now.tournament.state == "running")
+            if is_plain or not is_explained:
+                return now
+            return replace(now, explanation=self.explain(tournament))
 
         for answer, trouble in ask_again(look_once, clock, poll_s=poll_s):
             elapsed_s = clock.monotonic() - begun_s if trouble else answer.elapsed_s
@@ -95,17 +106,12 @@ class Tournaments(tournaments.Tournaments):
             *(int(headers[f"Evalsite-{name}"]) for name in counts),
         )
 
-    def _look_once(
-        self, tournament: int, pace: Pace, begun_s: float, *, before: Progress | None
-    ) -> Progress:
+    def _look_once(self, tournament: int, pace: Pace, begun_s: float) -> Progress:
         tournament_now = self.get(tournament)
         now_s = self._transport.clock.monotonic()
-        # What moves needs no explanation; that saves the server every second question.
-        moves = before is not None and tournament_now.n_closed > before.tournament.n_closed
-        is_plain = tournament_now.is_over or (moves and tournament_now.state == "running")
         return Progress(
             tournament=tournament_now,
-            explanation=None if is_plain else self.explain(tournament),
+            explanation=None,
             elapsed_s=now_s - begun_s,
             matches_per_s=pace.measure_rate(now_s, tournament_now.n_closed),
         )

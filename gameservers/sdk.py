@@ -45,7 +45,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from math import prod
+from math import isfinite, prod
 from operator import index
 from pathlib import Path
 from random import random
@@ -88,6 +88,10 @@ class RefusalError(Exception):
 
 class LineRefusedError(RefusalError):
     """Why a whole line ends."""
+
+
+class WrongStateError(ValueError):
+    """What of a state does not fit the declared game; the message says what must."""
 
 
 class ServerError(Exception):
@@ -153,8 +157,17 @@ def read_shape(value: Any) -> list[int]:
     return [read_count("a number of observation_shape", size) for size in value]
 
 
+def read_returns(value: Any, n_seats: int) -> list[float]:
+    with suppress(TypeError, ValueError, OverflowError):
+        returns = [float(one) for one in value]
+        if len(returns) == n_seats and all(map(isfinite, returns)):
+            return returns
+    seats = f"{n_seats} finite numbers, one per seat"
+    raise WrongStateError(f"returns() is {value!r:.200}: must be {seats}")
+
+
 class Episode:
-    """One game in progress. Raises ValueError for what is no state of the declared game."""
+    """One game in progress. Raises WrongStateError for no state of the declared game."""
 
     def __init__(self, server: Server, game: Any) -> None:
         self.server, self.game, self.step = server, game, 0
@@ -182,7 +195,7 @@ class Episode:
         if hasattr(self.game, "text"):
             state["text"] = str(self.game.text())
         if self.seat == OVER:
-            state["returns"] = [float(one) for one in self.game.returns()]
+            state["returns"] = read_returns(self.game.returns(), self.server.n_seats)
             return state, b""
         state["legal"] = self.legal
         if hasattr(self.game, "names"):
@@ -198,7 +211,8 @@ class Episode:
         form = f"{seen.dtype} {list(seen.shape)}" if is_array else f"{len(raw)} bytes"
         declared = f"{server.dtype} {server.shape}"
         if (is_array and form != declared) or len(raw) != server.n_bytes:
-            raise ValueError(f"observation() is {form}: must be {declared}, {server.n_bytes} bytes")
+            rule = f"must be {declared}, {server.n_bytes} bytes"
+            raise WrongStateError(f"observation() is {form}: {rule}")
         return raw
 
 
@@ -298,6 +312,11 @@ class Line:
             reason, detail = refusal.reason, refusal.detail
             if reason == "fault":
                 self._forget(number)
+        except WrongStateError as error:
+            # It names what is wrong, and every episode may have it: a line will do.
+            say(f"{self.server.name}: {error}")
+            self._forget(number)
+            reason, detail = "fault", str(error)[:2000]
         except Exception as error:
             # Raised by the game: the player hears of it, who runs this server sees where.
             traceback.print_exc()
@@ -365,12 +384,17 @@ class Frames:
         self.done, self.texts, self.raw, self.size = list[Frame](), list[str](), bytearray(), 0
 
     def add(self, message: Message, raw: bytes = b"") -> None:
-        """Take an answer. Raises ValueError for what is no JSON, or larger than a frame."""
-        text = json.dumps(message, allow_nan=False, separators=(",", ":"))
+        """Take an answer. Raises WrongStateError for no JSON, or more than a frame holds."""
+        try:
+            text = json.dumps(message, allow_nan=False, separators=(",", ":"))
+        except (TypeError, ValueError) as error:
+            raise WrongStateError(
+                f"the state is no JSON, which has finite numbers: {error}"
+            ) from error
         # Beside it: where its bytes begin, and the message that counts them.
         size = len(text) + len(raw) + 64
         if size > MAX_FRAME:
-            raise ValueError(f"a state of {size} bytes: a frame holds {MAX_FRAME}")
+            raise WrongStateError(f"a state of {size} bytes: a frame holds {MAX_FRAME}")
         if self.size + size > MAX_FRAME:
             self._end_frame()
         self.texts.append(f'{text[:-1]},"at":{len(self.raw)}}}' if raw else text)

@@ -20,6 +20,7 @@ from evalsite_client.cli.show import Answer
 from evalsite_client.cli.spelled import upload_files
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
+from evalsite_client.errors import NotAllowedError
 
 STOPPED_WAIT_S: Final = 5.0
 """How long the ratings may take once the command was stopped."""
@@ -99,15 +100,20 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
         )
     except KeyboardInterrupt:
         is_stopped = True
-        following.write_line(out, "\nstopped: the rest is cancelled; what was played is told now")
     elapsed_s = client.clock.monotonic() - began_s
-    one = client.tournaments.cancel(tournament)
+    going_on = _cancel_rest(client, tournament)
+    if is_stopped:
+        rest = going_on or "the rest is cancelled"
+        following.write_line(out, f"\nstopped: {rest}; what was played is told now")
+    elif going_on:
+        following.write_line(out, f"Note: {going_on}")
     limit_s = STOPPED_WAIT_S if is_stopped else following.RATING_WAIT_S
     rated_s = client.clock.monotonic()
     report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
+    # Again: reports of nodes may have come meanwhile.
+    one = client.tournaments.get(tournament)
     finished = reporting.Finished(
-        # Reports of nodes may have come meanwhile.
-        tournament=client.tournaments.get(one.id),
+        tournament=one,
         game=client.leaderboards.get(one.leaderboard).game,
         report=report,
         lag=lag,
@@ -125,6 +131,18 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
     if finished.why_nothing:
         return Answer(value, "", 1, f"nothing counted: {finished.why_nothing}")
     return Answer(value)
+
+
+def _cancel_rest(client: Client, tournament: int) -> str:
+    """Cancel what is open of a tournament; return why some of it goes on, where that is refused."""
+    try:
+        client.tournaments.cancel(tournament)
+    except NotAllowedError as error:
+        # Whoever may start it need not be allowed to end it: what was played is told all the same.
+        one = client.tournaments.get(tournament)
+        n_open = one.n_matches - one.n_closed
+        return f"{n_open} matches go on, as they cannot be cancelled: {error}" if n_open else ""
+    return ""
 
 
 def _read_evaluation(options: Namespace) -> dict[str, Any]:

@@ -138,7 +138,9 @@ def follow_tournament(
     """Show progress until enough is closed or time is up; return how far it is then."""
     lines = Lines(client, out)
     still = Standstill(client, lambda: client.tournaments.explain(tournament))
-    for seen in client.tournaments.watch(tournament, poll_s=POLL_S):
+    # It explains by itself what stands still, and more seldom.
+    looks = client.tournaments.watch(tournament, poll_s=POLL_S, is_explained=False)
+    for seen in looks:
         one = seen.tournament
         line = describe_progress(one, seen.elapsed_s)
         is_enough = one.n_done + one.n_void >= fraction * one.n_matches

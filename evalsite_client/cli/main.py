@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -131,6 +132,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
+    _replace_closed_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:2] == ["checkpoints", "convert"]:
         return convert_files(words[2:])  # its options are its own
@@ -154,6 +156,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return answer.status
+
+
+def _replace_closed_streams() -> None:
+    """Let what is written to a stream that is closed (`>&-`) go nowhere: Python has None there."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end
 
 
 def _run_command(given: Namespace) -> Answer:

@@ -82,7 +82,9 @@ def read_whole(lowest: int = 0, highest: int | None = None) -> Callable[[str], i
     span = f"from {lowest} on" if highest is None else f"from {lowest} to {highest}"
 
     def read(text: str) -> int:
-        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        is_number = text.isascii() and text.isdecimal()
+        if is_number and len(text) > MAX_DIGITS:
+            raise ArgumentTypeError(f"{text:.40} has {len(text)} digits: {MAX_DIGITS} at most")
         if not is_number or not lowest <= int(text) <= (highest or int(text)):
             raise ArgumentTypeError(f"{text!r} is no whole number {span}")
         return int(text)

@@ -333,3 +333,26 @@ def test_an_upload_shows_on_a_terminal_how_much_is_sent(monkeypatch: Any) -> Non
     from_cli(500_000, 1_000_000)
     from_cli(1_000_000, 1_000_000)
     assert terminal.getvalue() == "\r 50% of 1.0 MB sent\r100% of 1.0 MB sent\n"
+
+
+def test_an_output_that_is_closed_is_no_traceback(evalsite: Evalsite, monkeypatch: Any) -> None:
+    ok(evalsite("open", "board", "--game", "chess"))
+    # As Python has it after `>&- 2>&-`.
+    with monkeypatch.context() as closed:
+        closed.setattr("sys.stdout", None)
+        closed.setattr("sys.stderr", None)
+        assert main(["boards"]) == 0
+        assert main(["board", "nowhere"]) == 2
+
+
+def test_a_number_with_more_digits_than_any_id_is_called_so(evalsite: Evalsite) -> None:
+    status, _, err = evalsite("pause", "9" * 23)
+    assert (status, f"{'9' * 23} has 23 digits: 19 at most" in err) == (2, True)
+
+
+def test_the_address_of_the_api_in_place_of_the_servers_is_named(
+    evalsite: Evalsite, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("EVALSITE_URL", f"{os.environ['EVALSITE_URL']}/api/v1")
+    status, _, err = evalsite("boards")
+    assert (status, "nothing is at /api/v1/api/v1/leaderboards/" in err) == (2, True)

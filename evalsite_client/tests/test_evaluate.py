@@ -21,7 +21,7 @@ from evalsite_client.tests.commands import Evalsite, ok
 from matches.ledger import planning
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.ratings import rater
-from matches.tests import boards, factories
+from matches.tests import boards, callers, factories
 from matches.tests.factories import later
 
 # Committed rows would stay: what is refused must not have been stored at all.
@@ -239,3 +239,19 @@ def test_held_back_by_control_it_ends_with_the_problem(client: Client, broker: R
     assert ended.complaint.startswith("nothing counted: held back, game: unknown")
     tournament.refresh_from_db()
     assert tournament.state == Tournament.State.CANCELLED
+
+
+@pytest.mark.parametrize("n_played", [20, 40])
+def test_who_may_not_cancel_is_told_what_was_played_all_the_same(
+    client: Client, broker: Redis, monkeypatch: Any, capsys: Any, n_played: int
+) -> None:
+    tournament = factories.planned(40)
+    boards.play_some(tournament, n_played, factories.first_wins)
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    monkeypatch.setattr(following, "follow_tournament", lambda *_, **__: None)
+    monkeypatch.setenv("EVALSITE_TOKEN", callers.token("submitter", callers.SUBMITTER))
+    with Client() as submitter:
+        assert followed(submitter, tournament).status == 0
+    printed = capsys.readouterr().out
+    assert f"Completed {n_played} of which forfeits 0" in printed
+    assert ("Note: 20 matches go on, as they cannot be cancelled" in printed) == (n_played == 20)

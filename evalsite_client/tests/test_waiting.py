@@ -190,9 +190,11 @@ def test_a_gate_is_waited_for_over_a_restart_of_the_server() -> None:
 
 def test_an_evaluation_that_stands_still_says_what_it_waits_for() -> None:
     still = _look("running", 5, problem="", finished_at=None)
-    client, _ = fakes.client(_server(still, waits_for=("room: a disk",)))
+    client, server = fakes.client(_server(still, waits_for=("room: a disk",)))
     out = StringIO()
     following.follow_tournament(client, 1, out, timeout_s=20, fraction=1.0)
+    # Once every STILL_S, not at each look.
+    assert len([one for one in server.seen if one.url.endswith("/explanation/")]) == 6
     first, *later = out.getvalue().splitlines()
     assert first.startswith("5/100 - Pending: 95")
     assert first.endswith(", waits for room: a disk")

@@ -1,5 +1,6 @@
 """Versions become agents: RUN@STEPS, which plays its best action."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef
@@ -48,20 +49,39 @@ def name_agent(release: Release) -> str:
 
 
 def _add_agent(release: Release, *, now: datetime) -> Agent:
+    name, game = name_agent(release), release.run.game
+    stored = Checkpoint.objects.filter(sha256=release.sha256).first()
+    if stored is None or stored.state == Checkpoint.State.REFUSED:
+        added = _add_weights(release, stored, now=now)
+        if added.name == name:
+            return added
+    return register_agent(name, game=game, policy=POLICY, checkpoint=release.sha256)
+
+
+def _add_weights(release: Release, refused: Checkpoint | None, *, now: datetime) -> Agent:
+    """Store the weights of a version and return the agent whose checkpoint they are.
+
+    refused: the same weights, such as of a run with the same seed. They are checked again under
+    the name that they have, as a checkpoint keeps it.
+    """
     run = release.run
-    stored = Checkpoint.objects.filter(sha256=release.sha256)
-    if stored.exclude(state=Checkpoint.State.REFUSED).exists():
-        name = name_agent(release)
-        return register_agent(name, game=run.game, policy=POLICY, checkpoint=release.sha256)
-    with files.copy_weights(run, release.sha256) as path:
-        new = New(
-            name=run.name,
-            game=run.game,
-            step=release.n_steps,
-            parent=_find_parent(release),
-            expected_sha256=release.sha256,
-            source_name=f"{run.name}, version {release.version}",
+    new = New(
+        name=run.name,
+        game=run.game,
+        step=release.n_steps,
+        parent=_find_parent(release),
+        expected_sha256=release.sha256,
+        source_name=f"{run.name}, version {release.version}",
+    )
+    if refused is not None:
+        new = replace(
+            new,
+            name=refused.run,
+            step=refused.step,
+            parent=refused.parent_id or "",
+            source_name=refused.source_name,
         )
+    with files.copy_weights(run, release.sha256) as path:
         return add_checkpoint(path, new, now=now)
 
 

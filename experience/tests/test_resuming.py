@@ -245,3 +245,19 @@ def test_a_network_that_was_refused_is_checked_again(stream_server: Redis, tmp_p
     advance_rounds(now=later(201))
     again = Round.objects.get(release__run=run, release__version=0)
     assert rounds.admit(again).tournament is not None
+
+
+def test_a_network_that_another_run_was_refused_with_is_checked_again(
+    stream_server: Redis, tmp_path: Path
+) -> None:
+    before = rounds.publish(rounds.begin("before"), tmp_path, 0, n_steps=0, seed=0)
+    rounds.admit(before, refusal="NameError in a plug-in")
+    # Of the same seed, so its first weights are the same.
+    one = rounds.publish(rounds.begin("after"), tmp_path, 0, n_steps=0, seed=0)
+    advance_rounds(now=later(2))
+    run = TrainingRun.objects.get(name="after")
+    assert (run.state, run.problem) == ("running", "")
+    one.refresh_from_db()
+    assert one.agent is not None
+    assert one.agent.name == "after@0 sampled"
+    assert rounds.admit(one).tournament is not None

@@ -145,6 +145,21 @@ class NoReturns(Nim):
         return [float("nan"), 1.0]
 
 
+class OneReturn(Nim):
+    def returns(self) -> Any:
+        return [1.0]
+
+
+class NoneReturned(Nim):
+    def returns(self) -> Any:
+        return None
+
+
+class Infinite(Nim):
+    def observation(self) -> Any:
+        return [float("inf"), 0.0]
+
+
 class FailsToClose(Nim):
     def close(self) -> None:
         raise OSError("held elsewhere")
@@ -156,7 +171,10 @@ class FailsToClose(Nim):
         (Raising, "ZeroDivisionError: no such counter"),
         (WrongType, "observation() is float64 [2]: must be float32 [2], 8 bytes"),
         (TooShort, "observation() is 4 bytes: must be float32 [2], 8 bytes"),
-        (NoReturns, "JSON"),
+        (Infinite, "the state is no JSON, which has finite numbers"),
+        (NoReturns, "returns() is [nan, 1.0]: must be 2 finite numbers, one per seat"),
+        (OneReturn, "returns() is [1.0]: must be 2 finite numbers, one per seat"),
+        (NoneReturned, "returns() is None: must be 2 finite numbers, one per seat"),
     ],
 )
 def test_what_a_game_does_wrong_is_a_fault_that_ends_its_episode_alone(
@@ -170,7 +188,10 @@ def test_what_a_game_does_wrong_is_a_fault_that_ends_its_episode_alone(
     fault = next(one for one in answers if isinstance(one, ErrorMessage))
     assert (fault.reason, server.n_running) == ("fault", 0)
     assert detail in fault.detail
-    assert "Traceback" in capsys.readouterr().err
+    # Where it was raised is told of what the game raises; else the line says all.
+    told = capsys.readouterr().err
+    assert detail in told
+    assert ("Traceback" in told) == (game is Raising)
     assert not line.is_over
 
 

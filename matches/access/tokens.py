@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -12,8 +13,10 @@ from knox.models import AuthToken
 
 from matches.errors import BadInputError, ConflictError, ForbiddenError
 from matches.models import Scope, TokenAccess
+from matches.models.validation import check_name, find_first_refusal
 
 MAX_DAYS = 3_650
+MAX_NAME = 100
 MAX_ANCESTORS = 8
 """Django follows a cascade by recursion: a chain of thousands of tokens could not be revoked."""
 RIGHTS = {
@@ -45,11 +48,13 @@ def issue_token(
     """Return a new token and its secret, which is nowhere else; `days` None: it never ends.
 
     A token that is made with another one, its parent, has no scope that the parent lacks, ends with
-    it at the latest and is revoked with it. Raises BadInputError, ForbiddenError for a scope that
+    it at the latest and is revoked with it. Raises BadInputError (also for a name of no printable
+    characters or too many, as lists and audits show it), ForbiddenError for a scope that
     the parent lacks, and ConflictError where it has been revoked meanwhile.
     """
     if not scopes:
         raise BadInputError("scopes", f"choose one or more of {', '.join(Scope.values)}")
+    name = _check_name(name)
     if parent is not None:
         parent = _lock_parent(parent, scopes)
     token, secret = AuthToken.objects.create(user, expiry=None)
@@ -111,6 +116,17 @@ def list_tokens(user: User) -> QuerySet[TokenAccess]:
     """Return the tokens that a user may see: its own, an administrator all."""
     shown = TokenAccess.objects.select_related("token__user")
     return shown if user.is_superuser else shown.filter(token__user=user)
+
+
+def _check_name(name: str) -> str:
+    text = name.strip()
+    if not 1 <= len(text) <= MAX_NAME:
+        raise BadInputError("name", f"{text!r:.80}: give it 1 to {MAX_NAME} characters")
+    try:
+        check_name(text)
+    except ValidationError as error:
+        raise BadInputError(*find_first_refusal(error)) from error
+    return text
 
 
 def _lock_parent(parent: TokenAccess, scopes: Collection[Scope]) -> TokenAccess:

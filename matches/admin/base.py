@@ -101,6 +101,11 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         response: HttpResponse = super().changelist_view(request, extra_context)
         return response
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Say whether an address may ask for this: a range takes two values, and gets one text."""
+        is_allowed: bool = super().lookup_allowed(lookup, value, request)
+        return is_allowed and not lookup.endswith("__range")
+
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[Any]:

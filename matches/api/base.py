@@ -1,6 +1,7 @@
 """What all endpoints share: who may call, conditional reads, repeated writes, one media type."""
 
 from collections.abc import Iterable
+from http import HTTPStatus
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
@@ -10,6 +11,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import conditional_page
 from rest_framework import status
+from rest_framework.exceptions import APIException, UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -64,6 +66,8 @@ class Endpoints(GenericViewSet[Row]):
         super().initial(request, *args, **kwargs)
         if self.action == "list":
             self._check_query()
+        if request.method == "POST":
+            _refuse_unreadable_body(request)
         if request.method == "POST" and self.action is not None and not self._is_proved():
             # Here, after authentication and rights: who may not call must not take up a key.
             run = getattr(self, self.action)
@@ -106,6 +110,23 @@ class Endpoints(GenericViewSet[Row]):
         page = self.paginate_queryset(rows)
         assert self.paginator is not None
         return self.paginator.get_paginated_response(form(page, many=True, **options).data)
+
+
+class LengthRequiredError(APIException):
+    """A body whose length is not told is not read."""
+
+    status_code = HTTPStatus.LENGTH_REQUIRED
+    default_detail = "the body is sent in chunks: send it whole, with its Content-Length"
+
+
+def _refuse_unreadable_body(request: Request) -> None:
+    """Refuse what would be read as no body at all, and what is packed."""
+    if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
+        raise LengthRequiredError
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding != "identity":
+        sent = f"Content-Encoding is {encoding!r:.80}: send the body as it is, without one"
+        raise UnsupportedMediaType("", detail=sent)
 
 
 def read_body(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:

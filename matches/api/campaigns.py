@@ -15,16 +15,15 @@ from rest_framework.serializers import BaseSerializer
 from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, BoardField
-from matches.api.filters import BoardFilter, Filters, TruthFilter
+from matches.api.filters import BoardFilter, Filters, RowIdFilter, TruthFilter
 from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSerializer
-from matches.api.matches import IntegerFilter
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import endings, forecasting, inputs, results, texts
 from matches.campaigns.inputs import MAX_AGENTS
 from matches.campaigns.starting import start_campaign
 from matches.ledger import pairing_warnings
-from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
+from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament
 from matches.models.choices import question_choices
 from matches.models.tournament import MAX_MATCHES
 from matches.operations import explain
@@ -262,7 +261,7 @@ class CampaignFilter(Filters):
     """Those of a leaderboard or tournament, of a question, with or without a verdict."""
 
     leaderboard = BoardFilter(field_name="tournament__leaderboard__name")
-    tournament = IntegerFilter(min_value=1, max_value=2**63 - 1)
+    tournament = RowIdFilter(model=Tournament)
     question = ChoiceFilter(choices=question_choices)
     decided = TruthFilter(field_name="decided_at", lookup_expr="isnull", exclude=True)
 

@@ -6,12 +6,13 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from django.apps import apps
-from django.core.exceptions import SuspiciousOperation
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import UnsupportedMediaType, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,10 +30,12 @@ from matches.errors import (
     NoNodeError,
     RepeatedKeyError,
 )
+from matches.store.formats import hide_folders
 
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
 _NOTHING: Final = object()
+_ODD_TYPE: Final = "Unsupported media type"
 _NO_ROW: Final = re.compile(r"No (\w+) matches the given query\.")
 
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
@@ -55,11 +58,18 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     """Return the problem that an error stands for; None for a fault of ours, which stays one."""
     request: Request | None = context.get("request")
     refusals = _list_refusals(error, request)
+    if refusals is not None and not isinstance(error, ValidationError):
+        # Those of serializers quote what was sent, and know of no files here.
+        refusals = [{**one, "message": _tell(one["message"], request)} for one in refusals]
     if refusals is not None:
         return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
+    if isinstance(error, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        too_large = f"the body has more than {most:,} bytes: send less at once"
+        return _answer_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, request)
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
-            return _answer_problem(status, str(error), request)
+            return _answer_problem(status, _tell(str(error), request), request)
     answer = default_handler(error, dict(context))
     if answer is None:
         return None
@@ -68,7 +78,20 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     kept = ("WWW-Authenticate", "Retry-After")
     headers = {name: answer.headers[name] for name in kept if name in answer.headers}
     detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
+    if isinstance(error, UnsupportedMediaType) and detail.startswith(_ODD_TYPE):
+        sent = request.content_type if request else ""
+        types = " or ".join(str(one.media_type) for one in context["view"].parser_classes)
+        detail = f"Content-Type is {sent!r:.80}: send {types}"
     return _answer_problem(status, detail, request, headers=headers)
+
+
+def _tell(text: str, request: Request | HttpRequest | None) -> str:
+    """Return what is wrong as the caller may read it: only staff is told where files lie here."""
+    if request is None or getattr(request.user, "is_staff", False):
+        return text
+    # Uploads of experience come without what REST framework reads of a body: chunks name no file.
+    sent = str(_read_sent(request)) if isinstance(request, Request) else ""
+    return hide_folders(text, sent=sent)
 
 
 def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
@@ -99,7 +122,9 @@ def answer_no_such_address(request: HttpRequest, **_: str) -> JsonResponse:
     """Answer what no endpoint answers."""
     hint = "" if request.path.endswith("/") else ": addresses of the API end with a slash"
     status = HTTPStatus.NOT_FOUND
-    body = build_problem(status, f"nothing is at this address{hint}", request.path)
+    # Named: who gives a client the address of the API for that of the server sees it twice here.
+    detail = f"nothing is at {request.path:.200}{hint}"
+    body = build_problem(status, detail, request.path)
     return JsonResponse(body, status=status, content_type=PROBLEM)
 
 

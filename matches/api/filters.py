@@ -9,12 +9,14 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms import CharField, ModelChoiceField, TextInput
 from django.forms.utils import ErrorDict
-from django_filters import BooleanFilter, CharFilter
+from django_filters import BooleanFilter, CharFilter, Filter
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from matches.api.fields import describe_choices
+from matches.api.fields import MAX_ID, describe_choices
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_no_board
 from matches.models import Leaderboard
@@ -46,10 +48,32 @@ class _BoardNameField(CharField):
         return name
 
 
+class _RowIdField(forms.IntegerField):
+    """The id of a row that is there; an empty list would look as if there were nothing to list."""
+
+    def __init__(self, model: type[models.Model], **options: Any) -> None:
+        """model: of the row."""
+        self._model = model
+        super().__init__(**options, min_value=1, max_value=MAX_ID)
+
+    def clean(self, value: Any) -> int | None:
+        pk: int | None = super().clean(value)
+        if pk is not None and not self._model._default_manager.filter(pk=pk).exists():
+            raise ValidationError(f"there is no {self._model._meta.verbose_name} {pk}")
+        return pk
+
+
 class TruthFilter(BooleanFilter):  # type: ignore[misc]  # django-filter has no types
     """true or false."""
 
     field_class = _TruthField
+
+
+@extend_schema_field(OpenApiTypes.INT64)
+class RowIdFilter(Filter):  # type: ignore[misc]  # django-filter has no types
+    """A row by its id."""
+
+    field_class = _RowIdField
 
 
 class BoardFilter(CharFilter):  # type: ignore[misc]  # django-filter has no types

@@ -4,10 +4,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.forms import Form, IntegerField
-from django_filters import CharFilter, ChoiceFilter, Filter
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from django.forms import Form
+from django_filters import CharFilter, ChoiceFilter
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -17,8 +16,7 @@ from rest_framework.views import APIView
 
 from matches.api.base import ID, Endpoints, read_body
 from matches.api.explanations import ExplainsRows
-from matches.api.fields import MAX_ID
-from matches.api.filters import BoardFilter, Filters
+from matches.api.filters import BoardFilter, Filters, RowIdFilter
 from matches.api.operating import (
     ChosenMatchesSerializer,
     RequeuedSerializer,
@@ -27,13 +25,11 @@ from matches.api.operating import (
 )
 from matches.api.pagination import ByMatch, InPlannedOrder, NewestFirst
 from matches.ledger import voiding
-from matches.models import Attempt, Match, Outcome, Voiding
+from matches.models import Agent, Attempt, Match, Outcome, Tournament, Voiding
 from matches.models.match import parse_numbers
 from matches.operations import explain
 from matches.operations.explain import Explanation
 from matches.store import selectors
-
-_ID = {"min_value": 1, "max_value": MAX_ID}
 
 
 class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
@@ -151,21 +147,17 @@ class ListedOutcomeSerializer(OutcomeSerializer):
         return outcome.match.agent_ids
 
 
-@extend_schema_field(OpenApiTypes.INT64)
-class IntegerFilter(Filter):  # type: ignore[misc]  # django-filter has no types
-    """A number as it stands in the database."""
-
-    field_class = IntegerField
-
-
 class MatchForm(Form):
     """Only what has an index is listed: one of three ways, and the state within a tournament."""
 
     def clean(self) -> dict[str, Any]:
         """Refuse what would have to be searched for among all matches."""
         cleaned = super().clean() or self.cleaned_data
+        if self.errors:
+            # What was refused is missing here, and would be asked for as if it had not been given.
+            return cleaned
         filters = {name for name, value in cleaned.items() if value not in (None, "")}
-        if not filters & {"tournament", "leaderboard", "agent"} and not self.errors:
+        if not filters & {"tournament", "leaderboard", "agent"}:
             raise ValidationError({"tournament": "give one of tournament, leaderboard and agent"})
         if "leaderboard" in filters and filters & {"tournament", "agent"}:
             raise ValidationError({"leaderboard": "give it alone, or the tournament instead"})
@@ -179,9 +171,9 @@ class MatchForm(Form):
 class MatchFilter(Filters):
     """One of tournament, leaderboard (by name) and agent; an agent within a tournament too."""
 
-    tournament = IntegerFilter(**_ID)
+    tournament = RowIdFilter(model=Tournament)
     leaderboard = BoardFilter()
-    agent = IntegerFilter(**_ID)
+    agent = RowIdFilter(model=Agent)
     state = ChoiceFilter(choices=Match.State.choices)
 
     class Meta:
@@ -274,7 +266,7 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
 class OutcomeFilter(Filters):
     """Outcomes are listed by tournament."""
 
-    tournament = IntegerFilter(required=True, **_ID)
+    tournament = RowIdFilter(model=Tournament, required=True)
 
     def filter_queryset(self, queryset: QuerySet[Match]) -> QuerySet[Match]:
         """Return the matches of the tournament that are done."""
@@ -311,8 +303,9 @@ class AttemptForm(Form):
     def clean(self) -> dict[str, Any]:
         """Refuse what would have to be searched for among all attempts."""
         cleaned = super().clean() or self.cleaned_data
-        ending = cleaned.get("ending")
-        if cleaned.get("tournament") is not None and ending in ("", None, Attempt.Ending.DONE):
+        if self.errors:
+            return cleaned
+        if cleaned.get("tournament") is not None and cleaned.get("ending") not in Attempt.NOT_DONE:
             endings = ", ".join(ending.value for ending in Attempt.NOT_DONE)
             raise ValidationError({"ending": f"within a tournament give one of {endings}"})
         return cleaned
@@ -321,10 +314,10 @@ class AttemptForm(Form):
 class AttemptFilter(Filters):
     """The attempts at a match, of a game server, or that ended so, also within a tournament."""
 
-    match = IntegerFilter(**_ID)
+    match = RowIdFilter(model=Match)
     ending = ChoiceFilter(choices=Attempt.Ending.choices)
     server = CharFilter(max_length=200)
-    tournament = IntegerFilter(**_ID)
+    tournament = RowIdFilter(model=Tournament)
 
     class Meta:
         form = AttemptForm

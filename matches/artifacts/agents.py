@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from arena.errors import ArenaError
 from arena.parameters import read_parameters
@@ -42,9 +42,17 @@ def register_agent(
         checkpoint=weights,
         placement=choose_placement(weights),
     )
-    namesake = Agent.objects.filter(game=game, name=name).first()
+    namesakes = Agent.objects.filter(game=game, name=name)
+    namesake = namesakes.first()
     if namesake is None:
-        return save_agent(agent)
+        try:
+            with transaction.atomic():
+                return save_agent(agent)
+        except (BadInputError, IntegrityError):
+            # Of two that come at once the second one finds the name taken.
+            namesake = namesakes.first()
+            if namesake is None:
+                raise
     # Not the version: other code under the same name makes the next version of it.
     if not _is_same(namesake, agent):
         raise BadInputError(

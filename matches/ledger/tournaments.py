@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 from msgspec.structs import asdict
 
@@ -67,7 +67,13 @@ def open_leaderboard(
         is_listed=is_listed,
     )
     _clean_row(board)
-    board.save()
+    try:
+        with transaction.atomic():
+            board.save()
+    except IntegrityError as error:
+        # Somebody else has opened one of that name since it was looked for.
+        taken = f"there is a leaderboard {name!r} already: choose another name"
+        raise BadInputError("name", taken) from error
     return board
 
 

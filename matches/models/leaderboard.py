@@ -4,7 +4,13 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from matches.models.choices import game_choices
-from matches.models.validation import check_game, check_name, is_named_anew, validate_finite
+from matches.models.validation import (
+    check_game,
+    check_name,
+    check_opening,
+    is_named_anew,
+    validate_finite,
+)
 from matches.models.versions import LENGTH, short_version, version_of_game
 
 
@@ -116,8 +122,10 @@ class Leaderboard(models.Model):
         """Refuse parameters that the game does not take; note the rules of a new leaderboard."""
         if is_named_anew(self, field="title"):
             check_name(self.title, field="title")
-        check_game(self.game, self.game_parameters)
+        game = check_game(self.game, self.game_parameters)
         if self._state.adding:
+            if self.opening_plies is not None:
+                check_opening(game, self.opening_plies)
             self.game_version = version_of_game(self.game)
 
     @property

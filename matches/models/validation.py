@@ -10,7 +10,8 @@ from django.db import models
 
 from arena.errors import ArenaError, ParameterError
 from arena.games import registry as games
-from arena.games.base import Game
+from arena.games.base import CHILD, Game
+from arena.games.served import can_replay
 from arena.pairing import registry as pairings
 from arena.parameters import read_parameters
 from arena.policies import registry as policies
@@ -19,6 +20,8 @@ from arena.policies.network_policy import NetworkPolicy
 from arena.policies.spec import is_spelled, parse_policy
 from matches.models.checkpoint import Checkpoint
 
+MOST_PLIES = 1_000
+"""Of an opening: a game may last for ever, and a small integer of the database ends at 32,767."""
 _JOINER = "\u200d"
 NAMES_ARE_PRINTABLE = "a name has printable characters only"
 
@@ -60,6 +63,23 @@ def check_game(game: str, parameters: object) -> Game:
         return unconfigured.configured(_check_mapping("game_parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"game_parameters": str(error)}) from error
+
+
+def check_opening(game: Game, plies: int) -> None:
+    """Refuse opening plies that no match can begin with. Raises ValidationError."""
+    if plies > MOST_PLIES:
+        raise ValidationError({"opening_plies": f"{plies}: must be 0..{MOST_PLIES}"})
+    if plies and not game.spec.is_replayable:
+        why = f"must be 0, as {game.spec.id} cannot be replayed: {plies}"
+        raise ValidationError({"opening_plies": why})
+    # Tried once here: what is refused would fail on every node. A child process needs what only
+    # nodes must have.
+    if not can_replay(game) or game.spec.served == CHILD:
+        return
+    try:
+        game.start(0, opening_plies=plies)
+    except ArenaError as error:
+        raise ValidationError({"opening_plies": str(error)}) from error
 
 
 def check_policy(game: str, policy: str, parameters: object) -> Policy:

@@ -15,8 +15,11 @@ _FEW, _MANY = 10, 100
 
 _SLOWEST = 0.01
 """Matches a minute of which a pace is no number any more."""
+_HIDDEN = "\N{HORIZONTAL ELLIPSIS}"
+_WORD, _STEM = r"[^\s/:;,'\"()]+", r"[^\s/:;,'\"().]+"
 # An absolute path of two parts or more, also behind the colon of a list; `http://` begins none.
-_FOLDERS = re.compile(r"(?<![\w./])(?!(?<=:)//[^/])(?:/+[^\s/:;,'\"()]+)+(?=/+[^\s/:;,'\"()])")
+# A folder may have spaces: up to four words, of which only the last has a dot, as a file's has.
+_FOLDERS = re.compile(rf"(?<![\w./])(?!(?<=:)//[^/])(?:/+(?:{_STEM} ){{0,3}}{_WORD})+(?=/+{_WORD})")
 
 
 def format_number(value: float, n_places: int = 0) -> str:
@@ -114,9 +117,10 @@ def format_since(since: datetime | None, *, now: datetime) -> str:
     return "" if age is None else f" for {format_span(age)}"
 
 
-def hide_folders(text: str) -> str:
+def hide_folders(text: str, *, sent: str = "") -> str:
     """Return a text in which paths of this machine have their last part alone.
 
     What a game or plug-in lacks is for every reader to know, and where it lies for who operates.
+    sent: what the reader wrote; a path in it is left as it was written.
     """
-    return _FOLDERS.sub("\N{HORIZONTAL ELLIPSIS}", text)
+    return _FOLDERS.sub(lambda path: path[0] if path[0] in sent else _HIDDEN, text)

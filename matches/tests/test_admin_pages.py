@@ -59,6 +59,19 @@ def test_every_list_and_form_opens(admin_client: Client, broker: Redis) -> None:
     assert admin_client.get("/admin/").status_code == 200
 
 
+def test_a_range_in_the_address_of_a_list_is_refused(admin_client: Client) -> None:
+    for address in ("campaign/?question__range=best", "match/?state__range=done"):
+        assert admin_client.get(f"/admin/matches/{address}").status_code == 400, address
+
+
+def test_the_search_of_the_admin_finds_its_pages(admin_client: Client, broker: Redis) -> None:
+    # The second answer is from the cache.
+    for _ in range(2):
+        page = admin_client.get("/admin/search/?s=user")
+        assert page.status_code == 200
+        assert "/admin/auth/user/" in page.content.decode()
+
+
 def test_every_row_opens(admin_client: Client, broker: Redis) -> None:
     boards.played_board(n_matches=84)
     for model in admin.site._registry:

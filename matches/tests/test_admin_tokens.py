@@ -120,3 +120,13 @@ def test_who_is_no_administrator_sees_its_own_tokens_only(
     admin_client.post(f"{ADDRESS}add/", _form(admin_user, name="secret machine"))
     client.force_login(member)
     assert "secret machine" not in client.get(ADDRESS).content.decode()
+
+
+def test_a_name_that_cannot_be_read_is_refused_in_the_form(
+    admin_client: Client, admin_user: User
+) -> None:
+    page = admin_client.post(f"{ADDRESS}add/", _form(admin_user, name="lap\u202etop"))
+    assert page.status_code == 200
+    (refusal,) = page.context["adminform"].form.errors["name"]
+    assert "printable characters only" in refusal
+    assert not TokenAccess.objects.exists()

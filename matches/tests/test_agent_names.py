@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
+from matches.artifacts import agents
 from matches.artifacts.agents import register_agent, register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger.naming import find_agent
@@ -66,3 +68,22 @@ def test_a_kind_whose_file_is_broken_is_in_nobodys_way(
         with pytest.raises(BadInputError, match="cannot be used"):
             register_agent("centre", game=GAME, policy="centre")
         assert Agent.objects.get(name="centre") == agent
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_of_two_that_register_the_same_at_once_both_get_it(
+    monkeypatch: pytest.MonkeyPatch, is_checked: bool
+) -> None:
+    save, begin = agents.save_agent, transaction.atomic
+
+    def begin_after_another(*given: Any, **options: Any) -> Any:
+        monkeypatch.setattr(transaction, "atomic", begin)
+        save(Agent(name="twin", game="chess", policy="random"))
+        return begin(*given, **options)
+
+    monkeypatch.setattr(transaction, "atomic", begin_after_another)
+    if not is_checked:
+        # The other one comes after the checks, and before the row is written.
+        monkeypatch.setattr(agents, "save_agent", lambda agent: agent.save())
+    got = agents.register_agent("twin", game="chess", policy="random")
+    assert Agent.objects.get() == got

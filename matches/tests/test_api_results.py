@@ -14,7 +14,6 @@ from redis import Redis
 
 from arena.ratings.base import SIGMA, Z95
 from matches.artifacts import trajectories
-from matches.ledger.tournaments import open_leaderboard
 from matches.models import Leaderboard, Match, Order, Rating, Tournament
 from matches.ratings import comparisons, snapshots
 from matches.ratings.comparisons import compare_agents, p_above
@@ -236,14 +235,39 @@ def test_attempts_are_listed_by_match_and_by_how_they_ended(
     (of_match,) = _pages(client, f"attempts/?match={forfeits[0]['match']}")
     assert of_match == forfeits[0]
     assert of_match["tournament"] == played.pk
-    assert _pages(client, "attempts/?ending=forfeit&tournament=999") == []
 
 
-@pytest.mark.parametrize("query", ["tournament=1", "tournament=1&ending=done", "ending=lost"])
-def test_attempts_that_no_index_finds_are_not_listed(client: Client, db: None, query: str) -> None:
+@pytest.mark.parametrize(
+    "query", ["tournament=1", "tournament=1&ending=done", "ending=lost", "tournament=1&ending=lost"]
+)
+def test_attempts_that_no_index_finds_are_not_listed(
+    client: Client, broker: Redis, query: str
+) -> None:
+    factories.planned()
     response = client.get(f"/api/v1/attempts/?{query}")
     assert response.status_code == 400
-    assert response.json()["errors"][0]["field"] == "ending"
+    (refusal,) = response.json()["errors"]
+    assert refusal["field"] == "ending"
+
+
+@pytest.mark.parametrize(
+    ("query", "refusal"),
+    [
+        ("attempts/?match=77", "match: there is no match 77"),
+        ("attempts/?ending=forfeit&tournament=77", "tournament: there is no tournament 77"),
+        ("campaigns/?tournament=77", "tournament: there is no tournament 77"),
+        ("matches/?agent=77", "agent: there is no agent 77"),
+        ("matches/?tournament=77&state=done", "tournament: there is no tournament 77"),
+        ("outcomes/?tournament=77", "tournament: there is no tournament 77"),
+    ],
+)
+def test_the_id_of_no_row_is_refused_once(
+    client: Client, db: None, query: str, refusal: str
+) -> None:
+    response = client.get(f"/api/v1/{query}")
+    assert response.status_code == 400
+    (refused,) = response.json()["errors"]
+    assert f"{refused['field']}: {refused['message']}".startswith(refusal)
 
 
 @pytest.mark.parametrize("page_size", [1, 5, 1_000])
@@ -297,9 +321,9 @@ def test_the_matches_in_a_state_are_listed(client: Client, broker: Redis, state:
     ],
 )
 def test_matches_that_no_index_finds_are_not_listed(
-    client: Client, db: None, query: str, field: str
+    client: Client, broker: Redis, query: str, field: str
 ) -> None:
-    open_leaderboard("b", game="tic_tac_toe")
+    factories.planned(board="b")
     response = client.get(f"/api/v1/matches/?{query}")
     assert response.status_code == 400
     assert response.json()["errors"][0]["field"] == field
@@ -375,10 +399,10 @@ def test_no_list_of_results_asks_more_of_the_database_for_more_rows(
     snapshots.take_due(now=factories.later(1))
     agent, other = (a.pk for a in played.agents.order_by("pk")[:2])
     for address, n in {
-        f"outcomes/?tournament={played.pk}": 2,
-        f"matches/?agent={agent}": 3,
-        f"matches/?agent={agent}&tournament={played.pk}": 3,
-        f"matches/?tournament={played.pk}&state=done": 2,
+        f"outcomes/?tournament={played.pk}": 3,
+        f"matches/?agent={agent}": 4,
+        f"matches/?agent={agent}&tournament={played.pk}": 5,
+        f"matches/?tournament={played.pk}&state=done": 3,
         "matches/?leaderboard=connect-four": 2,
         "attempts/": 2,
         f"{BOARD}/ratings/": 3,

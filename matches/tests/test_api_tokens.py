@@ -198,3 +198,14 @@ def test_the_token_of_somebody_else_is_not_there() -> None:
 def test_a_token_without_scopes_is_not_made() -> None:
     with pytest.raises(BadInputError, match="read, submit, operate, worker"):
         tokens.issue_token(callers.user("ada"), name="x", scopes=[], days=1)
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31mb", "a\u202eb", "a\nb", " ", "x" * 101])
+def test_a_name_that_no_list_can_show_is_refused(name: str) -> None:
+    owner = User.objects.create_superuser("ada", password="correct horse")
+    (refusal,) = _make(_with_password("ada", "correct horse"), name=name).json()["errors"]
+    assert refusal["field"] == "name"
+    with pytest.raises(BadInputError) as error:
+        tokens.issue_token(owner, name=name, scopes=[Scope.READ], days=None)
+    assert error.value.field == "name"
+    assert not TokenAccess.objects.exists()

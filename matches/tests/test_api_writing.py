@@ -14,6 +14,7 @@ from matches.access.tokens import issue_token
 from matches.api.errors import exception_handler
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
+from matches.ledger import tournaments
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Rating, Scope, Tournament
 
@@ -60,6 +61,34 @@ def test_a_leaderboard_is_opened(admin_client: Client) -> None:
     response = _post(admin_client, "leaderboards", {**BOARD, "opening_plies": 2})
     assert response.status_code == 201
     assert Leaderboard.objects.get().plies == 2
+
+
+@pytest.mark.parametrize(
+    ("game", "plies", "words"),
+    [
+        ("connect_four", 64, "64 plies ended the game in each"),
+        ("connect_four", 32_768, "must be 0..1000"),
+        ("kuhn_poker", 1, "0, as the game has chance"),
+    ],
+)
+def test_openings_that_no_match_can_begin_with_open_no_leaderboard(
+    admin_client: Client, game: str, plies: int, words: str
+) -> None:
+    body = {"name": "b", "game": game, "opening_plies": plies}
+    _refused(_post(admin_client, "leaderboards", body), "opening_plies", words)
+    form = {**body, "draw_probability": 0.1}
+    page = admin_client.post("/admin/matches/leaderboard/add/", form)
+    assert words in page.context["adminform"].form.errors["opening_plies"][0]
+    assert not Leaderboard.objects.exists()
+
+
+def test_of_two_that_open_a_leaderboard_at_once_the_second_is_refused(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _post(admin_client, "leaderboards", BOARD).status_code == 201
+    # As where the first one is stored after the second was checked.
+    monkeypatch.setattr(tournaments, "_clean_row", lambda _: None)
+    _refused(_post(admin_client, "leaderboards", BOARD), "name", "'b' already")
 
 
 def test_a_tournament_is_scheduled_with_entrants_and_ratings(

@@ -48,3 +48,24 @@ def test_an_unknown_scope_is_refused() -> None:
 def test_days_out_of_range_are_refused_by_their_range(days: str) -> None:
     with pytest.raises(CommandError, match=f"whole number in 1.*got '{days}'"):
         _token("a", f"--days={days}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("a", "--name", "x\x1b[31m"), "name: 'x.*printable"),
+        (("a", "--name", "x" * 101), "name: .*1 to 100 characters"),
+        (("",), "user: '' can be none"),
+        (("a b",), "user: 'a b' can be none"),
+        (("x" * 151,), "user: 'xx.*at most 150"),
+    ],
+)
+def test_a_refused_name_leaves_no_user(arguments: tuple[str, ...], words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        _token(*arguments)
+    assert not User.objects.exists()
+
+
+def test_the_token_of_a_user_with_a_long_name_is_called_by_its_beginning() -> None:
+    _token("x" * 150)
+    assert TokenAccess.objects.get().name == "x" * 100

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from redis import Redis
 
 from arena import catalogs
 from arena.games import registry as games
+from matches.tests import callers
 from pages.games import draw_start
 from pages.replays import Recorded, replay_match
 from tests.catalogs import each_game
@@ -103,6 +105,38 @@ def test_a_game_that_lacks_a_program_has_a_page_that_says_which(
         assert detail.startswith("/srv/own/tools")
         problem = replay_match(Recorded("away", {}, None, 1, "4")).problem
         assert problem.startswith("…/tools has no Node.js")
+    finally:
+        monkeypatch.undo()
+        catalogs.clear_loaded()
+
+
+def test_only_staff_is_told_in_which_folder_a_broken_plugin_lies(
+    client: Client,
+    admin_client: Client,
+    broker: Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "my plug ins"
+    (folder / "games").mkdir(parents=True)
+    (folder / "games" / "broken.py").write_text("import no_such_package")
+    monkeypatch.setenv("EVALSITE_PLUGINS", str(folder))
+    monkeypatch.setattr("evalsite.health._kept._until", 0.0)
+    catalogs.clear_loaded()
+    evaluation = {"game": "broken", "agents": ["random", "greedy"], "n_matches": 4}
+    submitter = callers.with_token(callers.token("submitter", callers.SUBMITTER))
+    try:
+        told = [client.get(address) for address in ("/health/", "/readyz", "/system/")]
+        told.append(submitter.post("/api/v1/evaluations/", evaluation, "application/json"))
+        for answer in told:
+            text = answer.content.decode()
+            assert "broken.py" in text
+            assert "ModuleNotFoundError" in text
+            assert "plug ins" not in text
+        for address in ("/health/", "/readyz"):
+            assert str(folder) in admin_client.get(address).content.decode()
+        refused = admin_client.post("/api/v1/evaluations/", evaluation, "application/json")
+        assert str(folder) in refused.json()["errors"][0]["message"]
     finally:
         monkeypatch.undo()
         catalogs.clear_loaded()

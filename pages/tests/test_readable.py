@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 
-from matches.store.formats import format_pace
+from matches.store.formats import format_pace, hide_folders
 from pages.templatetags.readable import change, cut_middle, moment, number, span, told_to
 
 AT = datetime(2026, 3, 1, 23, 5, 9, tzinfo=timezone(timedelta(hours=2)))
@@ -99,6 +99,8 @@ def test_only_staff_reads_where_files_lie() -> None:
         ("cannot open:/srv/x/y.so", "cannot open:…/y.so"),
         ("file:///srv/x/y.py or /srv//x/y", "file:…/y.py or …/y"),
         ("http://[::1]:80/c/d, ws://a/b/c", "http://[::1]:80/c/d, ws://a/b/c"),
+        ("/srv/my plug ins/games/x.py: no", "…/x.py: no"),
+        ("/srv/My Games/x.py or /opt/a b/c d.py", "…/x.py or …/c d.py"),
     ],
 )
 def test_each_of_several_folders_is_hidden(text: str, hidden: str) -> None:
@@ -120,3 +122,8 @@ def test_a_long_name_keeps_the_end_in_which_those_of_a_run_differ() -> None:
     assert cut_middle("selfplay@4096") == "selfplay@4096"
     cut = [cut_middle(f"connect-four-first-run@{step}") for step in (1_000, 64_000)]
     assert cut == ["connect…un@1000", "connect…n@64000"]
+
+
+def test_a_path_that_the_reader_wrote_is_left_as_it_was_written() -> None:
+    told = hide_folders("/mine/a.bin is no agent: /srv/x/y.py", sent="{'agents': ['/mine/a.bin']}")
+    assert told == "/mine/a.bin is no agent: …/y.py"

@@ -1,12 +1,16 @@
 """`./run manage token`: make a token of the API, for a program or a node."""
 
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from matches.access import tokens
+from matches.errors import BadInputError, MatchError
 from matches.models import Scope
 
 DAYS = 365
@@ -43,13 +47,29 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, user: str, **options: Any) -> None:
         """Print the secret alone, so that a script can take it."""
         scopes = [Scope(name) for name in options["scope"] or [Scope.READ]]
-        owner, is_new = User.objects.get_or_create(username=user)
-        if is_new:
-            owner.set_unusable_password()
-            owner.save()
-            tokens.grant_rights(owner, scopes)
         days = None if options["for_ever"] else options["days"]
-        _, secret = tokens.issue_token(
-            owner, name=options["name"] or user, scopes=scopes, days=days
-        )
+        name = options["name"] or user[: tokens.MAX_NAME]
+        try:
+            # What is refused leaves no user behind.
+            with transaction.atomic():
+                owner = _find_or_add_user(user, scopes)
+                _, secret = tokens.issue_token(owner, name=name, scopes=scopes, days=days)
+        except MatchError as error:
+            raise CommandError(str(error)) from error
         self.stdout.write(secret)
+
+
+def _find_or_add_user(name: str, scopes: Sequence[Scope]) -> User:
+    owner = User.objects.filter(username=name).first()
+    if owner is not None:
+        return owner
+    owner = User(username=name)
+    owner.set_unusable_password()
+    try:
+        owner.clean_fields()
+    except ValidationError as error:
+        why = "; ".join(error.messages)
+        raise BadInputError("user", f"{name!r:.80} can be none: {why}") from error
+    owner.save()
+    tokens.grant_rights(owner, scopes)
+    return owner

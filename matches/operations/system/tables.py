@@ -12,7 +12,7 @@ from matches.ledger.recorder_marks import MOST_LAG_S
 from matches.operations.system.sample import Node, Queue, Sample, UnderWay
 from matches.operations.system.standstill import PAUSED
 from matches.operations.system.waiting import MAX_LISTED, MISSING
-from matches.store.formats import format_count, format_short, format_span
+from matches.store.formats import format_count, format_short, format_span, hide_folders
 
 NONE = "\N{EN DASH}"
 NORMAL_WAKES = 5
@@ -267,8 +267,9 @@ def _list_game_files(sample: Sample) -> list[Table]:
 
 def _list_broken_plugins() -> list[Table]:
     """Return the plug-ins that cannot be used here, where there are some."""
+    # All who look are sent the same tables; /health/ names the folder to staff.
     rows: list[TableRow] = [
-        {"tone": "bad", "cells": [problem.file, problem.reason]}
+        {"tone": "bad", "cells": [hide_folders(problem.file), hide_folders(problem.reason)]}
         for problem in plugins.list_problems()
     ]
     if not rows:
