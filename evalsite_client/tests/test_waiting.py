@@ -194,7 +194,7 @@ def test_an_evaluation_that_stands_still_says_what_it_waits_for() -> None:
     out = StringIO()
     following.follow_tournament(client, 1, out, timeout_s=20, fraction=1.0)
     # Once every STILL_S, not at each look.
-    assert len([one for one in server.seen if one.url.endswith("/explanation/")]) == 6
+    assert len([one for one in server.requests if one.url.endswith("/explanation/")]) == 6
     first, *later = out.getvalue().splitlines()
     assert first.startswith("5/100 - Pending: 95")
     assert first.endswith(", waits for room: a disk")
