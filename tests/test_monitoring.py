@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,12 @@ def test_every_metric_that_is_named_exists_with_its_labels(known: dict[str, set[
         assert name in known, f"{name} is not told by anybody"
         labels = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", matchers))
         assert labels <= known[name] | GIVEN, f"{name} has no {labels - known[name]}"
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="Prometheus is not installed")
+def test_alerts_tell_of_the_part_that_is_away_and_no_other() -> None:
+    rules = str(DEPLOY / "prometheus" / "alerts_test.yml")
+    subprocess.run(["promtool", "test", "rules", rules], check=True)
 
 
 def test_expressions_are_whole() -> None:
