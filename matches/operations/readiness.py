@@ -86,8 +86,12 @@ _HINTS = {
 
 
 def _check_database() -> str:
+    is_postgres = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+        cursor.execute("SHOW transaction_read_only" if is_postgres else "SELECT 1")
+        # Such as a standby that is to take over, or a server whose disk is full.
+        if cursor.fetchone() == ("on",):
+            raise NotReadyError("may only be read")
     return f"{connection.vendor} answers"
 
 

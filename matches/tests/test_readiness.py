@@ -6,6 +6,8 @@ from typing import NoReturn
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.utils import ConnectionHandler
+from environ import Env
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -37,6 +39,18 @@ def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
     assert all(check.is_ok for check in found.values()), found
     assert found["control"].detail == "ticked 2 s ago"
     assert found["recorder"].detail == "2.0 s behind"
+
+
+def test_a_database_that_may_only_be_read_is_named(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Env.db_url_config(postgres_url)
+    config["OPTIONS"] |= {"options": "-c default_transaction_read_only=on"}
+    read_only = ConnectionHandler({"default": config})["default"]
+    monkeypatch.setattr(readiness, "connection", read_only)
+    (database,) = readiness.run_checks(now=lambda: NOW)
+    read_only.close()
+    assert (database.is_ok, database.detail) == (False, "may only be read")
 
 
 @pytest.fixture
