@@ -77,6 +77,16 @@ def test_a_stream_tells_how_full_it_is_and_matches_go_on_without_it(stream: Redi
     assert " of " in check.detail
 
 
+def test_full_servers_are_named(broker: Redis) -> None:
+    used = broker.info("memory")["used_memory"]
+    broker.config_set("maxmemory", used)
+    found = _found()
+    broker.config_set("maxmemory", 0)
+    for name in ("broker", "fast store"):
+        assert found[name].detail.startswith("is full: ")
+        assert "give it more memory" in found[name].hint
+
+
 def test_a_stream_that_is_away_is_named_without_its_address(settings: Settings) -> None:
     settings.STREAM_REDIS_URL = "redis://user:secret@127.0.0.1:1/0"
     stream_server.get_client.cache_clear()
