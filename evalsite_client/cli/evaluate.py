@@ -3,7 +3,7 @@
 import shlex
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from evalsite_client.api.tournaments import TournamentDetail
 from evalsite_client.cli import following, reporting
@@ -20,6 +20,7 @@ from evalsite_client.cli.show import Answer
 from evalsite_client.cli.spelled import upload_files
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
+from evalsite_client.errors import NotAllowedError
 
 STOPPED_WAIT_S: Final = 5.0
 """How long the ratings may take once the command was stopped."""
@@ -85,6 +86,18 @@ def evaluate_agents(client: Client, options: Namespace) -> Answer:
     return _follow_evaluation(client, started.tournament, options)
 
 
+def _cancel_rest(client: Client, tournament: int, out: TextIO) -> TournamentDetail:
+    """Cancel what is open, and nothing where all was played: it takes a scope of its own."""
+    one = client.tournaments.get(tournament)
+    if one.is_over or one.n_closed == one.n_matches:
+        return one
+    try:
+        return client.tournaments.cancel(tournament)
+    except NotAllowedError as error:
+        following.write_line(out, f"the rest goes on, as it cannot be cancelled: {error}")
+        return one
+
+
 def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> Answer:
     """Follow it to its end, or until somebody stops it; tell what is there either way."""
     out, is_stopped = following.find_stream(options), False
@@ -101,7 +114,7 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
         is_stopped = True
         following.write_line(out, "\nstopped: the rest is cancelled; what was played is told now")
     elapsed_s = client.clock.monotonic() - began_s
-    one = client.tournaments.cancel(tournament)
+    one = _cancel_rest(client, tournament, out)
     limit_s = STOPPED_WAIT_S if is_stopped else following.RATING_WAIT_S
     rated_s = client.clock.monotonic()
     report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)

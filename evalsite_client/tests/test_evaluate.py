@@ -17,6 +17,7 @@ from evalsite_client.cli import evaluate, following
 from evalsite_client.cli.flags import plan_from_flags
 from evalsite_client.cli.main import build_parser
 from evalsite_client.cli.show import Answer
+from evalsite_client.errors import NotAllowedError
 from evalsite_client.tests.commands import Evalsite, ok
 from matches.ledger import planning
 from matches.models import Agent, Leaderboard, Match, Tournament
@@ -142,6 +143,26 @@ def test_stopped_it_prints_the_table_and_writes_the_json(
     assert "level:90" in printed
     report = json.loads(path.read_text())
     assert (report["completed"], report["cancelled"], len(report["ratings"])) == (20, 20, 3)
+
+
+def test_a_token_that_may_not_cancel_is_enough_to_read_what_was_played(
+    client: Client, played: Tournament, monkeypatch: Any, capsys: Any
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NotAllowedError(403, "Forbidden", "the token lacks the scope 'operate'")
+
+    monkeypatch.setattr(type(client.tournaments), "cancel", refuse)
+    monkeypatch.setattr(following, "follow_tournament", stop_at_once)
+    followed(client, played)
+    printed = capsys.readouterr().out
+    assert "the rest goes on, as it cannot be cancelled: the token lacks the scope" in printed
+    assert "Completed 20 of which forfeits 0" in printed
+    Match.objects.filter(tournament=played).exclude(state="done").delete()
+    Tournament.objects.update(n_matches=20)
+    followed(client, played)
+    printed = capsys.readouterr().out
+    assert "cannot be cancelled" not in printed
+    assert "Completed 20 of which forfeits 0" in printed
 
 
 def test_its_json_holds_all_that_the_table_shows(
