@@ -1,4 +1,7 @@
+import errno
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -30,6 +33,19 @@ def test_a_data_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked.write_text("in the way")
     with pytest.raises(SetupError, match=rf"{blocked / 'var'} cannot be written.*EVALSITE_VAR"):
         require_writable(blocked / "var")
+
+
+def test_a_full_disk_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    # An empty file, and a small one, still find room on many a full disk.
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(SetupError, match=r"cannot be written \(No space left .* free some room"):
+        require_writable(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
 def test_a_name_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
