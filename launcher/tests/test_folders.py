@@ -22,6 +22,11 @@ def test_the_data_folder_is_beside_the_code_unless_named() -> None:
     assert var_folder({"EVALSITE_VAR": "/tmp/x/../y"}) == Path("/tmp/y").resolve()
 
 
+def test_a_data_folder_in_the_home_of_nobody_is_named() -> None:
+    with pytest.raises(SetupError, match="EVALSITE_VAR is '~nobody-here/var'"):
+        var_folder({"EVALSITE_VAR": "~nobody-here/var"})
+
+
 def test_a_new_data_folder_is_for_its_owner_only(tmp_path: Path) -> None:
     require_writable(tmp_path / "new")
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
