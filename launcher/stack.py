@@ -271,10 +271,12 @@ def _prepare_database(stack: Stack, *, example: bool) -> str:
     if done.returncode != 0:
         # Of a traceback the line that says what went wrong; more lines may follow it.
         lines = done.stderr.strip().splitlines() or ["no message"]
-        causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*: ", line)] or lines
+        causes = [line for line in lines if re.match(r"(\?|[A-Za-z_][\w.]*): ", line)] or lines
         if wrong_setting := causes[-1].partition("ImproperlyConfigured: ")[2]:
             raise SetupError(wrong_setting)
-        raise SetupError(f"the database could not be prepared: {causes[-1]} (see {log})")
+        raise SetupError(
+            f"the database could not be prepared: {causes[-1].removeprefix('?: ')} (see {log})"
+        )
     return done.stdout.strip()
 
 
