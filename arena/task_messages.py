@@ -43,7 +43,7 @@ class _DeliveryInfo(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Properties(msgspec.Struct, forbid_unknown_fields=True):
-    """Kombu's part; a call that is sent again carries the description that monitors show."""
+    """Kombu's part; a call that is sent again carries who sent it and what monitors show of it."""
 
     delivery_tag: ShortText
     delivery_info: _DeliveryInfo
@@ -55,6 +55,7 @@ class _Properties(msgspec.Struct, forbid_unknown_fields=True):
     expiration: ShortText | None = None
     argsrepr: ShortText | None = None
     kwargsrepr: ShortText | None = None
+    origin: ShortText | None = None
 
 
 class _PlainHeaders(msgspec.Struct, forbid_unknown_fields=True):

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import storages
 
 from launcher.addresses import find_place
 
@@ -52,6 +54,27 @@ def check_var_folder(**_: Any) -> list[CheckMessage]:
             id="evalsite.E002",
         )
     ]
+
+
+@register("evalsite")
+def check_storages(**_: Any) -> list[CheckMessage]:
+    """Refuse storages that cannot be made: the first file would find it out."""
+    return [error for name in settings.STORAGES for error in _try_storage(name)]
+
+
+def _try_storage(name: str) -> list[CheckMessage]:
+    try:
+        storages[name]
+    except (ImproperlyConfigured, ImportError, TypeError, ValueError) as error:
+        variable = f"EVALSITE_{name.upper()}_STORAGE"
+        return [
+            Error(
+                f"The storage of {name} cannot be used: {error}",
+                hint=f"Look at {variable} and {variable.replace('STORAGE', 'OPTIONS')}.",
+                id="evalsite.E004",
+            )
+        ]
+    return []
 
 
 @register("evalsite")

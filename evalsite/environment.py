@@ -14,9 +14,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from arena.parameters import parse_number
 from arena.queues import MAX_RECORDERS
+from launcher.addresses import IN_A_PASSWORD
 from launcher.folders import read_variables
+from launcher.options import FLAGS
 
-FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
 SCHEMES = ("sqlite", "postgres", "postgresql")
 # Of PostgreSQL, in seconds and in milliseconds.
 _LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
@@ -118,8 +119,15 @@ def read_database(name: str, default: str) -> dict[str, Any]:
         raise ImproperlyConfigured(
             f"{name} begins with {scheme[:20]!r}; choose one of {', '.join(SCHEMES)} and ://"
         )
-    config = dict(environ.Env.db_url_config(url))
+    # The error has parts of the address, such as of a password with a slash.
+    try:
+        config = dict(environ.Env.db_url_config(url))
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} cannot be read; {IN_A_PASSWORD}") from None
     if scheme != "sqlite":
+        if not config["NAME"] or "@" in config["NAME"]:
+            rule = f"it must be {scheme}://user:password@host/name; {IN_A_PASSWORD}"
+            raise ImproperlyConfigured(f"{name} names no database: {rule}")
         config["CONN_HEALTH_CHECKS"] = True
         config["OPTIONS"] = {**_LIMITS, **config.get("OPTIONS", {})}
     return config

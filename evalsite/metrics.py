@@ -1,4 +1,4 @@
-"""/metrics: the system as control saw it, and the requests of this web process."""
+"""/metrics: the system as it was seen last, and the requests of this web process."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from hmac import compare_digest
@@ -26,6 +26,7 @@ from redis.exceptions import RedisError
 
 from matches.access.visitors import find_client_address, may_read
 from matches.operations.system import prometheus, pushing
+from matches.store import away
 from matches.store.clock import db_now
 
 NEEDED = """metrics need the token of EVALSITE_METRICS_TOKEN; where none is set,
@@ -39,23 +40,31 @@ AsyncAnswer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 
 
 class SystemCollector(Collector):
-    """Reads what control saw last when Prometheus asks."""
+    """Reads what was seen last when Prometheus asks; while control is silent it looks itself."""
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing ahead: registering must not ask the fast store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the figures, or only that the fast store does not answer."""
+        """Yield the figures, or only which part they cannot be had without."""
         try:
-            state = pushing.read_latest()
+            now = db_now()
+            state = pushing.read_newest(now=now)
         except RedisError:
-            up = GaugeMetricFamily("evalsite_part_up", "1 when the part answered", labels=["part"])
-            up.add_metric(["fast store"], 0)
-            yield up
-            return
-        if state is not None:
-            yield from prometheus.export_metrics(state, now=db_now())
+            yield _make_outage("fast store")
+        except away.ERRORS as error:
+            if not away.is_away(error):
+                raise
+            yield _make_outage("database")
+        else:
+            yield from prometheus.export_metrics(state, now=now)
+
+
+def _make_outage(part: str) -> Metric:
+    up = GaugeMetricFamily("evalsite_part_up", "1 when the part answered", labels=["part"])
+    up.add_metric([part], 0)
+    return up
 
 
 registry = CollectorRegistry()

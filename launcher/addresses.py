@@ -1,6 +1,7 @@
 """Ports and addresses that the processes of the stack share."""
 
 import errno
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -24,6 +25,7 @@ IPV4 = 4
 # Below those that Linux and macOS give to outgoing connections, above the well-known ones.
 SERVED_PORTS = (10_000, 32_000)
 LOOPBACK = "127.0.0.1"
+IN_A_PASSWORD = "in a password write / # ? @ as %2F %23 %3F %40"
 # What others may reach: it listens where EVALSITE_HOST says.
 SHOWN = ("web", "head")
 
@@ -72,6 +74,19 @@ def without_password(url: str) -> str:
     if not parts.password:
         return url
     return url.replace(f":{parts.password}@", ":***@")
+
+
+def check_server_address(name: str, url: str) -> None:
+    """Raise SetupError for an address that programs read differently or not; it shows no login."""
+    try:
+        parts = urlsplit(url)
+        has_login_left = parts.port and "@" in f"{parts.path}{parts.query}{parts.fragment}"
+    except ValueError:
+        raise SetupError(f"{name} cannot be read; {IN_A_PASSWORD}") from None
+    if has_login_left:
+        raise SetupError(f"{name} has an @ behind its host; {IN_A_PASSWORD}")
+    if parts.scheme.startswith("redis") and not re.fullmatch(r"/?[0-9]*", parts.path):
+        raise SetupError(f"{name} ends with {parts.path!r}; the number of a database, such as /0")
 
 
 def find_place(url: str) -> str:

@@ -4,8 +4,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from arena.errors import ProgramListError
 from arena.machine import LabelError, read_machine_labels
@@ -21,7 +22,7 @@ from launcher.foreground import show_addresses
 from launcher.joining.__main__ import main as run_node
 from launcher.llmserve.commands import add_llmserve_command
 from launcher.nodes.commands import add_nodes_command
-from launcher.options import whole_number
+from launcher.options import read_count, read_switch, whole_number
 from launcher.plan import Plan
 from launcher.programs import CAPABILITIES, ONE_THREAD, PYTHON
 from launcher.showdown.commands import add_showdown_command
@@ -38,6 +39,15 @@ EPILOG = (
     "list them all."
 )
 DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
+
+
+class OptionalPrograms(TypedDict):
+    """What of a Plan a variable may say, too."""
+
+    recorders: int
+    trainers: int
+    head: bool
+    experience: bool
 
 
 def capabilities(text: str) -> str:
@@ -68,7 +78,6 @@ def build_parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--recorders",
         type=whole_number(1, MAX_RECORDERS),
-        default=os.environ.get("EVALSITE_RECORDERS", "1"),
         metavar="R",
         help="processes that record results; more than one needs PostgreSQL (1)",
     )
@@ -82,19 +91,16 @@ def build_parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--head",
         action="store_true",
-        default=os.environ.get("EVALSITE_HEAD") == "1",
         help="the evaluation head, for game servers: docs/gameservers.md",
     )
     up.add_argument(
         "--experience",
         action="store_true",
-        default=os.environ.get("EVALSITE_EXPERIENCE") == "1",
         help="a stream and a sink for what users of games upload",
     )
     up.add_argument(
         "--trainers",
         type=whole_number(0),
-        default=os.environ.get("EVALSITE_TRAINERS", "0"),
         metavar="N",
         help="trainers, with all that --experience starts (0)",
     )
@@ -161,6 +167,23 @@ PASSED_ON_HELP = {
 }
 
 
+def read_optional_programs(
+    options: argparse.Namespace, environment: Mapping[str, str]
+) -> OptionalPrograms:
+    """Return of which programs there are how many, by options and else by their variables."""
+    recorders, trainers = options.recorders, options.trainers
+    if recorders is None:
+        recorders = read_count(environment, "EVALSITE_RECORDERS", 1, highest=MAX_RECORDERS)
+    if trainers is None:
+        trainers = read_count(environment, "EVALSITE_TRAINERS", 0)
+    return {
+        "recorders": recorders,
+        "trainers": trainers,
+        "head": options.head or read_switch(environment, "EVALSITE_HEAD"),
+        "experience": options.experience or read_switch(environment, "EVALSITE_EXPERIENCE"),
+    }
+
+
 def start_here(options: argparse.Namespace) -> int:
     """Start the stack; follow it unless it is detached."""
     var = var_folder(os.environ)
@@ -184,15 +207,13 @@ def start_here(options: argparse.Namespace) -> int:
     plan = Plan(
         var=var,
         ports=ports,
-        host=bind or os.environ.get("EVALSITE_HOST", LOOPBACK),
+        # Empty would mean every address of this machine.
+        host=bind or os.environ.get("EVALSITE_HOST") or LOOPBACK,
         bind=bind or LOOPBACK,
         nodes=options.nodes,
         slots=options.concurrency,
         gpus=options.gpus,
-        recorders=options.recorders,
-        head=options.head,
-        experience=options.experience,
-        trainers=options.trainers,
+        **read_optional_programs(options, os.environ),
         settings={**own_settings(os.environ), **own},
     )
     return foreground.run_stack(plan, example=not options.no_example, detach=options.detach)

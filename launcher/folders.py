@@ -1,5 +1,6 @@
 """The data folder: where it is, that it can be written, its files that only the owner reads."""
 
+import errno
 import os
 import secrets
 from collections.abc import Mapping
@@ -14,11 +15,17 @@ NODES = "nodes.env"
 MARK = "EVALSITE_STACK"
 # A Unix socket's address holds about 104 characters on the strictest system.
 LONGEST_SOCKET = 100
+# At most: options and users of the servers, and logs; the database tells of itself.
+WRITTEN_AT_START = 2**20
 
 
 def var_folder(environment: Mapping[str, str]) -> Path:
     """Return the data folder that the environment names, by default `var` beside the code."""
-    return Path(environment.get("EVALSITE_VAR") or ROOT / "var").expanduser().resolve()
+    named = environment.get("EVALSITE_VAR") or ROOT / "var"
+    try:
+        return Path(named).expanduser().resolve()
+    except RuntimeError as error:  # ~name of nobody
+        raise SetupError(f"EVALSITE_VAR is {str(named)!r}: {error}") from error
 
 
 def require_writable(var: Path) -> None:
@@ -26,17 +33,25 @@ def require_writable(var: Path) -> None:
     try:
         var.mkdir(mode=0o700, parents=True, exist_ok=True)
         (var / "log").mkdir(exist_ok=True)
-        # Tried, not read from its rights: the file system may be read-only.
-        probe = var / ".writable"
-        probe.touch()
-        probe.unlink()
+        _try_writing(var / ".writable")
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise SetupError(
             f"the data folder {var} cannot be written ({error.strerror}): "
-            "change its rights, or name another with EVALSITE_VAR"
+            f"{'free some room' if is_full else 'change its rights'}, "
+            "or name another with EVALSITE_VAR"
         ) from error
     if len(str(socket_path(var))) > LONGEST_SOCKET:
         raise SetupError(f"the data folder {var} has too long a name for a socket inside it")
+
+
+def _try_writing(probe: Path) -> None:
+    """Write what a start writes, and delete it. Raises OSError."""
+    # Not read from the rights: the file system may be read-only, or full.
+    try:
+        probe.write_bytes(bytes(WRITTEN_AT_START))
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def socket_path(var: Path) -> Path:

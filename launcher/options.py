@@ -1,9 +1,21 @@
-"""Readers of option values that several commands of `./run` take."""
+"""Readers of option values that several commands of `./run` take, and of their variables."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from arena.parameters import HIGHEST_KEY, parse_number
+from launcher.errors import SetupError
+
+FLAGS: Final = {
+    "1": True,
+    "true": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "off": False,
+    "": False,
+}
 
 
 def whole_number(lowest: int, highest: int = HIGHEST_KEY) -> Callable[[str], int]:
@@ -16,3 +28,21 @@ def whole_number(lowest: int, highest: int = HIGHEST_KEY) -> Callable[[str], int
         return number
 
     return read
+
+
+def read_switch(environment: Mapping[str, str], name: str) -> bool:
+    """Return whether a variable is on; SetupError names one that is neither on nor off."""
+    text = environment.get(name, "")
+    if text.lower() not in FLAGS:
+        raise SetupError(f"{name} is {text!r}; choose 1 or 0")
+    return FLAGS[text.lower()]
+
+
+def read_count(
+    environment: Mapping[str, str], name: str, lowest: int, *, highest: int = HIGHEST_KEY
+) -> int:
+    """Return a variable that is a whole number, the lowest where it is not set."""
+    try:
+        return whole_number(lowest, highest)(environment.get(name, str(lowest)))
+    except argparse.ArgumentTypeError as error:
+        raise SetupError(f"{name}: {error}") from None

@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -20,7 +20,13 @@ from typing import Self, TypedDict, Unpack
 
 from arena.acl import SERVERS, Server
 from arena.queues import MAX_RECORDERS, recorder_name
-from launcher.addresses import LOOPBACK, Ports, find_place, without_password
+from launcher.addresses import (
+    LOOPBACK,
+    Ports,
+    check_server_address,
+    find_place,
+    without_password,
+)
 from launcher.awaiting import Patience, wait_while_alive
 from launcher.brokers import inspect, make_users
 from launcher.errors import SetupError
@@ -163,6 +169,8 @@ def _look_at_given_servers(
 ) -> Plan:
     """Return the plan with the servers that are given and on which our users could be made."""
     made: set[Server] = set()
+    for name in set(plan.servers) - set(plan.own_servers):
+        check_server_address(URL_VARIABLES[name], plan.settings[URL_VARIABLES[name]])
     _refuse_shared_stream(plan, secrets)
     for name in plan.servers:
         if name in plan.own_servers:
@@ -181,7 +189,19 @@ def _look_at_given_servers(
             say(f"warning: {name}: {UNENFORCED}: {refusal}")
         else:
             made.add(name)
+    _refuse_one_server(plan, made)
     return replace(plan, with_users=frozenset(made))
+
+
+def _refuse_one_server(plan: Plan, with_users: Set[Server]) -> None:
+    """Raise SetupError where the users of broker and fast store are the same: one gets in."""
+    urls = [plan.settings[URL_VARIABLES[name]] for name in with_users & {"broker", "fast"}]
+    if len(urls) > 1 and find_place(urls[0]) == find_place(urls[1]):
+        raise SetupError(
+            f"REDIS_URL and FAST_REDIS_URL are one server, {find_place(urls[0])}, and each program "
+            "has another password at each: give the fast store a server of its own; another "
+            "database of the same one is not enough"
+        )
 
 
 def _refuse_shared_stream(plan: Plan, secrets: Mapping[str, str]) -> None:
@@ -251,8 +271,12 @@ def _prepare_database(stack: Stack, *, example: bool) -> str:
     if done.returncode != 0:
         # Of a traceback the line that says what went wrong; more lines may follow it.
         lines = done.stderr.strip().splitlines() or ["no message"]
-        causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*: ", line)] or lines
-        raise SetupError(f"the database could not be prepared: {causes[-1]} (see {log})")
+        causes = [line for line in lines if re.match(r"(\?|[A-Za-z_][\w.]*): ", line)] or lines
+        if wrong_setting := causes[-1].partition("ImproperlyConfigured: ")[2]:
+            raise SetupError(wrong_setting)
+        raise SetupError(
+            f"the database could not be prepared: {causes[-1].removeprefix('?: ')} (see {log})"
+        )
     return done.stdout.strip()
 
 

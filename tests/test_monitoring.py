@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +95,12 @@ def test_every_metric_that_is_named_exists_with_its_labels(
         assert labels <= metric_labels[name] | GIVEN, (
             f"{name} has no {labels - metric_labels[name]}"
         )
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="Prometheus is not installed")
+def test_alerts_tell_of_the_part_that_is_away_and_no_other() -> None:
+    rules = str(DEPLOY / "prometheus" / "alerts_test.yml")
+    subprocess.run(["promtool", "test", "rules", rules], check=True)
 
 
 def test_expressions_are_whole() -> None:

@@ -26,6 +26,11 @@ def test_a_missing_data_folder_is_refused(settings: Settings, tmp_path: Path) ->
     assert list_ids() == ["evalsite.E002"]
 
 
+def test_a_storage_that_cannot_be_made_is_refused(settings: Settings) -> None:
+    settings.STORAGES = settings.STORAGES | {"checkpoints": {"BACKEND": "no.such.Storage"}}
+    assert list_ids() == ["evalsite.E004"]
+
+
 def test_servers_without_users_of_ours_are_warned_about(settings: Settings) -> None:
     settings.EVALSITE_UNENFORCED = ["broker"]
     assert list_ids() == ["evalsite.W001"]

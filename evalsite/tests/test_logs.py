@@ -4,8 +4,9 @@ import logging
 import sqlite3
 import sys
 
+import psycopg
 import pytest
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
 from evalsite.logs import PlainFormatter
 
@@ -20,6 +21,12 @@ def of_sqlite(name: str) -> OperationalError:
     error = OperationalError("no such table: matches_match")
     error.__cause__ = sqlite3.OperationalError()
     error.__cause__.sqlite_errorname = name
+    return error
+
+
+def read_only() -> InternalError:
+    error = InternalError("cannot execute UPDATE in a read-only transaction")
+    error.__cause__ = psycopg.errors.ReadOnlySqlTransaction()
     return error
 
 
@@ -41,6 +48,11 @@ def test_that_the_database_is_away_takes_a_line(error: Exception) -> None:
     assert set(lines[1:]) == {"OperationalError: connection to 10.0.0.7 refused"}
 
 
+def test_that_it_may_only_be_read_takes_a_line() -> None:
+    told = "InternalError: cannot execute UPDATE in a read-only transaction"
+    assert written(read_only()).splitlines() == ["tick failed", told]
+
+
 def test_what_it_kept_from_is_told() -> None:
     error = away()
     error.add_note("while planning")
@@ -54,6 +66,7 @@ def test_what_it_kept_from_is_told() -> None:
         of_sqlite("SQLITE_ERROR"),
         of_sqlite("SQLITE_BUSY"),
         InterfaceError("cursor already closed"),
+        InternalError("no code of a server"),
         ExceptionGroup("duties", [away(), ValueError("x")]),
     ],
 )

@@ -1,5 +1,6 @@
-"""What Prometheus is told, by whom it may be read, and that a scrape looks at nothing itself."""
+"""What Prometheus is told, by whom it may be read, and that a scrape looks while control cannot."""
 
+import re
 from datetime import timedelta
 
 import msgspec
@@ -10,6 +11,8 @@ from redis import Redis
 
 from arena.messages import Serving
 from arena.queues import serving_key
+from matches import dispatch
+from matches.errors import BrokerError
 from matches.models import RecorderMark, Tournament
 from matches.operations.system import pushing
 from matches.store import disk, fast_store
@@ -101,9 +104,35 @@ def test_without_the_fast_store_it_says_so(client: Client, monkeypatch: pytest.M
     assert "process_resident_memory_bytes" in page
 
 
-def test_before_control_has_looked_there_is_nothing_to_tell(client: Client, broker: Redis) -> None:
-    page = client.get("/metrics").content.decode()
-    assert "evalsite_nodes" not in page
+def test_without_the_database_it_says_so(
+    client: Client, broker: Redis, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("database_away")
+    reply = client.get("/metrics")
+    assert reply.status_code == 200
+    assert 'evalsite_part_up{part="database"} 0.0' in reply.content.decode()
+
+
+def test_a_broker_that_is_away_is_told_although_control_cannot_look(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushing.push_sample(now=db_now() - timedelta(seconds=30))
+
+    def fail(*_: object) -> int:
+        raise BrokerError("it does not answer")
+
+    monkeypatch.setattr(dispatch, "read_queue_length", fail)
+    told = client.get("/metrics").content.decode()
+    assert 'evalsite_part_up{part="broker"} 0.0' in told
+    age = re.search(r"^evalsite_control_age_seconds (.+)$", told, re.MULTILINE)
+    assert age is not None
+    assert float(age[1]) > 29
+
+
+def test_before_control_has_looked_its_age_is_missing(client: Client, broker: Redis) -> None:
+    told = client.get("/metrics").content.decode()
+    assert 'evalsite_part_up{part="broker"} 1.0' in told
+    assert "evalsite_control_age_seconds" not in told
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterable
 from threading import Event
 from typing import Final
 
-from django.db import OperationalError, connection
+from django.db import connection
 from redis.exceptions import RedisError
 
 from experience.learning import read_learning
 from experience.sink import writing
 from experience.sink.consumer import DEAD_AFTER_S, Consumer
 from experience.sink.gathering import Batch, Entry, Limits
+from matches.store import away
 from matches.store.clock import db_now
+from matches.store.failures import is_of_database
 
 CLAIM_EVERY_S: Final = 30.0
 WAIT_S: Final = 2.0
@@ -69,7 +71,9 @@ class Sink:
             try:
                 segment = writing.write_entries(game, [*batch.entries.values()], now=db_now())
                 break
-            except (OSError, OperationalError) as error:
+            except (OSError, *away.ERRORS) as error:
+                if not (isinstance(error, OSError) or is_of_database(error)):
+                    raise
                 log.error("%d steps of %s are not written yet: %s", batch.n_rows, game, error)
                 connection.close()
                 self._stop.wait(WAIT_S)

@@ -2,7 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from launcher.cli import build_parser, main
+from benchmarks.storm.servers import OutsideServer
+from launcher import foreground
+from launcher.addresses import LOOPBACK
+from launcher.cli import build_parser, main, read_optional_programs
+from launcher.plan import Plan
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +47,13 @@ def test_a_wrong_command_line_is_refused_with_the_value_and_the_choices(
         ("EVALSITE_HOST", "192.0.2.1", "EVALSITE_HOST is '192.0.2.1'"),
         ("REDIS_URL", "redis://127.0.0.1:1/0", "REDIS_URL at redis://127.0.0.1:1/0 cannot"),
         ("REDIS_URL", "nonsense", "address of the REDIS_URL at nonsense is wrong"),
+        ("REDIS_URL", "redis://:a#b@127.0.0.1:1/0", "REDIS_URL cannot be read; in a password"),
+        ("REDIS_URL", "redis://:1/b@127.0.0.1:1/0", "REDIS_URL has an @ behind its host; in a"),
+        ("FAST_REDIS_URL", "redis://[::1/0", "FAST_REDIS_URL cannot be read; in a password"),
+        ("REDIS_URL", "redis://127.0.0.1:1/main", "REDIS_URL ends with '/main'; the number of a"),
+        ("EVALSITE_HEAD", "yes", "EVALSITE_HEAD is 'yes'; choose 1 or 0"),
+        ("EVALSITE_RECORDERS", "0", "EVALSITE_RECORDERS: '0' is no whole number from 1 to 10"),
+        ("EVALSITE_TRAINERS", "", "EVALSITE_TRAINERS: '' is no whole number from 0 on"),
         ("EVALSITE_VAR", "/dev/null/var", "/dev/null/var cannot be written"),
     ],
 )
@@ -56,6 +67,29 @@ def test_a_wrong_environment_is_refused_before_anything_starts(
     monkeypatch.setenv(variable, value)
     assert main(["up"]) == 2
     assert named in capsys.readouterr().err
+
+
+def test_an_empty_host_opens_nothing_to_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[Plan] = []
+    monkeypatch.setattr(foreground, "run_stack", lambda plan, **_: plans.append(plan))
+    monkeypatch.setenv("EVALSITE_HOST", "")
+    main(["up"])
+    assert plans[0].host == LOOPBACK
+
+
+def test_a_fast_store_on_the_server_of_the_queues_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = OutsideServer(tmp_path / "broker", password="s3cret", is_kept=True)
+    monkeypatch.setenv("REDIS_URL", server.url)
+    monkeypatch.setenv("FAST_REDIS_URL", server.url.replace("/0", "/1"))
+    try:
+        assert main(["up"]) == 2
+    finally:
+        server.close()
+    printed = capsys.readouterr().err
+    assert "REDIS_URL and FAST_REDIS_URL are one server, 127.0.0.1:" in printed
+    assert "s3cret" not in printed
 
 
 def test_a_stream_on_the_server_of_the_queues_is_refused(
@@ -76,16 +110,20 @@ def test_what_nodes_have_is_an_option_and_a_variable(monkeypatch: pytest.MonkeyP
     assert chosen.capabilities == "cpu,big"
 
 
+@pytest.mark.parametrize("word", ["1", "true", "On"])
 def test_experience_and_trainers_are_options_and_variables(
-    monkeypatch: pytest.MonkeyPatch,
+    word: str,
 ) -> None:
     options = build_parser().parse_args(["up"])
-    assert (options.experience, options.trainers) == (False, 0)
-    monkeypatch.setenv("EVALSITE_EXPERIENCE", "1")
-    monkeypatch.setenv("EVALSITE_TRAINERS", "2")
-    options = build_parser().parse_args(["up"])
-    assert (options.experience, options.trainers) == (True, 2)
-    assert build_parser().parse_args(["up", "--trainers", "3"]).trainers == 3
+    programs = {"recorders": 1, "trainers": 0, "head": False, "experience": False}
+    assert read_optional_programs(options, {}) == programs
+    variables = {"EVALSITE_EXPERIENCE": word, "EVALSITE_TRAINERS": "2"}
+    assert read_optional_programs(options, variables) == programs | {
+        "experience": True,
+        "trainers": 2,
+    }
+    options = build_parser().parse_args(["up", "--trainers", "3"])
+    assert read_optional_programs(options, variables)["trainers"] == 3
 
 
 def test_status_and_stop_say_that_nothing_runs(

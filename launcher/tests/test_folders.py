@@ -1,4 +1,7 @@
+import errno
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -19,6 +22,11 @@ def test_the_data_folder_is_beside_the_code_unless_named() -> None:
     assert var_folder({"EVALSITE_VAR": "/tmp/x/../y"}) == Path("/tmp/y").resolve()
 
 
+def test_a_data_folder_in_the_home_of_nobody_is_named() -> None:
+    with pytest.raises(SetupError, match="EVALSITE_VAR is '~nobody-here/var'"):
+        var_folder({"EVALSITE_VAR": "~nobody-here/var"})
+
+
 def test_a_new_data_folder_is_for_its_owner_only(tmp_path: Path) -> None:
     require_writable(tmp_path / "new")
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
@@ -30,6 +38,19 @@ def test_a_data_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked.write_text("in the way")
     with pytest.raises(SetupError, match=rf"{blocked / 'var'} cannot be written.*EVALSITE_VAR"):
         require_writable(blocked / "var")
+
+
+def test_a_full_disk_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    # An empty file, and a small one, still find room on many a full disk.
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(SetupError, match=r"cannot be written \(No space left .* free some room"):
+        require_writable(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
 def test_a_name_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:

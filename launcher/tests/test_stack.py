@@ -228,3 +228,13 @@ def test_a_database_that_cannot_be_reached_is_a_clear_line_and_ends_what_started
     with pytest.raises(SetupError, match=r"database could not be prepared: .*refused"):
         start_stack(tmp_path, nodes=0, settings=nowhere)
     assert find_leftovers(tmp_path) == []
+
+
+def test_what_a_check_refuses_is_told_in_the_line(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"evalsite\.E004\) The storage of training cannot be"):
+        start_stack(tmp_path, nodes=0, settings={"EVALSITE_TRAINING_STORAGE": "no.such.Storage"})
+
+
+def test_a_wrong_setting_is_a_line_that_begins_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"^EVALSITE_PROXIES is '-1'; a whole number"):
+        start_stack(tmp_path, nodes=0, settings={"EVALSITE_PROXIES": "-1"})

@@ -4,15 +4,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from django.db import OperationalError
-
 from arena.errors import MessageError
 from arena.messages import Report
 from arena.task_messages import REPORT_TASKS, read_item
 from matches import dispatch
 from matches.ledger import recording
 from matches.ledger.recording import Recorded
-from matches.store.failures import retry_while_database_is_away
+from matches.store.failures import is_of_database, retry_while_database_is_away
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +28,9 @@ def receive_reports(wire: object, *, queue: str, clock: Callable[[], datetime]) 
         recorded = retry_while_database_is_away(
             lambda: recording.record_messages(wires, now=clock())
         )
-    except OperationalError:
-        raise
     except Exception as error:  # whatever it is, what is aside would raise it again for ever
+        if is_of_database(error):
+            raise
         # Such as a NUL in a text: of what nodes send, only the report that has it is lost.
         log.warning("a batch is recorded one by one: %s", error)
         recorded = _receive_each(wires, clock=clock)
@@ -46,9 +44,9 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
     for wire in wires:
         try:
             recorded += recording.record_messages([wire], now=clock())
-        except OperationalError:
-            raise
-        except Exception:
+        except Exception as error:
+            if is_of_database(error):
+                raise
             log.exception("a report cannot be recorded")
             recorded += Recorded(n_refused=1)
     return recorded

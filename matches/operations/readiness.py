@@ -8,6 +8,7 @@ from threading import Lock
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from redis import Redis
 from redis.exceptions import RedisError
 
 from arena import plugins
@@ -17,6 +18,7 @@ from matches.ledger import recorder_marks
 from matches.operations.system import pushing
 from matches.store import disk, fast_store, stream_server
 from matches.store.formats import format_span
+from matches.store.stream_server import Memory
 
 CONTROL_WITHIN = timedelta(seconds=10)
 """Nothing expires from 5 s on; twice that is no passing delay."""
@@ -74,8 +76,9 @@ _HINTS = {
     "database": "look at DATABASE_URL and the database's own log",
     "migrations": "run ./run manage migrate, or start with ./run",
     "disk": "free some room, or set EVALSITE_DISK_FLOOR_MB lower; it goes on by itself",
-    "broker": "start it with ./run, or look at REDIS_URL",
-    "fast store": "start it with ./run, or look at FAST_REDIS_URL",
+    "broker": "start it with ./run, or look at REDIS_URL; where it is full, give it more memory",
+    "fast store": "start it with ./run, or look at FAST_REDIS_URL; where it is full, give it more "
+    "memory",
     "stream": "look at ./run status, var/log/stream.log and var/log/sink.log, or at "
     "STREAM_REDIS_URL; EVALSITE_STREAM_MB gives it more memory",
     "control": "look at ./run status, var/log/control.log and var/log/beat.log",
@@ -86,8 +89,12 @@ _HINTS = {
 
 
 def _check_database() -> str:
+    is_postgres = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+        cursor.execute("SHOW transaction_read_only" if is_postgres else "SELECT 1")
+        # Such as a standby that is to take over, or a server whose disk is full.
+        if cursor.fetchone() == ("on",):
+            raise NotReadyError("may only be read")
     return f"{connection.vendor} answers"
 
 
@@ -120,19 +127,27 @@ def _check_disk() -> str:
 
 
 def _check_broker() -> str:
-    return f"version {dispatch.ping_broker()} answers{_describe_rights('broker')}"
+    version = dispatch.ping_broker()
+    _read_room(dispatch.get_broker())
+    return f"version {version} answers{_describe_rights('broker')}"
 
 
 def _check_fast_store() -> str:
-    fast_store.get_client().ping()
+    _read_room(fast_store.get_client())
     return f"answers{_describe_rights('fast')}"
 
 
 def _check_stream() -> str:
-    memory = stream_server.read_memory()
+    memory = _read_room(stream_server.get_client())
+    return f"answers, {memory}{_describe_rights('stream')}"
+
+
+def _read_room(client: Redis) -> Memory:
+    """Return how full a server is that has room left."""
+    memory = stream_server.read_memory(client)
     if memory.is_full:
         raise NotReadyError(f"is full: {memory}")
-    return f"answers, {memory}{_describe_rights('stream')}"
+    return memory
 
 
 def _describe_rights(server: str) -> str:

@@ -1,14 +1,15 @@
-"""A database that does not answer: no fault of who asked, and none that lasts."""
+"""A database that does not answer, or takes nothing: no fault of who asked, and none that lasts."""
 
 from typing import Final
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
-ERRORS: Final = (OperationalError, InterfaceError)
+ERRORS: Final = (OperationalError, InterfaceError, InternalError)
 RETRY_S: Final = 5
-# Of PostgreSQL: no connection, out of resources, shut down by its operator.
-_STATES: Final = ("08", "53", "57P")
-_UNREACHABLE: Final = ("08", "57P")
+# Of PostgreSQL: no connection, shut down by its operator; a standby that is to take over, or a
+# server that its host has made read-only because its disk is full; out of resources.
+_UNREACHABLE: Final = ("08", "57P", "25006")
+_STATES: Final = (*_UNREACHABLE, "53")
 _NAMES: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN")
 
 
@@ -20,16 +21,18 @@ def is_away(error: BaseException | None) -> bool:
     if not isinstance(error, ERRORS):
         return False
     state, name = _read_codes(error)
+    if state or isinstance(error, InternalError):
+        return str(state).startswith(_STATES)
     # What never reached a server has neither.
-    return str(state).startswith(_STATES) if state else not name or name.startswith(_NAMES)
+    return not name or name.startswith(_NAMES)
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """Say whether there is no database to ask: it is not busy, and nothing holds it up."""
-    if not isinstance(error, OperationalError):
+    """Say whether there is no database to ask or to write to: it is not busy or held up."""
+    if not isinstance(error, OperationalError | InternalError):
         return False
     state, name = _read_codes(error)
-    if state or name:
+    if state or name or isinstance(error, InternalError):
         return str(state).startswith(_UNREACHABLE) or name == "SQLITE_CANTOPEN"
     return error.__cause__ is not None
 

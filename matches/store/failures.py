@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from django.db import OperationalError, connection
 
+from matches.store import away
+
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
@@ -37,19 +39,25 @@ class Failures:
             raise ExceptionGroup("several duties failed", self._errors)
 
 
+def is_of_database(error: Exception) -> bool:
+    """Say whether it is the database that failed, and not what it was asked to do."""
+    return isinstance(error, OperationalError) or away.is_away(error)
+
+
 def retry_while_database_is_away(
     work: Callable[[], Result], *, sleep: Callable[[float], None] = real_sleep
 ) -> Result:
-    """Return what work returns, trying again while the database does not answer.
+    """Return what work returns, trying again while the database does not answer or take it.
 
-    Raises OperationalError after the last wait; the deadline of the order then brings its matches
-    back.
+    Raises what it met after the last wait; the deadline of the order then brings its matches back.
     """
     # Not Celery's retry: that puts a report behind the marks sent after it.
     for wait_s in WAITS_S:
         try:
             return work()
-        except OperationalError as error:
+        except away.ERRORS as error:
+            if not is_of_database(error):
+                raise
             log.warning("the database does not answer, again in %g s: %s", wait_s, error)
             connection.close()
             sleep(wait_s)

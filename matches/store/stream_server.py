@@ -21,7 +21,7 @@ class Memory:
 
     @property
     def is_full(self) -> bool:
-        """Return whether uploads are refused, or soon will be."""
+        """Return whether what is sent to it is refused, or soon will be."""
         return 0 < FULL_SHARE * self.most <= self.used
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ def get_client() -> "Redis":
     return Redis.from_url(settings.STREAM_REDIS_URL, **settings.FAST_TIMEOUTS)
 
 
-def read_memory() -> Memory:
-    """Return how full the server is. Raises RedisError."""
-    facts: dict[str, Any] = get_client().info("memory")
+def read_memory(client: "Redis") -> Memory:
+    """Return how full this server, or one of the other two, is. Raises RedisError."""
+    facts: dict[str, Any] = client.info("memory")
     return Memory(int(facts["used_memory"]), int(facts["maxmemory"]))

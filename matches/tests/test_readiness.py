@@ -6,6 +6,8 @@ from typing import NoReturn
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.utils import ConnectionHandler
+from environ import Env
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -39,6 +41,18 @@ def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
     assert checks["recorder"].detail == "2.0 s behind"
 
 
+def test_a_database_that_may_only_be_read_is_named(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Env.db_url_config(postgres_url)
+    config["OPTIONS"] |= {"options": "-c default_transaction_read_only=on"}
+    read_only = ConnectionHandler({"default": config})["default"]
+    monkeypatch.setattr(readiness, "connection", read_only)
+    (database,) = readiness.run_checks(now=lambda: NOW)
+    read_only.close()
+    assert (database.is_ok, database.detail) == (False, "may only be read")
+
+
 @pytest.fixture
 def stream(broker: Redis, valkey_url: str, settings: Settings) -> Iterator[Redis]:
     """Give a stack whose experience lies on a real server."""
@@ -61,6 +75,16 @@ def test_a_stream_tells_how_full_it_is_and_matches_go_on_without_it(stream: Redi
     stream.config_set("maxmemory", 4 * used)
     assert (check := _run_checks()["stream"]).is_ok
     assert " of " in check.detail
+
+
+def test_full_servers_are_named(broker: Redis) -> None:
+    used = broker.info("memory")["used_memory"]
+    broker.config_set("maxmemory", used)
+    checks = _run_checks()
+    broker.config_set("maxmemory", 0)
+    for name in ("broker", "fast store"):
+        assert checks[name].detail.startswith("is full: ")
+        assert "give it more memory" in checks[name].hint
 
 
 def test_a_stream_that_is_away_is_named_without_its_address(settings: Settings) -> None:

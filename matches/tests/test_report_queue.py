@@ -5,8 +5,9 @@ import json
 from datetime import datetime
 from typing import Any
 
+import psycopg
 import pytest
-from django.db import connection
+from django.db import InternalError, connection
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -118,6 +119,22 @@ def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
         broker.lpush("reports", item(make.finished(order)))
     assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=6, n_refused=1)
     assert Outcome.objects.count() == 6
+
+
+def test_a_database_that_may_only_be_read_now_costs_no_report(
+    orders: list[MatchOrder], broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> recording.Recorded:
+        error = InternalError("cannot execute UPDATE in a read-only transaction")
+        raise error from psycopg.errors.ReadOnlySqlTransaction()
+
+    broker.lpush("reports", item(make.finished(orders[1])))
+    monkeypatch.setattr(report_queue, "retry_while_database_is_away", lambda work: work())
+    with monkeypatch.context() as read_only:
+        read_only.setattr(recording, "_store_report", refuse)
+        with pytest.raises(InternalError):
+            receive(make.finished(orders[0]))
+    assert receive(make.finished(orders[2])) == recording.Recorded(n_closed=4)
 
 
 def test_a_long_backlog_is_taken_in_parts(orders: list[MatchOrder], broker: Redis) -> None:

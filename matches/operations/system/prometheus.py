@@ -9,7 +9,8 @@ from arena.messages import Serving
 from matches.operations.system.sample import Sample, SystemState
 from matches.operations.system.standstill import PAUSED
 
-PARTS = ("broker", "fast store")
+# Of the database: these figures were read there.
+PARTS = ("broker", "fast store", "database")
 
 
 def export_metrics(state: SystemState, *, now: datetime) -> Iterator[Metric]:
