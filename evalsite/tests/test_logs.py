@@ -49,8 +49,8 @@ def test_that_the_database_is_away_takes_a_line(error: Exception) -> None:
 
 
 def test_that_it_may_only_be_read_takes_a_line() -> None:
-    told = "InternalError: cannot execute UPDATE in a read-only transaction"
-    assert written(read_only()).splitlines() == ["tick failed", told]
+    line = "InternalError: cannot execute UPDATE in a read-only transaction"
+    assert written(read_only()).splitlines() == ["tick failed", line]
 
 
 def test_what_it_kept_from_is_told() -> None:

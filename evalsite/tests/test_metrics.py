@@ -122,17 +122,17 @@ def test_a_broker_that_is_away_is_told_although_control_cannot_look(
         raise BrokerError("it does not answer")
 
     monkeypatch.setattr(dispatch, "read_queue_length", fail)
-    told = client.get("/metrics").content.decode()
-    assert 'evalsite_part_up{part="broker"} 0.0' in told
-    age = re.search(r"^evalsite_control_age_seconds (.+)$", told, re.MULTILINE)
+    page = client.get("/metrics").content.decode()
+    assert 'evalsite_part_up{part="broker"} 0.0' in page
+    age = re.search(r"^evalsite_control_age_seconds (.+)$", page, re.MULTILINE)
     assert age is not None
     assert float(age[1]) > 29
 
 
 def test_before_control_has_looked_its_age_is_missing(client: Client, broker: Redis) -> None:
-    told = client.get("/metrics").content.decode()
-    assert 'evalsite_part_up{part="broker"} 1.0' in told
-    assert "evalsite_control_age_seconds" not in told
+    page = client.get("/metrics").content.decode()
+    assert 'evalsite_part_up{part="broker"} 1.0' in page
+    assert "evalsite_control_age_seconds" not in page
 
 
 @pytest.mark.parametrize(

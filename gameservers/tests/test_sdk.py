@@ -189,9 +189,9 @@ def test_what_a_game_does_wrong_is_a_fault_that_ends_its_episode_alone(
     assert (fault.reason, server.n_running) == ("fault", 0)
     assert detail in fault.detail
     # Where it was raised is told of what the game raises; else the line says all.
-    told = capsys.readouterr().err
-    assert detail in told
-    assert ("Traceback" in told) == (game is Raising)
+    log = capsys.readouterr().err
+    assert detail in log
+    assert ("Traceback" in log) == (game is Raising)
     assert not line.is_over
 
 

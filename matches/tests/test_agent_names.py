@@ -76,10 +76,10 @@ def test_of_two_that_register_the_same_at_once_both_get_it(
 ) -> None:
     save, begin = agents.save_agent, transaction.atomic
 
-    def begin_after_another(*given: Any, **options: Any) -> Any:
+    def begin_after_another(*arguments: Any, **options: Any) -> Any:
         monkeypatch.setattr(transaction, "atomic", begin)
         save(Agent(name="twin", game="chess", policy="random"))
-        return begin(*given, **options)
+        return begin(*arguments, **options)
 
     monkeypatch.setattr(transaction, "atomic", begin_after_another)
     if not is_checked:

@@ -126,9 +126,9 @@ def test_only_staff_is_told_in_which_folder_a_broken_plugin_lies(
     evaluation = {"game": "broken", "agents": ["random", "greedy"], "n_matches": 4}
     submitter = callers.with_token(callers.token("submitter", callers.SUBMITTER))
     try:
-        told = [client.get(address) for address in ("/health/", "/readyz", "/system/")]
-        told.append(submitter.post("/api/v1/evaluations/", evaluation, "application/json"))
-        for answer in told:
+        answers = [client.get(address) for address in ("/health/", "/readyz", "/system/")]
+        answers.append(submitter.post("/api/v1/evaluations/", evaluation, "application/json"))
+        for answer in answers:
             text = answer.content.decode()
             assert "broken.py" in text
             assert "ModuleNotFoundError" in text

@@ -125,5 +125,7 @@ def test_a_long_name_keeps_the_end_in_which_those_of_a_run_differ() -> None:
 
 
 def test_a_path_that_the_reader_wrote_is_left_as_it_was_written() -> None:
-    told = hide_folders("/mine/a.bin is no agent: /srv/x/y.py", sent="{'agents': ['/mine/a.bin']}")
-    assert told == "/mine/a.bin is no agent: …/y.py"
+    message = hide_folders(
+        "/mine/a.bin is no agent: /srv/x/y.py", sent="{'agents': ['/mine/a.bin']}"
+    )
+    assert message == "/mine/a.bin is no agent: …/y.py"
