@@ -41,6 +41,7 @@ MENU = {
         "Schedules": Place("matches.schedule", "schedule"),
         "Matches": Place("matches.match", "swords"),
         "Outcomes": Place("matches.outcome", "flag"),
+        "Import batches": Place("matches.importbatch", "upload_file"),
     },
     "Train": {
         "Training runs": Place("experience.trainingrun", "model_training"),

@@ -29,6 +29,7 @@ from inference.model import load, skeleton
 MAX_DIFFERENCE = 1e-5
 _N_ROWS = 64
 _FAILED = 2
+_VALUE_HEAD = ("value.weight", "value.bias")
 _SUFFIX = ".safetensors"
 _KNOWN = {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
 _UNKNOWN = "no parity check possible: the original's code is not known"
@@ -159,10 +160,22 @@ def _by_names(tensors: Tensors, wish: Wish) -> Converted:
     if len(renamed) != len(after):
         raise CheckpointFileError("--map gives two tensors one name")
     shapes = {n: tuple(t.shape) for n, t in skeleton(wish.seal).state_dict().items()}
+    silent = _make_silent_value(renamed, shapes)
+    renamed |= silent
     olds = pair_tensors({name: tuple(tensor.shape) for name, tensor in renamed.items()}, shapes)
     notes = [f"{old} is {new}, by its shape" for old, new in renamed_layers(olds)]
+    notes += [actorcritic.NO_VALUE] if silent else []
     paired = {new: renamed[old] for new, old in olds.items()}
     return _as_floats(Converted(paired, wish.seal.parameters, None, notes))
+
+
+def _make_silent_value(given: Tensors, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
+    """Return a value head of zeros where that is all that a file lacks; else nothing."""
+    head = {name: shape for name, shape in expected.items() if name in _VALUE_HEAD}
+    has_one = any(tuple(tensor.shape) in head.values() for tensor in given.values())
+    if len(head) < len(_VALUE_HEAD) or has_one or len(given) != len(expected) - len(head):
+        return {}
+    return {name: torch.zeros(shape) for name, shape in head.items()}
 
 
 def _as_floats(converted: Converted) -> Converted:

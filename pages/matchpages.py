@@ -22,6 +22,7 @@ from matches.store.clock import db_now
 from matches.store.formats import format_brief
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
+from pages.replay_program import write_replay_program
 from pages.replays import Move, Recorded, Replay
 from pages.seat_signs import SeatSign, list_signs
 from pages.seating import list_seats, tell_fault, tell_result, weigh_result
@@ -58,6 +59,7 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
         if step.get("times")
         else next((each.duration_ms / each.n_steps for each in played), None),
         "explanation": None if has_outcome(match) else explain.of_match(match, now=db_now()),
+        "program": write_replay_program(match) if can_replay(step["replay"]) else "",
         **find_neighbours(match),
         **step,
     }
@@ -163,6 +165,11 @@ def find_neighbours(match: Match) -> dict[str, Any]:
 def has_outcome(match: Match) -> bool:
     """Say whether a match was recorded; one that was struck has its outcome still."""
     return hasattr(match, "outcome")
+
+
+def can_replay(replay: Replay | None) -> bool:
+    """Say whether a match can be played again to its end."""
+    return replay is not None and replay.last_step >= 0 and not replay.problem
 
 
 def replay_moves(match: Match, *, steps: tuple[int, ...] | None = None) -> Replay:

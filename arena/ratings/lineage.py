@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arena.ratings.base import BETA, RatingError
-from arena.ratings.counts import Ints
+from arena.ratings.counts import Floats, Ints
 from arena.ratings.posterior import NO_LINKS, Prior
 
 # How far an agent is from its parent, as a standard deviation, on the scale of the ratings.
@@ -34,15 +34,38 @@ def check_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints:
     raise RatingError(f"parents: agent {agent} is among its own ancestors, or one of these is")
 
 
-def linked_agents(parents: Ints) -> Ints:
-    """Return the agents that have a parent or are one, in order."""
+def find_families(parents: Ints, agents: Ints) -> Ints:
+    """Return the agents that are linked to one of these, over however many links, in order."""
+    roots = np.where(parents >= 0, parents, np.arange(len(parents)))
+    while not np.array_equal(roots, roots[roots]):
+        roots = roots[roots]
     children = np.flatnonzero(parents >= 0)
-    return np.union1d(children, parents[children])
+    linked = np.union1d(children, parents[children])
+    return linked[np.isin(roots[linked], roots[agents])]
+
+
+def find_prior_covariance(parents: Ints, root_variance: float) -> Floats:
+    """Return how sure the skills are before any result, on the scale of the ratings: [n, n].
+
+    root_variance: of an agent without a parent; each link adds that of its own.
+    """
+    covariance = np.diag(np.full(len(parents), root_variance))
+    n_links = np.zeros(len(parents), np.int64)
+    ancestors = parents
+    while (ancestors >= 0).any():
+        n_links += ancestors >= 0
+        ancestors = np.where(ancestors >= 0, parents[ancestors], -1)
+    # Parents before their children.
+    for agent in np.argsort(n_links, kind="stable")[np.count_nonzero(n_links == 0) :]:
+        parent = parents[agent]
+        covariance[agent], covariance[:, agent] = covariance[parent], covariance[:, parent]
+        covariance[agent, agent] = covariance[parent, parent] + LINK_SPREAD**2
+    return covariance
 
 
 def parent_prior(parents: Ints, fitted: Ints) -> Prior:
-    """Return the prior of the fitted agents, which have all that are linked, by their places."""
-    children = np.flatnonzero(parents >= 0)
+    """Return the prior of the fitted agents, whole families, by their places."""
+    children = fitted[parents[fitted] >= 0]
     if children.size == 0:
         return NO_LINKS
     places = np.searchsorted(fitted, children), np.searchsorted(fitted, parents[children])

@@ -30,7 +30,12 @@ from arena.ratings.base import (
 from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.draw_margin import fit_margin
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.lineage import check_parents, linked_agents, parent_prior
+from arena.ratings.lineage import (
+    check_parents,
+    find_families,
+    find_prior_covariance,
+    parent_prior,
+)
 from arena.ratings.mixtures import Mixture, find_gap_variances, find_superiorities
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
 from arena.ratings.ranking_weight import count_meetings, weigh_at_strengths
@@ -85,17 +90,17 @@ NO_TERMS = FittedTerms()
 class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
-    mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
-    any has mean MU and the spread as sd), at the fitted spread: how far apart all are makes no
-    doubt about who is above whom. low, high: float64 [n], the ends of the 95 % interval of mu, one
-    of which may be further away. covariance: float64 [n, n], joint, of agents without results as
-    wide as their interval; None if more than 2,000 agents have results, whose sd is then good to a
-    percent or two. spread:
-    the fitted standard deviation of the skills. results_hash: the digest of the pair counts. seat:
-    the advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
-    agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
-    than mu and covariance. believed: what all of this is of, of the k agents with results, and the
-    places of all agents there, int64 [n], -1 without; None where it is normal.
+    mu: float64 [n]. sd: float64 [n], about the mean of the agents with results and their families
+    (an agent of another family has mean MU and the spread as sd), at the fitted spread: how far
+    apart all are makes no doubt about who is above whom. low, high: float64 [n], the ends of the 95
+    % interval of mu, one of which may be further away. covariance: float64 [n, n], joint, of agents
+    without results as wide as their interval; None if more than 2,000 agents have results, whose sd
+    is then good to a percent or two. spread: the fitted standard deviation of the skills.
+    results_hash: the digest of the pair counts. seat: the advantage of the first seat, where it is
+    a term of the fit. draw_probability: of two equal agents, as given or fitted. above: float64 [n,
+    n], P(row is above column), where that says more than mu and covariance. believed: what all of
+    this is of, of the k agents with results, and the places of all agents there, int64 [n], -1
+    without; None where it is normal.
     """
 
     mu: Floats
@@ -183,10 +188,11 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     if weighed.margin == 0 and weighed.counts.has_draws:
         raise DrawWithoutDrawProbabilityError
     parent_of = check_parents(parents, n_agents)
-    # Agents without results cost nothing: the fit leaves them out, but for parents and children.
-    fitted = np.union1d(weighed.counts.agents, linked_agents(parent_of))
+    # Agents without results cost nothing: the fit leaves them out, but for the families of others.
+    # A family without any would only make it less sure where the mean of all fitted agents is.
+    fitted = np.union1d(weighed.counts.agents, find_families(parent_of, weighed.counts.agents))
     if fitted.size == 0:
-        return _assemble_field(counts, n_agents, fitted, None, draw_probability)
+        return _assemble_field(counts, parent_of, fitted, None, draw_probability)
     within, n_fitted = weighed.counts.reindex(fitted), len(fitted)
     weight = weighed.weight * weight
     likelihood: Likelihood
@@ -216,11 +222,11 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
         )
     if is_fitted:
         draw_probability = probability_of_margin(objective.likelihood.margin)
-    settled = _assemble_field(counts, n_agents, fitted, posterior, draw_probability)
+    settled = _assemble_field(counts, parent_of, fitted, posterior, draw_probability)
     if not terms.is_shown:
         return settled
     doubt = weigh_spreads(objective, posterior, given_margin=weighed.margin if is_fitted else 0.0)
-    return settled if doubt is None else _put_doubt(settled, fitted, doubt)
+    return settled if doubt is None else _put_doubt(settled, parent_of, fitted, doubt)
 
 
 def _fit_skills(
@@ -266,16 +272,17 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
 
 def _assemble_field(
     counts: PairCounts | TeamCounts,
-    n_agents: int,
+    parents: Ints,
     fitted: Ints,
     posterior: Posterior | None,
     draw_probability: float,
 ) -> SettledRatings:
     """Put the fit of those that played among the others, back on the scale of the ratings."""
+    n_agents = len(parents)
     if posterior is None:
         mu, sd = np.full(n_agents, MU), np.full(n_agents, SIGMA)
         low, high = mu - Z95 * sd, mu + Z95 * sd
-        alone, digest = np.diag(sd**2), counts.digest
+        alone, digest = find_prior_covariance(parents, SIGMA**2), counts.digest
         return SettledRatings(
             mu, sd, low, high, alone, SIGMA, 0, digest, draw_probability=draw_probability
         )
@@ -285,8 +292,8 @@ def _assemble_field(
     sd[fitted] = np.sqrt(posterior.uncertainty.variances) * _UNIT
     covariance, joint = None, posterior.uncertainty.covariance
     if joint is not None:
-        # Agents without results are independent of all others.
-        covariance = np.diag(sd**2)
+        # Families without results are independent of all others.
+        covariance = find_prior_covariance(parents, spread**2)
         covariance[np.ix_(fitted, fitted)] = joint * _UNIT**2
     seat = None
     if posterior.seat is not None and posterior.uncertainty.seat is not None:
@@ -297,7 +304,9 @@ def _assemble_field(
     )
 
 
-def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> SettledRatings:
+def _put_doubt(
+    settled: SettledRatings, parents: Ints, fitted: Ints, doubt: SpreadDoubt
+) -> SettledRatings:
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has,
     # but for those that surely are where hardly anybody is.
@@ -307,7 +316,7 @@ def _put_doubt(settled: SettledRatings, fitted: Ints, doubt: SpreadDoubt) -> Set
     reach = min(max(usual, furthest), ROOT_MEAN_SQUARE * usual)
     ends = np.full(len(settled.mu), MU - reach), np.full(len(settled.mu), MU + reach)
     ends[0][fitted], ends[1][fitted] = low, high
-    joint = np.diag(np.full(len(settled.mu), (reach / Z95) ** 2))
+    joint = find_prior_covariance(parents, (reach / Z95) ** 2)
     joint[np.ix_(fitted, fitted)] = np.asarray(settled.covariance)[np.ix_(fitted, fitted)]
     above = find_superiorities(settled.mu, joint)
     above[np.ix_(fitted, fitted)] = doubt.above

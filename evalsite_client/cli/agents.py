@@ -8,9 +8,9 @@ from evalsite_client.cli.options import (
     add_limit,
     page_size,
     read_pair,
-    read_whole,
     take_rows,
 )
+from evalsite_client.cli.row_numbers import choose_number
 from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.client import Client
 
@@ -40,10 +40,12 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     listed = add_command(commands, "agents", show_agents)
     listed.add_argument("--game")
     listed.add_argument("--policy")
-    listed.add_argument("--name")
+    listed.add_argument("--name", help="the whole name; the page of agents finds parts of it")
     add_limit(listed)
     for name, run in (("retire", retire_agent), ("unretire", unretire_agent)):
-        add_command(commands, name, run).add_argument("agent", type=read_whole(1), metavar="ID")
+        parser = add_command(commands, name, run)
+        parser.add_argument("agent", metavar="ID|NAME", help="its number, or its name")
+        parser.add_argument("--game", default="", help="where several have its name")
 
 
 def register_agent(client: Client, options: Namespace) -> Answer:
@@ -69,12 +71,14 @@ def show_agents(client: Client, options: Namespace) -> Answer:
 
 def retire_agent(client: Client, options: Namespace) -> Answer:
     """Enter an agent in no tournament any more."""
-    return _show_agent(client.agents.retire(options.agent))
+    number = choose_number(client, "agent", options.agent, game=options.game)
+    return _show_agent(client.agents.retire(number))
 
 
 def unretire_agent(client: Client, options: Namespace) -> Answer:
     """Let an agent be entered in tournaments again."""
-    return _show_agent(client.agents.unretire(options.agent))
+    number = choose_number(client, "agent", options.agent, game=options.game)
+    return _show_agent(client.agents.unretire(number))
 
 
 def _show_agent(agent: Agent) -> Answer:

@@ -20,7 +20,7 @@ def describe_progress(campaign: CampaignDetail) -> str:
     """Return how far a campaign is, in one line."""
     parts = [f"{campaign.n_done:,} of at most {campaign.max_matches:,} matches"]
     latest = campaign.latest_point
-    if campaign.question in ABOUT_BEST:
+    if campaign.question == "best":
         parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in campaign.chances[:1]]
     elif latest is not None and latest.llr is not None:
         parts.append(f"LLR {latest.llr:+.2f}")

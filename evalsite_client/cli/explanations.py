@@ -1,17 +1,13 @@
 """`evalsite explain`: says why nothing happens."""
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from collections.abc import Callable, Iterable
-from itertools import islice
-from typing import Any, Final
+from collections.abc import Callable
 
 from evalsite_client.api.shared import Explanation
 from evalsite_client.cli.options import add_command
+from evalsite_client.cli.row_numbers import find_number
 from evalsite_client.cli.show import Answer, format_pairs
 from evalsite_client.client import Client
-from evalsite_client.errors import InputError
-
-MAX_DIGITS: Final = 18
 
 _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
     "agent": lambda client, number: client.agents.explain(number),
@@ -34,35 +30,10 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def explain_row(client: Client, options: Namespace) -> Answer:
     """Say what something waits for and what happens next."""
-    number = _find_number(client, options.kind, options.id, game=options.game)
+    number = find_number(client, options.kind, options.id, game=options.game)
     explanation = _EXPLAINING[options.kind](client, number)
     title = f"{explanation.subject} {explanation.id} {explanation.name}: {explanation.summary}"
     return Answer(explanation, f"{title}\n{_describe_explanation(explanation)}")
-
-
-def _find_number(client: Client, kind: str, text: str, *, game: str) -> int:
-    """Return the number of the row that a text names. Raises InputError."""
-    if not text:
-        raise InputError("id", f"is empty: name the {kind}")
-    rows: Iterable[Any] = ()
-    if kind == "agent":
-        rows = client.agents.list(name=text, game=game or None)
-    elif kind == "worker":
-        rows = client.workers.list(node=text)
-    elif kind in ("tournament", "schedule"):
-        listed = client.tournaments if kind == "tournament" else client.schedules
-        rows = (row for row in listed.list(page_size=1_000) if row.name == text)
-    is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
-    if is_number and kind in ("match", "tournament", "campaign"):
-        return int(text)
-    named = list(islice(rows, 2))
-    if kind == "agent" and len(named) > 1:
-        raise InputError("id", f"several games have an agent {text!r}: --game says which")
-    if named:
-        return int(named[0].id)
-    if is_number:
-        return int(text)
-    raise InputError("id", f"there is no {kind} {text!r}")
 
 
 def _describe_explanation(found: Explanation) -> str:

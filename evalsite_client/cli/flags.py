@@ -1,6 +1,7 @@
 """Flags of the options of a plan: the list of them is written by the server's side."""
 
 import json
+import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
@@ -15,6 +16,7 @@ PLANS: Mapping[str, Sequence[Option]] = {
     "schedule": options.SCHEDULE,
     "faults": options.FAULTS,
 }
+_JSON_EXAMPLE = re.compile(r'\{"(\w+)": ([^}]+)\}')
 RATES = tuple(option.name for option in options.FAULTS if option.name.endswith("_rate"))
 
 
@@ -113,6 +115,9 @@ def _read_value(option: Option, value: Any) -> Any:
 def _write_help(option: Option, default: Any) -> str:
     """Return what people read, with the value that counts where none is given."""
     text = option.help[:1].lower() + option.help[1:].rstrip(".")
+    if option.kind == "pairs":
+        # The API takes {"k": 3}, a command line k=3.
+        text = _JSON_EXAMPLE.sub(r"\1=\2", text)
     counts = option.default if default is SUPPRESS else default
     if option.kind in ("pairs", "json", "truth") or counts in (None, ""):
         return text

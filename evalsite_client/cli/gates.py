@@ -48,11 +48,33 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     flag = new.add_argument
     flag("--candidate", required=True, metavar="AGENT", help="a name, or a checkpoint's file")
     flag("--baseline", required=True, metavar="AGENT")
-    flag("--bounds", type=read_bounds, default=(0.0, 20.0), metavar="ELO0,ELO1", help="0,20")
-    flag("--alpha", type=read_within(0.0001, 0.4999), default=0.05, help="of passing at ELO0")
-    flag("--beta", type=read_within(0.0001, 0.4999), default=0.05, help="of failing at ELO1")
-    flag("--model", choices=("logistic", "normalised"), default="logistic")
-    flag("--max-matches", type=read_whole(2, 100_000_000), default=20_000, help="of this call")
+    flag(
+        "--bounds", type=read_bounds, default=(0.0, 20.0), metavar="ELO0,ELO1", help="in Elo (0,20)"
+    )
+    flag(
+        "--alpha",
+        type=read_within(0.0001, 0.4999),
+        default=0.05,
+        help="the probability of passing at ELO0 (%(default)s)",
+    )
+    flag(
+        "--beta",
+        type=read_within(0.0001, 0.4999),
+        default=0.05,
+        help="the probability of failing at ELO1 (%(default)s)",
+    )
+    flag(
+        "--model",
+        choices=("logistic", "normalised"),
+        default="logistic",
+        help="the scale of the bounds (%(default)s)",
+    )
+    flag(
+        "--max-matches",
+        type=read_whole(2, 100_000_000),
+        default=20_000,
+        help="of this call (%(default)s)",
+    )
     flag("--game", default="", help="when agents of several games have these names")
     flag("--leaderboard", default="", help="default: one for the gates of the game")
     flag("--markdown", type=writable_file, metavar="FILE", help="a summary for people")

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
 from evalsite_client.cli.options import add_command, add_reason, read_whole
+from evalsite_client.cli.row_numbers import choose_number
 from evalsite_client.cli.show import Answer
 from evalsite_client.client import Client
 
@@ -15,13 +16,14 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         commands,
         "quarantine",
         quarantine_row,
-        examples='  evalsite quarantine agent 7 --reason "forfeits every third match"\n'
+        examples='  evalsite quarantine agent run@2000 --reason "forfeits every third match"\n'
         '  evalsite quarantine worker 3 --reason "its results differ"',
     )
     released = add_command(commands, "release", release_row, examples="  evalsite release agent 7")
     for parser, is_required in ((held, True), (released, False)):
         parser.add_argument("kind", choices=_KINDS)
-        parser.add_argument("id", type=read_whole(1), metavar="ID")
+        parser.add_argument("id", metavar="ID|NAME", help="its number, or its name")
+        parser.add_argument("--game", default="", help="of the agent, where several have its name")
         add_reason(parser, is_required=is_required)
     voided = add_command(
         commands,
@@ -42,19 +44,21 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def quarantine_row(client: Client, options: Namespace) -> Answer:
     """Send no more matches of an agent, or refuse the reports of a node."""
+    number = choose_number(client, options.kind, options.id, game=options.game)
     if options.kind == "agent":
-        agent = client.agents.quarantine(options.id, reason=options.reason)
+        agent = client.agents.quarantine(number, reason=options.reason)
         return Answer(agent, f"{agent.name} is in quarantine: its matches wait for its release")
-    worker = client.workers.quarantine(options.id, reason=options.reason)
+    worker = client.workers.quarantine(number, reason=options.reason)
     return Answer(worker, f"{worker.node} is in quarantine: its reports are refused")
 
 
 def release_row(client: Client, options: Namespace) -> Answer:
     """End the quarantine of an agent or a node."""
+    number = choose_number(client, options.kind, options.id, game=options.game)
     if options.kind == "agent":
-        agent = client.agents.release(options.id, reason=options.reason)
+        agent = client.agents.release(number, reason=options.reason)
         return Answer(agent, f"{agent.name} is released")
-    worker = client.workers.release(options.id, reason=options.reason)
+    worker = client.workers.release(number, reason=options.reason)
     return Answer(worker, f"{worker.node} is released")
 
 

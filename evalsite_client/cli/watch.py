@@ -41,14 +41,24 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     folder = watched.add_argument_group("of a folder")
     flag = folder.add_argument
     flag("--agent", metavar="NAME", help="agents become NAME@STEP")
-    flag("--budget", type=read_whole(2, 10_000_000), default=200, help="matches per checkpoint")
+    flag(
+        "--budget",
+        type=read_whole(2, 10_000_000),
+        default=200,
+        help="matches per checkpoint (%(default)s)",
+    )
     margins = folder.add_mutually_exclusive_group()
-    help_text = "in units of rating (45 Elo each); 1"
+    help_text = "in units of rating, of 45 Elo each (%(default)s)"
     margins.add_argument("--margin", type=read_within(0, 100), default=1.0, help=help_text)
     help_text = "of a game of one seat: in mean score on equal seeds"
     margins.add_argument("--margin-score", type=read_within(0, 100), metavar="M", help=help_text)
-    flag("--level", type=read_within(0.5, 0.9999), default=0.95, help="P(worse) of an alarm")
-    flag("--against", type=split_agents, default=["random"], help="agents that all meet: random")
+    flag(
+        "--level",
+        type=read_within(0.5, 0.9999),
+        default=0.95,
+        help="P(worse) of an alarm (%(default)s)",
+    )
+    flag("--against", type=split_agents, default=["random"], help="agents that all meet (random)")
     flag("--leaderboard", default="", help="default: one for the watches of the game")
     flag("--game", default="", help="needed unless the files are sealed")
     flag("--architecture", default="", help="such as mlp; needed unless the files are sealed")

@@ -113,6 +113,14 @@ def test_another_question_says_how_likely_its_answer_is(
     assert re.search(r"^saved +12 matches were known before and not played$", out, re.MULTILINE)
 
 
+def test_progress_of_top_k_is_of_its_answer(campaign: Evalsite, works: Any) -> None:
+    works(plays())
+    _, out, err = campaign("--question", "top_k", "-p", "k=2", "--max-matches", 64)
+    assert "matches, the likeliest answer is true with" in err
+    assert "P(best)" not in err
+    assert "P(best)" in out
+
+
 def test_a_pairing_that_suits_badly_is_warned_of(
     campaign: Evalsite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,28 @@ def test_agents_and_nodes_are_quarantined_and_released(evalsite: Evalsite) -> No
     ]
 
 
+def test_agents_and_nodes_are_named_where_they_are_operated(evalsite: Evalsite) -> None:
+    factories.planned()
+    factories.alive()
+    agent, worker = Agent.objects.earliest("pk"), Worker.objects.get()
+    assert "is in quarantine" in ok(evalsite("quarantine", "agent", agent.name, *WHY))
+    assert "is released" in ok(evalsite("release", "agent", agent.name, "--game", agent.game))
+    assert "is in quarantine" in ok(evalsite("quarantine", "worker", worker.node, *WHY))
+    assert ok(evalsite("retire", agent.name)).endswith("retired     yes\n")
+    assert ok(evalsite("unretire", agent.name)).endswith("retired     no\n")
+    status, _, err = evalsite("retire", "nobody")
+    assert (status, "there is no agent 'nobody'" in err) == (2, True)
+
+
+def test_a_number_is_not_taken_for_a_name(evalsite: Evalsite) -> None:
+    factories.planned()
+    first, second = Agent.objects.order_by("pk")[:2]
+    Agent.objects.filter(pk=second.pk).update(name=str(first.pk))
+    ok(evalsite("retire", first.pk))
+    assert Agent.objects.get(pk=first.pk).is_retired
+    assert not Agent.objects.get(pk=second.pk).is_retired
+
+
 def test_matches_are_declared_void_and_played_again(evalsite: Evalsite) -> None:
     board = boards.played_board(n_matches=84).leaderboard
     first, second = Match.objects.order_by("pk").values_list("pk", flat=True)[:2]

@@ -37,6 +37,13 @@ def test_what_is_given_in_hours_is_not_explained_in_seconds() -> None:
     assert text == "the most core time it may use; empty: no limit"
 
 
+def test_help_shows_names_and_values_as_a_command_line_takes_them() -> None:
+    add_plan_flags(parser := ArgumentParser(), "campaign")
+    text = " ".join(parser.format_help().split())
+    assert "what the question needs, such as k=3; agents by name" in text
+    assert "of the pairing, such as best_of=5" in text
+
+
 OTHER: dict[str, Any] = {
     "text": "an other",
     "whole": 3,

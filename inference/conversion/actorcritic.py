@@ -25,7 +25,7 @@ _OWN = (
     "and convert --from state_dict"
 )
 _DQN = "q_net.q_net.0.weight"
-_NO_VALUE = "it has no value head: its value is 0 everywhere"
+NO_VALUE = "it has no value head: its value is 0 everywhere"
 _SB3_OTHERS = {
     "q_net.features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
     "features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
@@ -102,7 +102,7 @@ def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
     program, usual = ("dqn.py", "relu") if is_dqn else ("ppo.py", "tanh")
     activation = str(given.get("activation", usual))
     source = "as told" if "activation" in given else f"as in {program}: the file does not say"
-    notes = [f"{activation}, {source}", *([] if critic else [_NO_VALUE])]
+    notes = [f"{activation}, {source}", *([] if critic else [NO_VALUE])]
     network = ActorCritic(actor, critic or [_make_silent(actor)], activation)
     return _convert_layers(network, given, notes)
 
@@ -115,7 +115,7 @@ def _convert_dqn(
     _check_all_used(tensors, 4 * len(layers))
     activation = _sb3_activation(facts, given, "ReLU")
     network = ActorCritic(layers, [_make_silent(layers)], activation)
-    return _convert_layers(network, given, [f"activation {activation}", _NO_VALUE])
+    return _convert_layers(network, given, [f"activation {activation}", NO_VALUE])
 
 
 def _make_silent(layers: Sequence[Layer]) -> Layer:

@@ -102,6 +102,25 @@ def test_safetensors_with_other_names_are_converted_too(
     assert_answers_as(tmp_path / "out" / "mine.safetensors", *trained(ROWS.flatten(1)))
 
 
+def test_a_policy_alone_gets_a_value_of_0(
+    tmp_path: Path, trained: Trained, convert: Convert, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = {n: t for n, t in trained.state_dict().items() if not n.startswith("value_head.")}
+    assert convert(saved(tmp_path / "a.pt", state), "state_dict", *OURS) == 0
+    assert "it has no value head: its value is 0 everywhere" in capsys.readouterr().out
+    logits, values = trained(ROWS.flatten(1))
+    assert_answers_as(tmp_path / "out" / "a.safetensors", logits, torch.zeros_like(values))
+
+
+def test_a_policy_alone_that_does_not_fit_is_refused(
+    tmp_path: Path, trained: Trained, convert: Convert, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = {n: t for n, t in trained.state_dict().items() if not n.startswith("value_head.")}
+    words = ("--parameter", "hidden=16,16,16,10")
+    assert convert(saved(tmp_path / "a.pt", state), "state_dict", *words) == 2
+    assert "the file does not fit" in capsys.readouterr().err
+
+
 class TwoTowers(nn.Module):
     """Two towers of equal shapes: nothing but their names tells them apart."""
 

@@ -319,3 +319,10 @@ def test_a_form_that_starts_something_says_so_on_its_button(
     row = admin_client.get(f"/admin/matches/tournament/{tournament.pk}/change/").content.decode()
     assert "Schedule tournament" not in row
     assert "Save and add another" in admin_client.get("/admin/matches/agent/add/").content.decode()
+
+
+def test_the_menu_leads_to_every_list_of_ours(admin_client: Client) -> None:
+    page = admin_client.get("/admin/").content.decode()
+    for model in admin.site._registry:
+        if model._meta.app_label in {"matches", "experience"}:
+            assert f'href="/admin/{model._meta.app_label}/{model._meta.model_name}/"' in page

@@ -12,6 +12,7 @@ from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Alarm, AuditRow, Campaign, Tournament
 from matches.operations import explain
+from matches.operations.explanations.next_verdict import describe_next_verdict
 from matches.tests import boards, callers, factories, operating
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
@@ -262,6 +263,19 @@ def test_it_says_what_it_waits_for_and_what_it_needs(client: Client) -> None:
     assert explanation["next_at"] is not None
     of_tournament = get(client, f"tournaments/{campaign.tournament_id}/explanation/")
     assert of_tournament["next"] == explanation["next"]
+    post(client, f"tournaments/{campaign.tournament_id}/pause/", 200)
+    paused = get(client, f"tournaments/{campaign.tournament_id}/explanation/")
+    assert paused["waits_for"] == ["somebody to resume it"]
+    assert paused["next_at"] is None
+
+
+def test_it_ends_at_its_budget_where_the_verdict_needs_more() -> None:
+    campaign = campaign_of(error=1e-6)
+    campaign.forecast = {"matches": 4_000, "low": 1, "high": 9_000, "cost": {"wall_s": 400}}
+    campaign.forecast_at = later(0)
+    assert describe_next_verdict(campaign).next_at == later(40)
+    campaign.forecast["matches"] = 100
+    assert describe_next_verdict(campaign).next_at == later(400)
 
 
 def test_one_that_has_ended_says_what_it_found(client: Client) -> None:

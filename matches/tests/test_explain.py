@@ -274,6 +274,12 @@ def test_the_notes_of_a_tournament_count_one_as_one(n: int, notes: tuple[str, ..
     assert explain.of_tournament(tournament, now=later(2)).notes == notes
 
 
+def test_a_report_that_counts_for_nothing_says_why() -> None:
+    tournament = make.planned(8)
+    tournament.n_refused = 2
+    assert "late (as after a cancel)" in explain.of_tournament(tournament, now=later(2)).notes[0]
+
+
 def test_a_tournament_that_is_over_waits_for_nothing() -> None:
     tournament = make.planned(2)
     order = make.ordered(tournament)

@@ -1,6 +1,7 @@
 """The page of a match."""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -47,6 +48,24 @@ def test_it_opens_on_the_last_position(client: Client, played: Match) -> None:
     assert f"Step {last} of {last}" in page
     assert "The game is over" in page
     assert page.count('class="fill-paper"') == 42
+
+
+def test_its_program_plays_it_again(
+    client: Client, played: Match, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = _get(client, f"/matches/{played.pk}/")
+    program = unescape(page.partition('<pre class="actions">')[2].partition("</pre>")[0])
+    exec(program, {})
+    *moves, end = capsys.readouterr().out.splitlines()
+    assert len(moves) == _n_steps(played)
+    assert end.startswith("The game is over")
+
+
+def test_a_match_that_cannot_be_replayed_has_no_program(client: Client, played: Match) -> None:
+    Outcome.objects.update(actions="0 77")
+    page = _get(client, f"/matches/{played.pk}/")
+    assert "registry.get" not in page
+    assert '<code class="actions">0 77</code>' in page
 
 
 def test_every_step_has_an_address_with_its_neighbours(client: Client, played: Match) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from arena.ratings.base import MU, SIGMA, RatingError
 from arena.ratings.lineage import LINK_SPREAD, check_parents
-from arena.ratings.settled import count_results, settle_ratings
+from arena.ratings.settled import FittedTerms, count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 RESULTS = simulated(6, 200, seed=2).results
@@ -38,6 +38,28 @@ def test_without_any_result_versions_are_thought_alike() -> None:
     assert settled.superiority(0, 1) == 0.5
     assert settled.spread == pytest.approx(SIGMA)
     assert settled.sd[3] == pytest.approx(SIGMA)
+
+
+def test_a_family_without_results_leaves_the_doubt_about_others_alone() -> None:
+    terms = FittedTerms(is_shown=True)
+    alone = settle_ratings(count_results(RESULTS), 6, terms=terms)
+    beside = settle_ratings(
+        count_results(RESULTS), 12, parents=[-1] * 7 + list(range(6, 11)), terms=terms
+    )
+    assert beside.sd[:6].tobytes() == alone.sd.tobytes()
+    assert beside.low[:6].tobytes() == alone.low.tobytes()
+    assert beside.high[:6].tobytes() == alone.high.tobytes()
+
+
+@pytest.mark.parametrize("n_results", [0, len(RESULTS)])
+def test_a_family_without_results_is_thought_alike(n_results: int) -> None:
+    settled = settle_ratings(count_results(RESULTS[:n_results]), 9, parents=[-1] * 7 + [6, 7])
+    covariance = settled.covariance
+    assert covariance is not None
+    apart = covariance[6, 6] + covariance[8, 8] - 2 * covariance[6, 8]
+    assert apart == pytest.approx(2 * LINK_SPREAD**2)
+    assert covariance[8, :6] == pytest.approx(0)
+    assert settled.sd[6] == pytest.approx(settled.spread)
 
 
 def test_one_root_keeps_the_usual_spread() -> None:

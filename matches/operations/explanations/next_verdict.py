@@ -37,7 +37,11 @@ def describe_next_verdict(campaign: Campaign) -> NextVerdict:
     # Nothing is foreseen beyond LIMIT: the time to it would be shown as the time to the verdict.
     if foreseen is not None and campaign.forecast_at and foreseen["matches"] < LIMIT:
         wall_s = foreseen["cost"]["wall_s"]
-        end = None if wall_s is None else campaign.forecast_at + timedelta(seconds=wall_s)
+        if wall_s is not None:
+            # It ends at its budget where the verdict needs more matches than that.
+            n_left = campaign.max_matches - campaign.tournament.n_closed
+            share = min(1.0, n_left / foreseen["matches"]) if foreseen["matches"] else 1.0
+            end = campaign.forecast_at + timedelta(seconds=wall_s * share)
     return NextVerdict(text, end, _list_notes(campaign))
 
 

@@ -35,7 +35,9 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament
         to_come = describe_next_verdict(campaign)
-        finding.next, finding.next_at = to_come.next, to_come.next_at
+        # How long somebody takes to resume it nobody knows.
+        is_paused = tournament.state == Tournament.State.PAUSED
+        finding.next, finding.next_at = to_come.next, None if is_paused else to_come.next_at
         notes += to_come.notes
     return Explanation(
         subject="tournament",
@@ -163,7 +165,12 @@ def _list_notes(tournament: Tournament) -> list[str]:
         (tournament.n_retried, "attempt was tried again", "attempts were tried again"),
         (tournament.n_void, "match is void", "matches are void"),
         (tournament.n_replaced, "void match is played again", "void matches are played again"),
-        (tournament.n_refused, "report was refused", "reports were refused"),
+        (
+            tournament.n_refused,
+            "report changed nothing: it came late (as after a cancel), doubled or without a token",
+            "reports changed nothing: they came late (as after a cancel), doubled or without a "
+            "token",
+        ),
         (
             tournament.n_differing,
             "match came out otherwise than the same game before",
