@@ -15,7 +15,7 @@ import numpy as np
 from arena.ratings.counts import Floats
 from arena.ratings.expected_points import expect_points
 from arena.ratings.settled import SettledRatings
-from arena.verdicts.seed_blocks import SeedBlocks
+from arena.verdicts.seed_blocks import SeedBlocks, shuffle_seeds
 from arena.verdicts.walks import MOST_AGENTS, STEPS, weigh_steps
 
 PARTS = 8
@@ -24,6 +24,8 @@ _MOST_PARTS = 32
 # The probability of a walk from which it counts. Pairings know of no walk: where one counted
 # beforehand, verdicts would wait for agents that are not sent to meet.
 _SHOWN = 0.5
+# In which the seeds are shuffled, where several pairs play one and a walk would be told.
+_N_ORDERS = 16
 # Of the weight of an old result: no less than this is as much as a new one.
 _AS_MUCH = 0.99
 # Fewer blocks of an agent in a part say nothing of it.
@@ -74,12 +76,23 @@ def estimate_drift(blocks: SeedBlocks, settled: SettledRatings, *, dispersion: f
     steps, likely, chance = np.array([seen.step]), np.ones(1), nan
     if seen.information and n <= MOST_AGENTS:
         steps = STEPS
-        likely = weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts)
+        likely = _weigh_steps(blocks, settled, dispersion, n_parts)
         chance = 1 - float(likely[0])
     if chance < _SHOWN:
         return Drift(seen.excess, seen.departures, np.ones(n_parts), chance)
     ratios = steps * n_blocks / n_parts * seen.information / n_parts
     return Drift(seen.excess, seen.departures, weigh_parts(ratios, likely, n_parts), chance)
+
+
+def _weigh_steps(
+    blocks: SeedBlocks, settled: SettledRatings, dispersion: float, n_parts: int
+) -> Floats:
+    """Return how likely each of STEPS is; other orders of the seeds only where it matters."""
+    likely = weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts)
+    if 1 - likely[0] < _SHOWN:
+        return likely
+    others = shuffle_seeds(blocks, _N_ORDERS)
+    return weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts, other_orders=others)
 
 
 def _measure_departures(

@@ -5,14 +5,19 @@ spreads by the walk, and then the results of the part tell (a Kalman filter, wit
 approximation for a likelihood that is not normal: Fahrmeir 1992). The product of what each part was
 thought beforehand to bring is the evidence of a speed. Bayes' rule weighs them, none included, so
 that what is expected of the walk falls as fast as results speak against one.
+
+Agents do better on some seeds than on others. Where many pairs play one seed before the next, as in
+a round robin, that looks like a walk; it does so in any order of the seeds, so a walk is believed
+in only as far as it foretells the results better in the order of time than in others.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
-from math import pi, sqrt
+from math import log, pi, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 
 from arena.ratings.base import BETA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints
@@ -46,12 +51,23 @@ class _Likelihood(NamedTuple):
 
 
 def weigh_steps(
-    blocks: SeedBlocks, settled: SettledRatings, *, dispersion: float, n_parts: int
+    blocks: SeedBlocks,
+    settled: SettledRatings,
+    *,
+    dispersion: float,
+    n_parts: int,
+    other_orders: Sequence[SeedBlocks] = (),
 ) -> Floats:
-    """Return how likely each of STEPS is by the results: float64 [k]."""
+    """Return how likely each of STEPS is by the results: float64 [k].
+
+    other_orders: of the same blocks, each as likely where nothing walks.
+    """
     share = (1 - _STEADY) / (len(STEPS) - 1)
     prior = np.where(STEPS > 0, share, _STEADY)
     evidence = _find_evidence(blocks, settled, dispersion, n_parts)
+    if other_orders:
+        others = [_find_evidence(order, settled, dispersion, n_parts) for order in other_orders]
+        evidence = evidence - np.maximum(0, logsumexp(others, axis=0) - log(len(others)))
     weights = prior * np.exp(evidence - evidence.max())
     likely: Floats = weights / weights.sum()
     return likely
@@ -60,18 +76,19 @@ def weigh_steps(
 def _find_evidence(
     blocks: SeedBlocks, settled: SettledRatings, dispersion: float, n_parts: int
 ) -> Floats:
-    """Return the log of the evidence of each of STEPS."""
+    """Return the log of the evidence of each of STEPS, against that of none."""
     n, n_blocks = len(settled.mu), len(blocks.first)
     covariance = np.eye(n) * settled.spread**2
     posterior = _Posterior(np.zeros((len(STEPS), n)), np.tile(covariance, (len(STEPS), 1, 1)))
     evidence = np.zeros(len(STEPS))
     for start, stop in pairwise(np.arange(n_parts + 1) * n_blocks // n_parts):
-        part = SeedBlocks(*(column[start:stop] for column in blocks))
+        part = blocks.take(slice(start, stop))
         gained, posterior = _learn(posterior, part, settled, dispersion)
         evidence += gained
         walk = (stop - start) * STEPS[:, None, None] * np.eye(n)
         posterior = posterior._replace(covariance=posterior.covariance + walk)
-    return evidence
+    against_none: Floats = evidence - evidence[0]
+    return against_none
 
 
 def _learn(

@@ -87,12 +87,12 @@ def list_blocks(evidence: Evidence) -> SeedBlocks:
             # The same game again, in another tournament of the same seed set, replaces the first.
             played[met.index(first)] = round(2 * score_seats(ranks)[met.index(first)] - 1)
     rows = [
-        (*pair, played[0], played[1])
-        for (_, *pair), played in blocks.items()
+        (*block, played[0], played[1])
+        for block, played in blocks.items()
         if len(played) == GAMES_OF_BLOCK
     ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 2 + GAMES_OF_BLOCK)
-    return SeedBlocks(table[:, 0], table[:, 1], table[:, 2:])
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3 + GAMES_OF_BLOCK)
+    return SeedBlocks(table[:, 1], table[:, 2], table[:, 3:], table[:, 0])
 
 
 def estimate_dispersion(evidence: Evidence, settled: SettledRatings) -> float:

@@ -32,11 +32,11 @@ def play_along(strengths: Floats, seed: int) -> SeedBlocks:
     row = np.arange(n_blocks)
     lead = strengths[row, first] - strengths[row, second]
     scores = np.sign(lead[:, None] + rng.normal(0, np.sqrt(2) * BETA, (n_blocks, 2)))
-    return SeedBlocks(first, second, scores.astype(np.int64))
+    return SeedBlocks(first, second, scores.astype(np.int64), row)
 
 
 def count_games(blocks: SeedBlocks) -> PairCounts:
-    first, second, scores = blocks
+    first, second, scores, _ = blocks
     games = ([first, second, scores[:, 0]], [second, first, -scores[:, 1]])
     return count_results(np.concatenate([np.stack(game, axis=1) for game in games]))
 
@@ -62,7 +62,7 @@ def test_a_walk_is_told_from_strength_that_stays_and_so_is_its_speed() -> None:
 
 
 def test_without_results_it_is_thought_of_walks_as_beforehand() -> None:
-    none = SeedBlocks(*(np.zeros((0, *shape), np.int64) for shape in ((), (), (2,))))
+    none = SeedBlocks(*(np.zeros((0, *shape), np.int64) for shape in ((), (), (2,), ())))
     chances = weigh_steps(none, settle(none), dispersion=1.0, n_parts=8)
     assert chances.sum() == pytest.approx(1)
     assert chances[0] > 0.5
@@ -76,6 +76,36 @@ def test_games_that_repeat_each_other_say_less_about_a_walk() -> None:
         for dispersion in (1.0, 2.0)
     )
     assert 10 * plain < doubled < 0.5
+
+
+def play_round_robins(step: float, *, n_rounds: int, liking: float, seed: int) -> SeedBlocks:
+    """Return rounds in which all pairs play one seed, which each agent likes more or less."""
+    rng = np.random.default_rng([seed, 3])
+    first, second = (np.tile(column, n_rounds) for column in np.triu_indices(N, 1))
+    round_number = np.arange(len(first)) // (N * (N - 1) // 2)
+    likes = rng.normal(0, liking, (n_rounds, N))[round_number]
+    strengths = walk_strengths(len(first), step, seed=seed) + likes
+    row = np.arange(len(first))
+    lead = strengths[row, first] - strengths[row, second]
+    scores = np.sign(lead[:, None] + rng.normal(0, np.sqrt(2) * BETA, (len(first), 2)))
+    return SeedBlocks(first, second, scores.astype(np.int64), round_number)
+
+
+def find_chance(blocks: SeedBlocks) -> float:
+    return estimate_drift(blocks, settle(blocks), dispersion=1.0).chance
+
+
+def test_seeds_that_agents_like_are_no_walk_though_all_pairs_play_them_in_turn() -> None:
+    played = [play_round_robins(0, n_rounds=20, liking=BETA, seed=seed) for seed in range(12)]
+    assert np.mean([find_chance(blocks) > 0.5 for blocks in played]) <= 0.2
+    # As if each block had a seed of its own: all are taken for walks.
+    alone = [blocks._replace(seed=np.arange(len(blocks.first))) for blocks in played]
+    assert min(find_chance(blocks) for blocks in alone) > 0.99
+
+
+def test_a_walk_is_told_though_pairs_share_seeds() -> None:
+    walks = [play_round_robins(STEPS[3], n_rounds=20, liking=0, seed=seed) for seed in range(4)]
+    assert np.median([find_chance(blocks) for blocks in walks]) > 0.9
 
 
 @given(ratio=st.floats(0, 100), n_parts=st.integers(1, 32))

@@ -35,11 +35,11 @@ def play_blocks(
     if repeats:
         noise[:, 1] = noise[:, 0]
     lead = lead_of(first, second, np.arange(n_blocks))[:, None] + noise + [seat, -seat]
-    return SeedBlocks(first, second, np.sign(lead).astype(np.int64))
+    return SeedBlocks(first, second, np.sign(lead).astype(np.int64), np.arange(n_blocks))
 
 
 def count_games(blocks: SeedBlocks) -> PairCounts:
-    first, second, scores = blocks
+    first, second, scores, _ = blocks
     games = ([first, second, scores[:, 0]], [second, first, -scores[:, 1]])
     return count_results(np.concatenate([np.stack(game, axis=1) for game in games]))
 
@@ -117,7 +117,9 @@ def test_a_circle_ends_with_no_order_and_names_who_is_in_it(question: str) -> No
 
 def test_three_who_always_beat_each_other_in_a_circle_soon_have_no_order() -> None:
     winners, losers = np.tile([[0, 1, 2], [1, 2, 0]], 10)
-    blocks = SeedBlocks(winners, losers, np.ones((len(winners), 2), np.int64))
+    blocks = SeedBlocks(
+        winners, losers, np.ones((len(winners), 2), np.int64), np.arange(len(winners))
+    )
     belief, checks = infer_belief(
         count_games(blocks), blocks, lambda counts, weight: settle_ratings(counts, 3, weight=weight)
     )
@@ -170,7 +172,7 @@ def test_strength_that_drifts_is_found_and_the_newest_results_count_most() -> No
 
 def test_without_blocks_it_is_the_plain_fit() -> None:
     counts = count_games(play_blocks(100, 6, as_ranked(skills_of(6))))
-    none = SeedBlocks(*(np.zeros((0, *shape), np.int64) for shape in ((), (), (2,))))
+    none = SeedBlocks(*(np.zeros((0, *shape), np.int64) for shape in ((), (), (2,), ())))
     belief, checks = infer_belief(counts, none, settle)
     assert (checks.dispersion, checks.drift.excess) == (1.0, 0.0)
     np.testing.assert_allclose(belief.mu, settle(counts, 1.0).mu)
@@ -181,8 +183,10 @@ def test_without_blocks_it_is_the_plain_fit() -> None:
 
 def test_the_order_of_agents_changes_nothing() -> None:
     blocks = play_blocks(300, 7, rock_paper_scissors(skills_of(7)))
-    turned = SeedBlocks(N - 1 - blocks.first, N - 1 - blocks.second, blocks.scores)
-    swapped = SeedBlocks(blocks.second, blocks.first, -blocks.scores[:, ::-1])
+    turned = blocks._replace(first=N - 1 - blocks.first, second=N - 1 - blocks.second)
+    swapped = blocks._replace(
+        first=blocks.second, second=blocks.first, scores=-blocks.scores[:, ::-1]
+    )
     belief = infer(blocks)[0]
     np.testing.assert_allclose(infer(turned)[0].mu[::-1], belief.mu, atol=1e-6)
     np.testing.assert_allclose(infer(swapped)[0].mu, belief.mu, atol=1e-6)
@@ -209,7 +213,7 @@ def test_a_single_pair_or_none_departs_from_nothing() -> None:
             counts, settled.mu, settled.covariance, draw_probability=0.1, spread=8.0
         )
         assert estimate.variance == 0
-    few = SeedBlocks(np.array([0]), np.array([1]), np.array([[1, -1]]))
+    few = SeedBlocks(np.array([0]), np.array([1]), np.array([[1, -1]]), np.array([0]))
     assert not estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).is_discounting
 
 
@@ -241,7 +245,7 @@ def infer_from_far_apart(n_won: int) -> Belief:
     rows.append((0, N - 1, n_won, 0, 0))
     back = [(other, one, 0, 0, n) for one, other, n, _, _ in rows]
     none = np.empty(0, np.int64)
-    blocks = SeedBlocks(none, none, np.empty((0, 2), np.int64))
+    blocks = SeedBlocks(none, none, np.empty((0, 2), np.int64), none)
     return infer_belief(PairCounts.from_rows([*rows, *back]), blocks, settle)[0]
 
 
@@ -290,7 +294,7 @@ def test_a_departure_makes_no_lead_surer() -> None:
 def test_pairs_of_two_agents_or_very_many_are_not_looked_at(n_agents: int) -> None:
     rows = [(one, one + 1, 2, 0, 1) for one in range(n_agents - 1)]
     none = np.empty(0, np.int64)
-    blocks = SeedBlocks(none, none, np.empty((0, 2), np.int64))
+    blocks = SeedBlocks(none, none, np.empty((0, 2), np.int64), none)
     counts = PairCounts.from_rows(rows)
     belief, _ = infer_belief(
         counts, blocks, lambda some, weight: settle_ratings(some, n_agents, weight=weight)

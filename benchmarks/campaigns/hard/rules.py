@@ -5,6 +5,8 @@ A new rule is a function here and a line in RULES.
 
 from collections.abc import Callable
 
+import numpy as np
+
 from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.settled import FittedTerms, SettledRatings, settle_ratings
 from arena.verdicts import registry as questions
@@ -48,7 +50,8 @@ def judge_as_campaigns(
 def infer_from_blocks(
     blocks: PlayedBlocks, n_agents: int, *, expected_departures: float = 0.0
 ) -> Belief:
-    last_blocks = SeedBlocks(*(column[-N_LOOKED_AT:] for column in blocks[:3]))
+    seed = np.arange(len(blocks.first))
+    last_blocks = SeedBlocks(*blocks[:3], seed).take(slice(-N_LOOKED_AT, None))
     belief, _ = infer_belief(
         count_games(blocks),
         last_blocks,
