@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import UnsupportedMediaType, ValidationError
+from rest_framework.exceptions import APIException, UnsupportedMediaType, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -161,7 +161,13 @@ def _read_sent(request: Request | None) -> Mapping[str, Any]:
     if request is None:
         return {}
     # The body of a GET is not read: it may even be of no readable type.
-    sent = request.query_params if request.method in SAFE_METHODS else request.data
+    if request.method in SAFE_METHODS:
+        return request.query_params
+    try:
+        sent = request.data
+    # Nor that of an act that takes none: it was refused for something else.
+    except (APIException, SuspiciousOperation, UnreadablePostError):
+        return {}
     return sent if isinstance(sent, Mapping) else {}
 
 
