@@ -87,11 +87,14 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
 
 def _tell(text: str, request: Request | HttpRequest | None) -> str:
     """Return what is wrong as the caller may read it: only staff is told where files lie here."""
-    if request is None or getattr(request.user, "is_staff", False):
+    if request is None:
         return text
-    # Uploads of experience come without what REST framework reads of a body: chunks name no file.
-    sent = str(_read_sent(request)) if isinstance(request, Request) else ""
-    return hide_folders(text, sent=sent)
+    if not isinstance(request, Request):
+        # Uploads of experience are answered asynchronously: no session can be looked up there, and
+        # what REST framework reads of a body is missing; chunks name no file.
+        return hide_folders(text)
+    is_staff = getattr(request.user, "is_staff", False)
+    return text if is_staff else hide_folders(text, sent=str(_read_sent(request)))
 
 
 def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
