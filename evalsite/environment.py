@@ -125,7 +125,9 @@ def read_database(name: str, default: str) -> dict[str, Any]:
     except ValueError:
         raise ImproperlyConfigured(f"{name} cannot be read; {IN_A_PASSWORD}") from None
     if scheme != "sqlite":
-        if not config["NAME"] or "@" in config["NAME"]:
+        # A service of libpq names its own.
+        has_name = bool(config["NAME"] or "service" in config.get("OPTIONS", {}))
+        if not has_name or "@" in config["NAME"]:
             rule = f"it must be {scheme}://user:password@host/name; {IN_A_PASSWORD}"
             raise ImproperlyConfigured(f"{name} names no database: {rule}")
         config["CONN_HEALTH_CHECKS"] = True

@@ -69,7 +69,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     is_ready = _is_ready(checks)
     answer: dict[str, object] = {"status": "ready" if is_ready else "not ready"}
     if may_read(None) or may_read(request.user):
-        user = request.user if _has_database(checks) else None
+        user = request.user if _has_users(checks) else None
         answer["checks"] = {
             check.name: {
                 "is_ok": check.is_ok,
@@ -88,12 +88,15 @@ def show_health(request: HttpRequest) -> HttpResponse:
     """Show the checks to people, with what to do."""
     checks = _kept.run_checks(now_s=monotonic())
     context = {"checks": checks, "is_ready": _is_ready(checks)}
-    return render(request if _has_database(checks) else None, "pages/health.html", context)
+    if _has_users(checks):
+        return render(request, "pages/health.html", context)
+    return render(None, "pages/health.html", {**context, "user": None})
 
 
-def _has_database(checks: Sequence[Check]) -> bool:
+def _has_users(checks: Sequence[Check]) -> bool:
     """Say whether who is logged in can be looked up: where that fails nobody is asked for."""
-    return all(check.is_ok for check in checks if check.name == "database")
+    # A database that is not migrated may lack their tables, or columns of them.
+    return all(check.is_ok for check in checks if check.name in ("database", "migrations"))
 
 
 def _is_ready(checks: Sequence[Check]) -> bool:

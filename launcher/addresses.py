@@ -80,12 +80,14 @@ def check_server_address(name: str, url: str) -> None:
     """Raise SetupError for an address that programs read differently or not; it shows no login."""
     try:
         parts = urlsplit(url)
-        has_login_left = parts.port and "@" in f"{parts.path}{parts.query}{parts.fragment}"
+        is_redis = parts.scheme.startswith("redis")
+        rest = f"{parts.path}{parts.query}{parts.fragment}"
+        has_login_left = (parts.port and "@" in rest) or (is_redis and "@" in parts.path)
     except ValueError:
         raise SetupError(f"{name} cannot be read; {IN_A_PASSWORD}") from None
     if has_login_left:
         raise SetupError(f"{name} has an @ behind its host; {IN_A_PASSWORD}")
-    if parts.scheme.startswith("redis") and not re.fullmatch(r"/?[0-9]*", parts.path):
+    if is_redis and not re.fullmatch(r"/{0,2}[0-9]*", parts.path):
         raise SetupError(f"{name} ends with {parts.path!r}; the number of a database, such as /0")
 
 

@@ -50,17 +50,29 @@ def find_prior_covariance(parents: Ints, root_variance: float) -> Floats:
     root_variance: of an agent without a parent; each link adds that of its own.
     """
     covariance = np.diag(np.full(len(parents), root_variance))
-    n_links = np.zeros(len(parents), np.int64)
-    ancestors = parents
-    while (ancestors >= 0).any():
-        n_links += ancestors >= 0
-        ancestors = np.where(ancestors >= 0, parents[ancestors], -1)
+    n_links = _count_links(parents)
     # Parents before their children.
     for agent in np.argsort(n_links, kind="stable")[np.count_nonzero(n_links == 0) :]:
         parent = parents[agent]
         covariance[agent], covariance[:, agent] = covariance[parent], covariance[:, parent]
         covariance[agent, agent] = covariance[parent, parent] + LINK_SPREAD**2
     return covariance
+
+
+def find_prior_drift(parents: Ints) -> Floats:
+    """Return how far each is from the first of its family before any result (sd): float64 [n]."""
+    drift: Floats = LINK_SPREAD * np.sqrt(_count_links(parents))
+    return drift
+
+
+def _count_links(parents: Ints) -> Ints:
+    """Return over how many links each agent comes from the first of its family: int64 [n]."""
+    n_links = (parents >= 0).astype(np.int64)
+    ancestors = np.where(parents >= 0, parents, np.arange(len(parents)))
+    while n_links[ancestors].any():
+        # Each step of all is twice as far as the one before.
+        n_links, ancestors = n_links + n_links[ancestors], ancestors[ancestors]
+    return n_links
 
 
 def parent_prior(parents: Ints, fitted: Ints) -> Prior:

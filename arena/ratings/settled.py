@@ -34,6 +34,7 @@ from arena.ratings.lineage import (
     check_parents,
     find_families,
     find_prior_covariance,
+    find_prior_drift,
     parent_prior,
 )
 from arena.ratings.mixtures import Mixture, find_gap_variances, find_superiorities
@@ -91,16 +92,16 @@ class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
     mu: float64 [n]. sd: float64 [n], about the mean of the agents with results and their families
-    (an agent of another family has mean MU and the spread as sd), at the fitted spread: how far
-    apart all are makes no doubt about who is above whom. low, high: float64 [n], the ends of the 95
-    % interval of mu, one of which may be further away. covariance: float64 [n, n], joint, of agents
-    without results as wide as their interval; None if more than 2,000 agents have results, whose sd
-    is then good to a percent or two. spread: the fitted standard deviation of the skills.
-    results_hash: the digest of the pair counts. seat: the advantage of the first seat, where it is
-    a term of the fit. draw_probability: of two equal agents, as given or fitted. above: float64 [n,
-    n], P(row is above column), where that says more than mu and covariance. believed: what all of
-    this is of, of the k agents with results, and the places of all agents there, int64 [n], -1
-    without; None where it is normal.
+    (of another family the first has mean MU and the spread as sd, and each link makes it wider), at
+    the fitted spread: how far apart all are makes no doubt about who is above whom. low, high:
+    float64 [n], the ends of the 95 % interval of mu, one of which may be further away. covariance:
+    float64 [n, n], joint, of agents without results as wide as their interval; None if more than
+    2,000 agents have results, whose sd is then good to a percent or two. spread: the fitted
+    standard deviation of the skills. results_hash: the digest of the pair counts. seat: the
+    advantage of the first seat, where it is a term of the fit. draw_probability: of two equal
+    agents, as given or fitted. above: float64 [n, n], P(row is above column), where that says more
+    than mu and covariance. believed: what all of this is of, of the k agents with results, and the
+    places of all agents there, int64 [n], -1 without; None where it is normal.
     """
 
     mu: Floats
@@ -278,16 +279,16 @@ def _assemble_field(
     draw_probability: float,
 ) -> SettledRatings:
     """Put the fit of those that played among the others, back on the scale of the ratings."""
-    n_agents = len(parents)
+    mu, drift = np.full(len(parents), MU), find_prior_drift(parents)
     if posterior is None:
-        mu, sd = np.full(n_agents, MU), np.full(n_agents, SIGMA)
+        sd = np.hypot(SIGMA, drift)
         low, high = mu - Z95 * sd, mu + Z95 * sd
         alone, digest = find_prior_covariance(parents, SIGMA**2), counts.digest
         return SettledRatings(
             mu, sd, low, high, alone, SIGMA, 0, digest, draw_probability=draw_probability
         )
     spread = posterior.spread * _UNIT
-    mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
+    sd = np.hypot(spread, drift)
     mu[fitted] = MU + posterior.z * _UNIT
     sd[fitted] = np.sqrt(posterior.uncertainty.variances) * _UNIT
     covariance, joint = None, posterior.uncertainty.covariance
@@ -314,7 +315,8 @@ def _put_doubt(
     furthest = max(float((high - MU).max()), float((MU - low).max()))
     usual = Z95 * doubt.believed.spread * _UNIT
     reach = min(max(usual, furthest), ROOT_MEAN_SQUARE * usual)
-    ends = np.full(len(settled.mu), MU - reach), np.full(len(settled.mu), MU + reach)
+    reaches = np.hypot(reach, Z95 * find_prior_drift(parents))
+    ends = MU - reaches, MU + reaches
     ends[0][fitted], ends[1][fitted] = low, high
     joint = find_prior_covariance(parents, (reach / Z95) ** 2)
     joint[np.ix_(fitted, fitted)] = np.asarray(settled.covariance)[np.ix_(fitted, fitted)]

@@ -79,6 +79,12 @@ def test_a_database_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "OPTIONS" not in environment.read_database("EVALSITE_NO_DATABASE", "sqlite:///x")
 
 
+def test_a_database_may_be_a_service_of_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://?service=evalsite")
+    read = environment.read_database("DATABASE_URL", "")
+    assert (read["NAME"], read["OPTIONS"]["service"]) == ("", "evalsite")
+
+
 def settings_in(var: Path, variables: dict[str, str]) -> dict[str, object]:
     ask = (
         "import json; from evalsite import settings as s;"

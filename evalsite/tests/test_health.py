@@ -67,6 +67,34 @@ def test_one_part_that_is_away_makes_it_503_and_people_read_what_to_do(
     assert "var/log/control.log" in page
 
 
+def test_a_database_that_is_away_is_told_on_the_page(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = [Check("database", False, "does not answer (OperationalError)", "its log")]
+    monkeypatch.setattr(readiness, "run_checks", lambda **_: checks)
+    assert "does not answer (OperationalError)" in client.get("/health/").content.decode()
+
+
+def test_staff_is_told_where_a_file_lies_and_others_are_not(
+    client: Client, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = [Check("plug-ins", False, "/srv/games/nim.py is broken")]
+    monkeypatch.setattr(readiness, "run_checks", lambda **_: checks)
+    assert "/srv/games/nim.py" in admin_client.get("/health/").content.decode()
+    assert "/srv/games" not in client.get("/health/").content.decode()
+
+
+def test_a_new_database_without_tables_is_told_to_who_has_a_cookie_of_the_one_before(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = [Check("database", True, "answers"), Check("migrations", False, "9 to apply")]
+    monkeypatch.setattr(readiness, "run_checks", lambda **_: checks)
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE django_session")
+    assert admin_client.get("/readyz").json()["checks"]["migrations"]["detail"] == "9 to apply"
+    assert "9 to apply" in admin_client.get("/health/").content.decode()
+
+
 def test_the_checks_are_made_once_a_second_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[float] = []
 

@@ -84,6 +84,11 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(client: Client) -> Non
     ]
 
 
+def test_what_is_refused_is_told_to_who_is_logged_in_to_the_site_too(client: Client) -> None:
+    client.force_login(callers.user("bob"))
+    assert _send_bytes(client, b"[", "json").status_code == 400
+
+
 @pytest.mark.parametrize(
     ("content", "form", "field", "reason"),
     [

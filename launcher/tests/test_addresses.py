@@ -5,6 +5,7 @@ import pytest
 from launcher.addresses import (
     Ports,
     check_bound,
+    check_server_address,
     describe_bound,
     redis_url,
     without_password,
@@ -55,6 +56,11 @@ def test_free_ports_can_be_used() -> None:
 def test_an_address_is_shown_without_its_password() -> None:
     assert without_password("redis://:s3cret@127.0.0.1:7/0") == "redis://:***@127.0.0.1:7/0"
     assert without_password(redis_url(7)) == "redis://127.0.0.1:7/0"
+
+
+@pytest.mark.parametrize("end", ["", "/", "//", "/0", "//3", "/0?ssl_cert_reqs=none"])
+def test_an_address_may_name_its_database_in_each_way_that_programs_read(end: str) -> None:
+    check_server_address("REDIS_URL", f"rediss://user:p%40@[::1]:6379{end}")
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "224.0.0.1", "server.example", "1"])

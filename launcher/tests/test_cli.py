@@ -49,6 +49,7 @@ def test_a_wrong_command_line_is_refused_with_the_value_and_the_choices(
         ("REDIS_URL", "nonsense", "address of the REDIS_URL at nonsense is wrong"),
         ("REDIS_URL", "redis://:a#b@127.0.0.1:1/0", "REDIS_URL cannot be read; in a password"),
         ("REDIS_URL", "redis://:1/b@127.0.0.1:1/0", "REDIS_URL has an @ behind its host; in a"),
+        ("REDIS_URL", "redis://:/b@127.0.0.1/0", "REDIS_URL has an @ behind its host; in a pass"),
         ("FAST_REDIS_URL", "redis://[::1/0", "FAST_REDIS_URL cannot be read; in a password"),
         ("REDIS_URL", "redis://127.0.0.1:1/main", "REDIS_URL ends with '/main'; the number of a"),
         ("EVALSITE_HEAD", "yes", "EVALSITE_HEAD is 'yes'; choose 1 or 0"),

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import UnsupportedMediaType, ValidationError
+from rest_framework.exceptions import APIException, UnsupportedMediaType, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -87,11 +87,14 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
 
 def _tell(text: str, request: Request | HttpRequest | None) -> str:
     """Return what is wrong as the caller may read it: only staff is told where files lie here."""
-    if request is None or getattr(request.user, "is_staff", False):
+    if request is None:
         return text
-    # Uploads of experience come without what REST framework reads of a body: chunks name no file.
-    sent = str(_read_sent(request)) if isinstance(request, Request) else ""
-    return hide_folders(text, sent=sent)
+    if not isinstance(request, Request):
+        # Uploads of experience are answered asynchronously: no session can be looked up there, and
+        # what REST framework reads of a body is missing; chunks name no file.
+        return hide_folders(text)
+    is_staff = getattr(request.user, "is_staff", False)
+    return text if is_staff else hide_folders(text, sent=str(_read_sent(request)))
 
 
 def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
@@ -161,7 +164,13 @@ def _read_sent(request: Request | None) -> Mapping[str, Any]:
     if request is None:
         return {}
     # The body of a GET is not read: it may even be of no readable type.
-    sent = request.query_params if request.method in SAFE_METHODS else request.data
+    if request.method in SAFE_METHODS:
+        return request.query_params
+    try:
+        sent = request.data
+    # Nor that of an act that takes none: it was refused for something else.
+    except (APIException, SuspiciousOperation, UnreadablePostError):
+        return {}
     return sent if isinstance(sent, Mapping) else {}
 
 

@@ -22,6 +22,8 @@ from matches.models.checkpoint import Checkpoint
 
 MOST_PLIES = 1_000
 """Of an opening: a game may last for ever, and a small integer of the database ends at 32,767."""
+MAX_ERROR = 200
+"""Characters of what a plug-in raises."""
 _JOINER = "\u200d"
 NAMES_ARE_PRINTABLE = "a name has printable characters only"
 
@@ -74,12 +76,17 @@ def check_opening(game: Game, plies: int) -> None:
         raise ValidationError({"opening_plies": why})
     # Tried once here: what is refused would fail on every node. A child process needs what only
     # nodes must have.
-    if not can_replay(game) or game.spec.served == CHILD:
+    if not plies or not can_replay(game) or game.spec.served == CHILD:
         return
     try:
         game.start(0, opening_plies=plies)
     except ArenaError as error:
         raise ValidationError({"opening_plies": str(error)}) from error
+    # Whatever else the code of a plug-in raises.
+    except Exception as error:
+        named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+        why = f"{game.spec.id} cannot begin after {plies} plies: {named}"
+        raise ValidationError({"opening_plies": why}) from error
 
 
 def check_policy(game: str, policy: str, parameters: object) -> Policy:

@@ -14,15 +14,19 @@ FULL_SHARE = 0.95
 
 @dataclass(frozen=True)
 class Memory:
-    """How much of its memory the server uses, in bytes; most is 0 where nothing bounds it."""
+    """How much of its memory the server uses, in bytes; most is 0 where nothing bounds it.
+
+    is_evicting: what is sent drops other keys instead of being refused.
+    """
 
     used: int
     most: int
+    is_evicting: bool = False
 
     @property
     def is_full(self) -> bool:
         """Return whether what is sent to it is refused, or soon will be."""
-        return 0 < FULL_SHARE * self.most <= self.used
+        return not self.is_evicting and 0 < FULL_SHARE * self.most <= self.used
 
     def __str__(self) -> str:
         """Return it as people read it."""
@@ -39,4 +43,6 @@ def get_client() -> "Redis":
 def read_memory(client: "Redis") -> Memory:
     """Return how full this server, or one of the other two, is. Raises RedisError."""
     facts: dict[str, Any] = client.info("memory")
-    return Memory(int(facts["used_memory"]), int(facts["maxmemory"]))
+    # Only a policy of all keys always finds one to drop; a server of another make may tell of none.
+    is_evicting = str(facts.get("maxmemory_policy", "")).startswith("allkeys-")
+    return Memory(int(facts["used_memory"]), int(facts.get("maxmemory", 0)), is_evicting)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from matches.models import Agent
+from matches.ledger.tournaments import cancel_tournament
+from matches.models import Agent, Scope
+from matches.tests import callers, factories
 
 pytestmark = pytest.mark.django_db
 
@@ -44,3 +46,18 @@ def test_another_media_type_is_told_which_is_taken(admin_client: Client, sent: s
 def test_a_body_that_is_too_large_is_told_the_limit(admin_client: Client) -> None:
     answer = admin_client.post(AGENTS, f'"{"x" * 3_000_000}"', "application/json")
     assert _detail(answer, 413) == "the body has more than 2,621,440 bytes: send less at once"
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind"),
+    [("{", "application/json"), ("why=late", "text/plain"), ("x" * 3_000_000, "application/json")],
+    ids=["broken", "plain", "large"],
+)
+def test_what_is_refused_for_its_state_is_so_whatever_body_it_did_not_need(
+    sent: str, kind: str
+) -> None:
+    tournament = factories.planned(4)
+    cancel_tournament(tournament, now=factories.NOW)
+    client = callers.with_token(callers.token("anna", list(Scope)))
+    answer = client.post(f"/api/v1/tournaments/{tournament.pk}/pause/", sent, kind)
+    assert (answer.status_code, answer.json()["title"]) == (409, "Conflict")

@@ -1,6 +1,7 @@
 """The API with a login: what is refused is named with its value and leaves nothing behind."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
 from matches.ledger import tournaments
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Rating, Scope, Tournament
+from matches.tests.plugin_folder import plugin_folder
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +82,18 @@ def test_openings_that_no_match_can_begin_with_open_no_leaderboard(
     page = admin_client.post("/admin/matches/leaderboard/add/", form)
     assert words in page.context["adminform"].form.errors["opening_plies"][0]
     assert not Leaderboard.objects.exists()
+
+
+def test_a_game_that_fails_to_begin_opens_no_leaderboard(
+    admin_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with plugin_folder(tmp_path / "plugins", monkeypatch) as folder:
+        folder.edit(folder.game, "rng = Random(", "assert opening_plies < 2\n        rng = Random(")
+        body = {"name": "b", "game": "nim", "opening_plies": 2}
+        answer = _post(admin_client, "leaderboards", body)
+        _refused(answer, "opening_plies", "nim cannot begin after 2 plies: AssertionError")
+        _post(admin_client, "leaderboards", {**body, "opening_plies": 0})
+    assert Leaderboard.objects.get().plies == 0
 
 
 def test_of_two_that_open_a_leaderboard_at_once_the_second_is_refused(

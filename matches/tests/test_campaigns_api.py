@@ -273,9 +273,12 @@ def test_it_ends_at_its_budget_where_the_verdict_needs_more() -> None:
     campaign = campaign_of(error=1e-6)
     campaign.forecast = {"matches": 4_000, "low": 1, "high": 9_000, "cost": {"wall_s": 400}}
     campaign.forecast_at = later(0)
-    assert describe_next_verdict(campaign).next_at == later(40)
+    assert describe_next_verdict(campaign, now=later(0)).next_at == later(40)
+    # As old as the last verdict: half of the budget has been played since.
+    campaign.tournament.n_done = campaign.max_matches // 2
+    assert describe_next_verdict(campaign, now=later(30)).next_at == later(30 + 20)
     campaign.forecast["matches"] = 100
-    assert describe_next_verdict(campaign).next_at == later(400)
+    assert describe_next_verdict(campaign, now=later(300)).next_at == later(400)
 
 
 def test_one_that_has_ended_says_what_it_found(client: Client) -> None:

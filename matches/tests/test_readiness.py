@@ -87,6 +87,15 @@ def test_full_servers_are_named(broker: Redis) -> None:
         assert "give it more memory" in checks[name].hint
 
 
+def test_a_server_that_drops_old_keys_is_never_full(broker: Redis) -> None:
+    broker.config_set("maxmemory-policy", "allkeys-lru")
+    broker.config_set("maxmemory", int(broker.info("memory")["used_memory"] * 1.04))
+    check = _run_checks()["fast store"]
+    broker.config_set("maxmemory", 0)
+    broker.config_set("maxmemory-policy", "noeviction")
+    assert check.is_ok, check.detail
+
+
 def test_a_stream_that_is_away_is_named_without_its_address(settings: Settings) -> None:
     settings.STREAM_REDIS_URL = "redis://user:secret@127.0.0.1:1/0"
     stream_server.get_client.cache_clear()

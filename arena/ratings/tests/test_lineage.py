@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arena.ratings.base import MU, SIGMA, RatingError
+from arena.ratings.base import MU, SIGMA, Z95, RatingError
 from arena.ratings.lineage import LINK_SPREAD, check_parents
 from arena.ratings.settled import FittedTerms, count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
@@ -60,6 +60,21 @@ def test_a_family_without_results_is_thought_alike(n_results: int) -> None:
     assert apart == pytest.approx(2 * LINK_SPREAD**2)
     assert covariance[8, :6] == pytest.approx(0)
     assert settled.sd[6] == pytest.approx(settled.spread)
+
+
+@pytest.mark.parametrize("terms", [FittedTerms(), FittedTerms(is_shown=True)])
+@pytest.mark.parametrize("n_results", [0, len(RESULTS)])
+def test_intervals_of_a_family_without_results_are_as_wide_as_its_covariance(
+    n_results: int, terms: FittedTerms
+) -> None:
+    parents = [-1] * 6 + [8, 6, -1, 7]
+    settled = settle_ratings(count_results(RESULTS[:n_results]), 10, parents=parents, terms=terms)
+    assert settled.covariance is not None
+    joint_sd = np.sqrt(np.diag(settled.covariance)[6:])
+    assert (settled.high - settled.low)[6:] == pytest.approx(2 * Z95 * joint_sd)
+    assert settled.sd[6:] == pytest.approx(
+        np.sqrt(settled.spread**2 + LINK_SPREAD**2 * np.array([1, 2, 0, 3]))
+    )
 
 
 def test_one_root_keeps_the_usual_spread() -> None:

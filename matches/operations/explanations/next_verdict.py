@@ -21,7 +21,7 @@ class NextVerdict:
     notes: tuple[str, ...]
 
 
-def describe_next_verdict(campaign: Campaign) -> NextVerdict:
+def describe_next_verdict(campaign: Campaign, *, now: datetime) -> NextVerdict:
     """Return what is to come of a campaign without a verdict."""
     limits = [f"at {campaign.max_matches:,} matches"]
     if campaign.max_core_s is not None:
@@ -38,10 +38,12 @@ def describe_next_verdict(campaign: Campaign) -> NextVerdict:
     if foreseen is not None and campaign.forecast_at and foreseen["matches"] < LIMIT:
         wall_s = foreseen["cost"]["wall_s"]
         if wall_s is not None:
-            # It ends at its budget where the verdict needs more matches than that.
-            n_left = campaign.max_matches - campaign.tournament.n_closed
-            share = min(1.0, n_left / foreseen["matches"]) if foreseen["matches"] else 1.0
-            end = campaign.forecast_at + timedelta(seconds=wall_s * share)
+            # It ends at its budget where the verdict needs more matches than that: these are those
+            # left now, and the forecast is as old as the last verdict.
+            n_left = max(0, campaign.max_matches - campaign.tournament.n_closed)
+            left_s = wall_s * n_left / foreseen["matches"] if foreseen["matches"] else wall_s
+            verdict_at = campaign.forecast_at + timedelta(seconds=wall_s)
+            end = min(verdict_at, now + timedelta(seconds=left_s))
     return NextVerdict(text, end, _list_notes(campaign))
 
 

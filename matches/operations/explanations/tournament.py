@@ -34,7 +34,7 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
     if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament
-        to_come = describe_next_verdict(campaign)
+        to_come = describe_next_verdict(campaign, now=now)
         # How long somebody takes to resume it nobody knows.
         is_paused = tournament.state == Tournament.State.PAUSED
         finding.next, finding.next_at = to_come.next, None if is_paused else to_come.next_at
