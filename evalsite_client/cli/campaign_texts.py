@@ -12,6 +12,8 @@ HOUR_S = 3_600
 N_CHANCES = 5
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""
+RANKINGS = ("rank_all", "rank_pairs")
+"""Questions whose likeliest answer has a row of its own, with a probability for each step."""
 TEST = "sprt"
 """The question whose statement says itself that it is undecided."""
 
@@ -25,7 +27,7 @@ def describe_progress(campaign: CampaignDetail) -> str:
     elif latest is not None and latest.llr is not None:
         parts.append(f"LLR {latest.llr:+.2f}")
     elif latest is not None and (campaign.is_answered or not campaign.is_over):
-        parts.append(f"the likeliest answer is true with {latest.probability:.1%}")
+        parts.append(_describe_likely(campaign, latest.probability))
     if campaign.ranking and not campaign.is_over:
         parts.append(describe_ranking(campaign.ranking[:N_CHANCES]))
     if campaign.forecast and not campaign.is_over:
@@ -33,6 +35,14 @@ def describe_progress(campaign: CampaignDetail) -> str:
     if campaign.state == "paused":
         parts.append("paused")
     return ", ".join(parts)
+
+
+def _describe_likely(campaign: Campaign, probability: float) -> str:
+    """Return the likeliest answer and how likely it is; an order stands beside it."""
+    statement = campaign.likely_statement
+    if statement and campaign.question not in RANKINGS:
+        return f"most likely: {statement}, {probability:.1%}"
+    return f"the likeliest answer is true with {probability:.1%}"
 
 
 def describe_verdict(campaign: CampaignDetail) -> Answer:
@@ -65,14 +75,13 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
 
 
 def _describe_answer(campaign: Campaign) -> str:
-    """Return the verdict; of one that ended without any, what was likeliest."""
-    if not campaign.is_over:
-        return "none yet"
-    if campaign.statement in {"", campaign.why}:
-        return "none"
-    if campaign.is_answered or campaign.question == TEST:
+    """Return the verdict; without any, what is likeliest."""
+    none = "none" if campaign.is_over else "none yet"
+    is_said = campaign.statement not in {"", campaign.why}
+    if is_said and (campaign.is_answered or campaign.question == TEST):
         return campaign.statement
-    return f"none; most likely: {campaign.statement}"
+    likely = campaign.statement if is_said else campaign.likely_statement
+    return f"{none}; most likely: {likely}" if likely else none
 
 
 def describe_ranking(ranking: Sequence[Ranked]) -> str:

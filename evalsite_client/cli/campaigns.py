@@ -149,6 +149,8 @@ def save_campaign(path: Path | bool | None, campaign: CampaignDetail, status: in
         "exit_code": status,
         "statement": campaign.statement,
         "subjects": [agent.name for agent in campaign.subjects],
+        "likely_statement": campaign.likely_statement,
+        "likely_subjects": [agent.name for agent in campaign.likely_subjects],
         "probability": campaign.probability,
         "why": campaign.why,
         "decided_at": campaign.decided_at,
