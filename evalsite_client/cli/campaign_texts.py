@@ -31,7 +31,8 @@ def describe_progress(campaign: CampaignDetail) -> str:
     if campaign.ranking and not campaign.is_over:
         parts.append(describe_ranking(campaign.ranking[:N_CHANCES]))
     if campaign.forecast and not campaign.is_over:
-        parts.append(f"about {campaign.forecast.matches:,.0f} more")
+        beyond = _describe_beyond_budget(campaign.forecast, _count_left(campaign))
+        parts.append(f"about {campaign.forecast.matches:,.0f} more{beyond}")
     if campaign.state == "paused":
         parts.append("paused")
     return ", ".join(parts)
@@ -66,7 +67,7 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
         "core time": _format_core_time(campaign.spent.core_s),
         "money": campaign.spent.money or None,
         **(
-            _describe_forecast(campaign.forecast)
+            _describe_forecast(campaign.forecast, _count_left(campaign))
             if campaign.forecast and not campaign.is_over
             else {}
         ),
@@ -117,12 +118,25 @@ def describe_ahead(ahead: Ahead) -> str:
     return format_pairs({**rows, **_describe_forecast(ahead.forecast)})
 
 
-def _describe_forecast(forecast: Forecast) -> Mapping[str, object]:
+def _count_left(campaign: Campaign) -> int:
+    return campaign.max_matches - campaign.n_done
+
+
+def _describe_beyond_budget(forecast: Forecast, n_left: int | None) -> str:
+    """Return that the budget ends before the forecast verdict; empty where it suffices."""
+    if n_left is None or forecast.matches <= n_left:
+        return ""
+    return f"; the budget leaves {n_left:,}"
+
+
+def _describe_forecast(forecast: Forecast, n_left: int | None = None) -> Mapping[str, object]:
+    """n_left: what the budget leaves to play, where one is set."""
     if not forecast.matches:
         return {"to the verdict": "nothing more: what is known decides it"}
     cost, span = forecast.cost, f"{forecast.low:,.0f} to {forecast.high:,.0f}"
+    beyond = _describe_beyond_budget(forecast, n_left)
     return {
-        "to the verdict": f"about {forecast.matches:,.0f} ({span})",
+        "to the verdict": f"about {forecast.matches:,.0f} ({span}){beyond}",
         "by round robin": forecast.round_robin and f"about {forecast.round_robin:,.0f} matches",
         "ends accepted": None if forecast.accepted is None else f"{forecast.accepted:.1%} of cases",
         "cores": None if cost.core_s is None else _format_core_time(cost.core_s),

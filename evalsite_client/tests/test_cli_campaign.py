@@ -128,7 +128,12 @@ def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
     asked = campaign_of("top_k", parameters={"k": 2}, error=1e-9)
     go_on(asked, 0, boards.by_strength(forfeits=0))
     likely = r"level:\d+ and level:\d+ are the best 2"
+    left = {**(Campaign.objects.get().forecast or {}), "matches": 500.0}
+    Campaign.objects.update(forecast=left)
     _, out, _ = evalsite("verdict", asked.pk)
+    assert re.search(
+        r"^to the verdict +about 500 \(.*\); the budget leaves 384$", out, re.MULTILINE
+    )
     assert re.search(rf"^verdict +none yet; most likely: {likely}$", out, re.MULTILINE)
     cancel_tournament(asked.tournament, now=later(3))
     judging.judge_campaign(Campaign.objects.get(), now=later(3))
