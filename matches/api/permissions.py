@@ -170,6 +170,7 @@ TABLE: Final = {
     ("model", "retrieve"): _PUBLIC,
     ("model", "versions"): _PUBLIC,
     ("model", "latest"): _PUBLIC,
+    ("model", "best"): _PUBLIC,
     ("model", "retire"): Access(Scope.OPERATE, "experience.change_release"),
     ("model", "release"): Access(Scope.OPERATE, "experience.change_release"),
     ("token", "list"): _OWN,

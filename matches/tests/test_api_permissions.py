@@ -146,6 +146,7 @@ EXPECTED = {
     "get /models/{name}/": ALL,
     "get /models/{name}/versions/": ALL,
     "get /models/{name}/latest/": ALL,
+    "get /models/{name}/best/": "404 404 404 404 404 404 401",
     "post /models/{name}/retire/": REASON,
     "post /models/{name}/release/": REASON,
     "get /trajectories/": OWN,
