@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked, Upset
 from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
-from evalsite_client.cli.show import Answer, format_pairs
+from evalsite_client.cli.show import Answer, format_pairs, round_matches
 from evalsite_client.progress import format_duration
 
 UNDECIDED = 3
@@ -32,7 +32,7 @@ def describe_progress(campaign: CampaignDetail) -> str:
         parts.append(describe_ranking(campaign.ranking[:N_CHANCES]))
     if campaign.forecast and not campaign.is_over:
         beyond = _describe_beyond_budget(campaign.forecast, _count_left(campaign))
-        parts.append(f"about {campaign.forecast.matches:,.0f} more{beyond}")
+        parts.append(f"about {round_matches(campaign.forecast.matches)} more{beyond}")
     if campaign.state == "paused":
         parts.append("paused")
     return ", ".join(parts)
@@ -133,11 +133,12 @@ def _describe_forecast(forecast: Forecast, n_left: int | None = None) -> Mapping
     """n_left: what the budget leaves to play, where one is set."""
     if not forecast.matches:
         return {"to the verdict": "nothing more: what is known decides it"}
-    cost, span = forecast.cost, f"{forecast.low:,.0f} to {forecast.high:,.0f}"
+    cost, span = forecast.cost, f"{round_matches(forecast.low)} to {round_matches(forecast.high)}"
     beyond = _describe_beyond_budget(forecast, n_left)
     return {
-        "to the verdict": f"about {forecast.matches:,.0f} ({span}){beyond}",
-        "by round robin": forecast.round_robin and f"about {forecast.round_robin:,.0f} matches",
+        "to the verdict": f"about {round_matches(forecast.matches)} ({span}){beyond}",
+        "by round robin": forecast.round_robin
+        and f"about {round_matches(forecast.round_robin)} matches",
         "ends accepted": None if forecast.accepted is None else f"{forecast.accepted:.1%} of cases",
         "cores": None if cost.core_s is None else _format_core_time(cost.core_s),
         "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,

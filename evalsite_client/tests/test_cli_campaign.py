@@ -128,11 +128,16 @@ def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
     asked = campaign_of("top_k", parameters={"k": 2}, error=1e-9)
     go_on(asked, 0, boards.by_strength(forfeits=0))
     likely = r"level:\d+ and level:\d+ are the best 2"
-    left = {**(Campaign.objects.get().forecast or {}), "matches": 500.0}
+    left = {
+        **(Campaign.objects.get().forecast or {}),
+        "matches": 512.0,
+        "low": 391.0,
+        "high": 998.0,
+    }
     Campaign.objects.update(forecast=left)
     _, out, _ = evalsite("verdict", asked.pk)
     assert re.search(
-        r"^to the verdict +about 500 \(.*\); the budget leaves 384$", out, re.MULTILINE
+        r"^to the verdict +about 510 \(390 to 1,000\); the budget leaves 384$", out, re.MULTILINE
     )
     assert re.search(rf"^verdict +none yet; most likely: {likely}$", out, re.MULTILINE)
     cancel_tournament(asked.tournament, now=later(3))
