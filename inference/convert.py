@@ -60,21 +60,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ArenaError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return _FAILED
-    n_failed = 0
-    for source in sources:
-        try:
-            lines = convert(source, options.out, wish)
-        except (ArenaError, OSError) as error:
-            sys.stderr.write(f"{source}: {error}\n")
-            n_failed += 1
-        else:
-            sys.stdout.write(f"{source} -> " + "\n  ".join(lines) + "\n")
+    n_failed = _convert_all(sources, options.out, wish)
     if len(sources) > 1:
         sys.stdout.write(f"{len(sources) - n_failed} converted, {n_failed} failed\n")
     if n_failed:
         game = wish.seal.game
         sys.stderr.write(f"`evalsite games show {game}` says what it shows a network and takes\n")
     return _FAILED if n_failed else 0
+
+
+def _convert_all(sources: Sequence[Path], out: Path, wish: Wish) -> int:
+    """Convert each file; return how many failed. A reason is told once, with how many have it."""
+    # Of a folder that was made for something else each file has the same reason.
+    failed: dict[str, list[Path]] = {}
+    for source in sources:
+        try:
+            lines = convert(source, out, wish)
+        except (ArenaError, OSError) as error:
+            alike = failed.setdefault(str(error), [])
+            if not alike:
+                sys.stderr.write(f"{source}: {error}\n")
+            alike.append(source)
+        else:
+            sys.stdout.write(f"{source} -> " + "\n  ".join(lines) + "\n")
+    for first, *others in failed.values():
+        if others:
+            sys.stderr.write(f"{len(others)} more: the same as of {first.name}\n")
+    return sum(map(len, failed.values()))
 
 
 def convert(source: Path, out: Path, wish: Wish) -> list[str]:

@@ -218,13 +218,14 @@ def _read_reason(campaign: Campaign) -> str:
 
 
 def _name_likeliest(campaign: Campaign, names: Mapping[int, str]) -> str:
-    """Return the likeliest answer of a question about the best or about the order."""
+    """Return the likeliest answer: the first agents of an order, the best, or a statement."""
     ranking = campaign.ranking or ()
     if ranking:
         ranked = [names[position] for position, _ in ranking[:N_NAMED]]
         return " > ".join([*ranked, *["…"] * (len(ranking) > N_NAMED)])
-    likely = _find_likeliest(campaign) if campaign.question == "best" else []
-    return "".join(names[position] for position in likely)
+    if campaign.question == "best":
+        return "".join(names[position] for position in _find_likeliest(campaign))
+    return campaign.likely_statement
 
 
 def _list_positions(campaign: Campaign) -> list[int]:

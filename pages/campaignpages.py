@@ -144,7 +144,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "ranks": _list_ranks(campaign),
         "upsets": results.list_upsets(campaign),
         "curve": campaign_curve.draw_campaign(campaign),
-        "forecast": texts.describe_forecast(foreseen),
+        "forecast": texts.describe_forecast(foreseen, campaign.max_matches - tournament.n_done),
         "budget": texts.describe_budget(campaign),
         "bounds": texts.describe_bounds(campaign),
         "is_test": campaign.question == IS_SPRT,

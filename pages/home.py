@@ -19,6 +19,7 @@ from matches.operations.system.pushing import HISTORY
 from matches.operations.system.sample import Point, SystemState
 from matches.store.clock import db_now
 from matches.store.formats import format_span
+from matches.store.start_hints import PLAY_HINT
 from pages import board_list, campaignpages
 from pages.mending import list_acts
 from pages.tournament_ends import SHOWN, read_endings
@@ -86,7 +87,7 @@ def describe_cluster(*, now: datetime) -> Cluster:
     pace = sample.point.matches_per_s
     trouble = format_state(state)["trouble"]
     if not trouble and n_waiting:
-        no_node = "no play node is alive, so nothing can play: start the system with ./run"
+        no_node = f"no play node is alive, so nothing can play: {PLAY_HINT}"
         trouble = sample.standstill or ("" if sample.counts.n_slots else no_node)
     return Cluster(
         nodes=f"{sample.counts.n_play:,}",

@@ -24,6 +24,10 @@ def first_legal(observation: object, mask: NDArray[np.bool_], rng: Random) -> in
     return int(np.flatnonzero(mask)[0])
 
 
+def test_what_is_loaded_later_is_listed_before() -> None:
+    assert {"play", "rate", "__doc__"} <= set(dir(arena))
+
+
 def test_the_same_seed_gives_the_same_matches_in_all_seats() -> None:
     agents = ("random", "mcts:5", "greedy")
     matches = arena.play("tic_tac_toe", agents, 19, 7)

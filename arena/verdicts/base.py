@@ -88,8 +88,8 @@ class Verdict:
     steps: tuple[float, ...] = ()
     upsets: tuple[tuple[int, int], ...] = ()
 
-    def format_statement(self, names: Sequence[str]) -> str:
-        """Return the statement with the names of the agents."""
+    def format_statement(self, names: Sequence[str] | Mapping[int, str]) -> str:
+        """Return the statement with the names of the agents, by index; of its subjects at least."""
         return self.statement.format(*(names[agent] for agent in self.subjects))
 
 

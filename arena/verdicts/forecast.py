@@ -22,7 +22,7 @@ from arena.verdicts.beliefs import Belief
 MAX_AGENTS = 60
 _N_TRUTHS = 32
 _N_SAMPLES = 512
-_GROWTH = 0.25
+_GROWTH, _GROWTH_AT_FIRST = 0.25, 0.5
 _UNIT = sqrt(2) * BETA
 _LEAST = 1e-12
 _LOW, _HIGH = 0.1, 0.9
@@ -192,9 +192,10 @@ class _Futures:
         ended, waiting = np.full(_N_TRUTHS, float(limit)), np.arange(_N_TRUTHS)
         n_known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
         while n_played < limit and len(waiting):
-            # Looks get rarer as the matches grow: a quarter more between two of them.
-            more = max(len(self._mu[0]) / 2, (n_known + n_played) * _GROWTH)
-            more = min(more, limit - n_played)
+            # Looks get rarer as the matches grow: a quarter more between two of them. Where much is
+            # known, the first are closer: a quarter of that may be all that is missing.
+            more = min((n_known + n_played) * _GROWTH, n_played * _GROWTH_AT_FIRST)
+            more = min(max(len(self._mu[0]) / 2, more), limit - n_played)
             self.play_matches(more, allocation)
             n_played += more
             is_over = np.array([question.judge(b, terms) is not None for b in self.list_beliefs()])

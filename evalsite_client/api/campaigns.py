@@ -28,6 +28,7 @@ class Campaign(CampaignFigures):
     n_judged: Results behind the latest judgement.
     n_played: Matches of its own until the verdict.
     n_round_robin: What a round robin would have needed, simulated.
+    likely_statement: The likeliest answer as judged last, however sure; empty of a test.
     """
 
     id: int
@@ -59,6 +60,7 @@ class Campaign(CampaignFigures):
     decided_at: datetime | None
     n_played: int | None
     n_round_robin: float | None
+    likely_statement: str
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class CampaignDetail(Campaign):
     doubts: Which assumptions of the rating model its results put in doubt, as judged last.
     parameters: Of the question; agents by name.
     subjects: The agents that the verdict names.
+    likely_subjects: The agents that the likeliest answer names, as judged last.
     chances: The likeliest first; at most 200.
     ranking: Of a question about the order: the likeliest one as judged last, the best first; at
         most 200.
@@ -139,6 +142,7 @@ class CampaignDetail(Campaign):
     doubts: tuple[str, ...]
     parameters: Mapping[str, Any]
     subjects: tuple[AgentName, ...]
+    likely_subjects: tuple[AgentName, ...]
     chances: tuple[Chance, ...]
     ranking: tuple[Ranked, ...]
     upsets: tuple[Upset, ...]

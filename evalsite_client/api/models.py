@@ -86,6 +86,10 @@ class Models(Calls):
         """Return one model."""
         return self._get(PublishedModel, f"models/{quote(model, safe='')}")
 
+    def best(self, model: str) -> Version:
+        """Return the version of the highest settled rating on the leaderboard that judged it."""
+        return self._get(Version, f"models/{quote(model, safe='')}/best")
+
     def latest(self, model: str, *, released: bool | None = None) -> Version:
         """Return the latest version; its hash is the ETag, so that asking again costs little.
 

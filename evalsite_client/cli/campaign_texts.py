@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked, Upset
 from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
-from evalsite_client.cli.show import Answer, format_pairs
+from evalsite_client.cli.show import Answer, format_pairs, round_matches
 from evalsite_client.progress import format_duration
 
 UNDECIDED = 3
@@ -12,6 +12,8 @@ HOUR_S = 3_600
 N_CHANCES = 5
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""
+RANKINGS = ("rank_all", "rank_pairs")
+"""Questions whose likeliest answer has a row of its own, with a probability for each step."""
 TEST = "sprt"
 """The question whose statement says itself that it is undecided."""
 
@@ -25,14 +27,23 @@ def describe_progress(campaign: CampaignDetail) -> str:
     elif latest is not None and latest.llr is not None:
         parts.append(f"LLR {latest.llr:+.2f}")
     elif latest is not None and (campaign.is_answered or not campaign.is_over):
-        parts.append(f"the likeliest answer is true with {latest.probability:.1%}")
+        parts.append(_describe_likely(campaign, latest.probability))
     if campaign.ranking and not campaign.is_over:
         parts.append(describe_ranking(campaign.ranking[:N_CHANCES]))
     if campaign.forecast and not campaign.is_over:
-        parts.append(f"about {campaign.forecast.matches:,.0f} more")
+        beyond = _describe_beyond_budget(campaign.forecast, _count_left(campaign))
+        parts.append(f"about {round_matches(campaign.forecast.matches)} more{beyond}")
     if campaign.state == "paused":
         parts.append("paused")
     return ", ".join(parts)
+
+
+def _describe_likely(campaign: Campaign, probability: float) -> str:
+    """Return the likeliest answer and how likely it is; an order stands beside it."""
+    statement = campaign.likely_statement
+    if statement and campaign.question not in RANKINGS:
+        return f"most likely: {statement}, {probability:.1%}"
+    return f"the likeliest answer is true with {probability:.1%}"
 
 
 def describe_verdict(campaign: CampaignDetail) -> Answer:
@@ -56,7 +67,7 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
         "core time": _format_core_time(campaign.spent.core_s),
         "money": campaign.spent.money or None,
         **(
-            _describe_forecast(campaign.forecast)
+            _describe_forecast(campaign.forecast, _count_left(campaign))
             if campaign.forecast and not campaign.is_over
             else {}
         ),
@@ -65,14 +76,13 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
 
 
 def _describe_answer(campaign: Campaign) -> str:
-    """Return the verdict; of one that ended without any, what was likeliest."""
-    if not campaign.is_over:
-        return "none yet"
-    if campaign.statement in {"", campaign.why}:
-        return "none"
-    if campaign.is_answered or campaign.question == TEST:
+    """Return the verdict; without any, what is likeliest."""
+    none = "none" if campaign.is_over else "none yet"
+    is_said = campaign.statement not in {"", campaign.why}
+    if is_said and (campaign.is_answered or campaign.question == TEST):
         return campaign.statement
-    return f"none; most likely: {campaign.statement}"
+    likely = campaign.statement if is_said else campaign.likely_statement
+    return f"{none}; most likely: {likely}" if likely else none
 
 
 def describe_ranking(ranking: Sequence[Ranked]) -> str:
@@ -108,13 +118,27 @@ def describe_ahead(ahead: Ahead) -> str:
     return format_pairs({**rows, **_describe_forecast(ahead.forecast)})
 
 
-def _describe_forecast(forecast: Forecast) -> Mapping[str, object]:
+def _count_left(campaign: Campaign) -> int:
+    return campaign.max_matches - campaign.n_done
+
+
+def _describe_beyond_budget(forecast: Forecast, n_left: int | None) -> str:
+    """Return that the budget ends before the forecast verdict; empty where it suffices."""
+    if n_left is None or forecast.matches <= n_left:
+        return ""
+    return f"; the budget leaves {n_left:,}"
+
+
+def _describe_forecast(forecast: Forecast, n_left: int | None = None) -> Mapping[str, object]:
+    """n_left: what the budget leaves to play, where one is set."""
     if not forecast.matches:
         return {"to the verdict": "nothing more: what is known decides it"}
-    cost, span = forecast.cost, f"{forecast.low:,.0f} to {forecast.high:,.0f}"
+    cost, span = forecast.cost, f"{round_matches(forecast.low)} to {round_matches(forecast.high)}"
+    beyond = _describe_beyond_budget(forecast, n_left)
     return {
-        "to the verdict": f"about {forecast.matches:,.0f} ({span})",
-        "by round robin": forecast.round_robin and f"about {forecast.round_robin:,.0f} matches",
+        "to the verdict": f"about {round_matches(forecast.matches)} ({span}){beyond}",
+        "by round robin": forecast.round_robin
+        and f"about {round_matches(forecast.round_robin)} matches",
         "ends accepted": None if forecast.accepted is None else f"{forecast.accepted:.1%} of cases",
         "cores": None if cost.core_s is None else _format_core_time(cost.core_s),
         "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,

@@ -23,6 +23,7 @@ from evalsite_client.cli.options import (
     split_agents,
     take_rows,
 )
+from evalsite_client.cli.run_agents import ALL_STEPS, expand_runs
 from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
@@ -64,7 +65,10 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "  exit status: 0 answered, 2 refused, 3 ended without an answer, 130 Ctrl-C: it goes on",
     )
     new.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="name; none: all of the leaderboard"
+        "agents",
+        nargs="*",
+        metavar="AGENT",
+        help="name, or RUN@*: all of a run; none: all of the leaderboard",
     )
     new.add_argument(
         "--agents",
@@ -86,7 +90,7 @@ def ask_question(client: Client, options: Namespace) -> Answer:
         # argparse takes the first agent after a bare --json for the name of its file.
         raise InputError("json", "with a FILE, name the agents by --agents a,b")
     plan = plan_from_flags(options, "campaign")
-    names = [*options.agents, *options.listed]
+    names = _read_names(client, options)
     # Among others it is the name of an agent.
     entered = [] if names == [ALL] else names
     field: dict[str, Any] = {"leaderboard": options.leaderboard, "agents": entered}
@@ -112,6 +116,13 @@ def ask_question(client: Client, options: Namespace) -> Answer:
     following.write_line(out, cluster)
     following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
     return _await_answer(client, made, options.json)
+
+
+def _read_names(client: Client, options: Namespace) -> list[str]:
+    names = [*options.agents, *options.listed]
+    if not any(name.endswith(ALL_STEPS) for name in names):
+        return names
+    return expand_runs(client, names, game=client.leaderboards.get(options.leaderboard).game)
 
 
 def _forecast(client: Client, field: dict[str, Any], plan: dict[str, Any]) -> Ahead:
@@ -149,6 +160,8 @@ def save_campaign(path: Path | bool | None, campaign: CampaignDetail, status: in
         "exit_code": status,
         "statement": campaign.statement,
         "subjects": [agent.name for agent in campaign.subjects],
+        "likely_statement": campaign.likely_statement,
+        "likely_subjects": [agent.name for agent in campaign.likely_subjects],
         "probability": campaign.probability,
         "why": campaign.why,
         "decided_at": campaign.decided_at,

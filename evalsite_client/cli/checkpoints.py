@@ -136,12 +136,23 @@ def add_files(client: Client, options: Namespace) -> Answer:
         rows = _read_states(client, hashes)
         complaint = "not waited for: the checks go on, `evalsite checkpoints` shows them"
         status = INTERRUPTED
-    refused = [f"{one.source_name}: refused: {one.reason}" for one in rows if one.reason]
+    refused = [one for one in rows if one.reason]
     if refused and not status:
-        status, complaint = REFUSED, "\n".join(refused)
+        status, complaint = REFUSED, "\n".join(_describe_refused(refused))
     return Answer(
         rows, format_table(ADDED_HEAD, [_make_added_row(one) for one in rows]), status, complaint
     )
+
+
+def _describe_refused(refused: Sequence[Checkpoint]) -> list[str]:
+    """Return each reason once, with the first file and how many more have it."""
+    names: dict[str, list[str]] = {}
+    for one in refused:
+        names.setdefault(one.reason, []).append(one.source_name)
+    return [
+        f"{first}{f' and {len(others):,} more' if others else ''}: refused: {reason}"
+        for reason, (first, *others) in names.items()
+    ]
 
 
 def _read_states(client: Client, hashes: Sequence[str]) -> list[Checkpoint]:

@@ -186,10 +186,14 @@ def _describe(dataset: Dataset) -> Answer:
         "steps": dataset.n_steps,
         "left out": dataset.n_steps_unfinished,
         "bytes": dataset.n_bytes,
-        **{name: str(value) for name, value in asked.items()},
+        **{name: _join_values(value) for name, value in asked.items()},
     }
     is_failed = dataset.state == "failed"
     return Answer(dataset, format_pairs(values), status=FAILED if is_failed else 0)
+
+
+def _join_values(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _count(dataset: Dataset) -> tuple[int, int, int]:

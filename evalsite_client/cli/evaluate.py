@@ -15,6 +15,7 @@ from evalsite_client.cli.options import (
     read_within,
     split_agents,
 )
+from evalsite_client.cli.run_agents import expand_runs
 from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer
 from evalsite_client.cli.spelled import upload_files
@@ -51,7 +52,7 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "--agents",
         type=split_agents,
         default=[],
-        help="such as random,alphabeta:4; names, hashes and files of checkpoints too",
+        help="such as random,alphabeta:4; names, hashes, files of checkpoints and RUN@* too",
     )
     add_argument(
         "--num-agents", type=read_whole(2, 10_000), default=10, help="drawn for skill_game"
@@ -75,7 +76,8 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 def evaluate_agents(client: Client, options: Namespace) -> Answer:
     """Play matches between agents on the running cluster and print their ratings."""
     out = following.find_stream(options)
-    options.agents = upload_files(client, options.agents, game=options.game, out=out)
+    names = expand_runs(client, options.agents, game=options.game)
+    options.agents = upload_files(client, names, game=options.game, out=out)
     request = _read_evaluation(options)
     # Bad input ends it before anybody is waited for.
     client.evaluations.check(**request)

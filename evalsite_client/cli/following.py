@@ -51,7 +51,7 @@ def wait_for_cluster(client: Client, *, limit_s: float = NODE_WAIT_S) -> str:
         sys.stderr.write(f"waiting up to {limit_s:g} s for a play node to report\n")
     while not (nodes := find_play_nodes(client)):
         if clock.monotonic() >= until_s:
-            why = "none is alive: start the system with ./run or ./run up"
+            why = "none is alive; where it runs, ./run stop and then ./run up --nodes 1 start one"
             raise NoNodeError("play node", why)
         clock.sleep(POLL_S)
     return _describe_cluster(nodes, client.base_url)

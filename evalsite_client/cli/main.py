@@ -207,7 +207,8 @@ def _write_complaint(error: ClientError, *, is_json: bool) -> None:
         lines = [str(refusal) for refusal in error.errors]
     for line in lines:
         sys.stderr.write(f"evalsite: {line}\n")
-    if isinstance(error, NotAllowedError):
+    # Who is logged in is told by the server what is missing and how to get it.
+    if isinstance(error, NotAllowedError) and error.status == HTTPStatus.UNAUTHORIZED:
         sys.stderr.write("evalsite: EVALSITE_TOKEN or --token logs in; see `evalsite token -h`\n")
 
 

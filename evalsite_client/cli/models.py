@@ -34,7 +34,8 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         show_models,
         examples="  evalsite models list --game cart_pole\n"
         "  evalsite models show poles\n"
-        "  evalsite models download poles --released --out poles.safetensors",
+        "  evalsite models download poles --released --out poles.safetensors\n"
+        "  evalsite models download poles --best",
     )
     _add_filters(listed)
     actions = listed.add_subparsers(metavar="ACTION")
@@ -48,6 +49,11 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     which = fetched.add_mutually_exclusive_group()
     which.add_argument(
         "--released", action="store_true", help="the latest that was judged and released"
+    )
+    which.add_argument(
+        "--best",
+        action="store_true",
+        help="that of the highest rating on the leaderboard that judged it",
     )
     which.add_argument(
         "--version", type=read_whole(), metavar="N", help="this one; else the newest"
@@ -108,6 +114,8 @@ def download_model(client: Client, options: Namespace) -> Answer:
 
 
 def _find_version(client: Client, options: Namespace) -> Version:
+    if options.best:
+        return client.models.best(options.name)
     if options.version is None:
         return client.models.latest(options.name, released=options.released or None)
     for version in client.models.versions(options.name):

@@ -10,11 +10,11 @@ from evalsite_client.cli.options import (
     add_command,
     add_limit,
     add_reason,
-    find_agent,
     page_size,
     read_whole,
     take_rows,
 )
+from evalsite_client.cli.run_agents import find_entrants
 from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.client import Client
 
@@ -50,7 +50,7 @@ def _add_schedule_at(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "  evalsite schedule-at -l connect-four --name once --once 2027-01-01T04:00:00Z -n 60 3 7",
     )
     new.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="id or name; none: all of the leaderboard"
+        "agents", nargs="*", metavar="AGENT", help="id, name or RUN@*; none: all of the leaderboard"
     )
     new.add_argument("-l", "--leaderboard", required=True)
     new.add_argument("--name", required=True, help="of the schedule")
@@ -81,7 +81,7 @@ def show_schedules(client: Client, options: Namespace) -> Answer:
 def add_schedule(client: Client, options: Namespace) -> Answer:
     """Start tournaments, campaigns or seasons by crontab, or one at a time."""
     game = client.leaderboards.get(options.leaderboard).game
-    entered = [find_agent(client, text, game=game, field="AGENT") for text in options.agents]
+    entered = find_entrants(client, options.agents, game=game)
     added = client.schedules.add(
         name=options.name,
         leaderboard=options.leaderboard,

@@ -8,11 +8,11 @@ from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
 from evalsite_client.cli.options import (
     add_command,
     add_limit,
-    find_agent,
     page_size,
     read_whole,
     take_rows,
 )
+from evalsite_client.cli.run_agents import find_entrants
 from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.cli.watch import watch_tournament
 from evalsite_client.client import Client
@@ -57,7 +57,7 @@ def _add_schedule(commands: "_SubParsersAction[ArgumentParser]") -> None:
         examples="  evalsite schedule -l connect-four -n 200 random mcts-100 mcts-400 --watch\n"
         "  evalsite schedule -l connect-four -n 2000 3 7 --name final --paused",
     )
-    new.add_argument("agents", nargs="+", metavar="AGENT", help="id or name")
+    new.add_argument("agents", nargs="+", metavar="AGENT", help="id, name, or RUN@*: all of a run")
     new.add_argument("-l", "--leaderboard", required=True)
     add_plan_flags(new, leave_out=("is_paused",), defaults={"name": ""})
     then = new.add_mutually_exclusive_group()
@@ -68,7 +68,7 @@ def _add_schedule(commands: "_SubParsersAction[ArgumentParser]") -> None:
 def schedule_tournament(client: Client, options: Namespace) -> Answer:
     """Schedule a tournament between agents, which starts at once."""
     game = client.leaderboards.get(options.leaderboard).game
-    entered = [find_agent(client, text, game=game, field="AGENT") for text in options.agents]
+    entered = find_entrants(client, options.agents, game=game)
     plan = plan_from_flags(options)
     plan["name"] = plan["name"] or ", ".join(one.name for one in entered)[:120]
     made = client.tournaments.schedule(

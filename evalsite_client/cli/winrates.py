@@ -14,6 +14,7 @@ from typing import Final, TextIO
 from evalsite_client.api.agents import Agent
 from evalsite_client.cli import following
 from evalsite_client.cli.options import add_command, read_whole
+from evalsite_client.cli.run_agents import list_run_agents
 from evalsite_client.cli.saving import save_json, save_text
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
@@ -109,16 +110,11 @@ def show_win_rates(client: Client, options: Namespace) -> Answer:
 
 def find_agents(client: Client, run: str, game: str) -> Sequence[Agent]:
     """Return the agents of a run's checkpoints by step. Raises InputError without a pair."""
-    checkpoints = [one for one in client.checkpoints.list(run=run) if game in ("", one.game)]
-    if len(games := sorted({one.game for one in checkpoints})) > 1:
+    checkpoints = client.checkpoints.list(run=run)
+    games = sorted({one.game for one in checkpoints if game in ("", one.game)})
+    if len(games) > 1:
         raise InputError("game", f"is missing: {run!r} has checkpoints of {', '.join(games)}")
-    checkpoints.sort(key=lambda one: (-1 if one.step is None else one.step, one.id))
-    agents = [
-        agent
-        for one in checkpoints
-        for agent in client.agents.list(checkpoint=one.sha256, game=one.game, is_retired=False)
-        if agent.name.partition("@")[0] == run
-    ]
+    agents = list_run_agents(client, run, game=games[0]) if games else []
     if len(agents) < LEAST_AGENTS:
         raise InputError("run", f"{run!r} has {len(agents)} checkpoint(s) here: two make a pair")
     return agents

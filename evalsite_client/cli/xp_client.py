@@ -27,7 +27,12 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "--download-every 20 --seed 7\n"
         "  exit status: 0 done, 1 failed, 2 refused, 130 Ctrl-C: what is whole was sent",
     ).add_argument
-    flag("--env", required=True, metavar="ID", help="of Gymnasium, such as CartPole-v1")
+    flag(
+        "--env",
+        required=True,
+        metavar="ID",
+        help="of Gymnasium, such as CartPole-v1, or of its game, cart_pole",
+    )
     flag("--run", required=True, metavar="NAME", dest="run_name", help="the training run")
     flag("--episodes", type=read_whole(1, MOST_EPISODES), required=True, metavar="N")
     often = read_whole(1, MOST_EPISODES)

@@ -14,7 +14,12 @@ from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.errors import ClientError, InputError, NotThereError
 from evalsite_client.experience.chunks import Recorder
-from evalsite_client.experience.environments import Environment, find_game, make_environment
+from evalsite_client.experience.environments import (
+    GAMES,
+    Environment,
+    find_environment,
+    make_environment,
+)
 from evalsite_client.experience.playing import Player, Terms
 from evalsite_client.experience.releases import Follower
 from evalsite_client.experience.stopping import Stop, take_signals
@@ -23,8 +28,9 @@ from evalsite_client.experience.uploading import Uploader
 
 def play_for_run(client: Client, options: Namespace) -> Answer:
     """Play episodes; return what was played and sent. Raises ClientError."""
-    game = _read_game(client, find_game(options.env))
-    environment = make_environment(options.env, game)
+    env_id = find_environment(options.env)
+    game = _read_game(client, GAMES[env_id])
+    environment = make_environment(env_id, game)
     _check_run(client, options.run_name, game)
     stop, begun_s = Stop(), client.clock.monotonic()
     with take_signals(stop):
@@ -42,7 +48,7 @@ def play_for_run(client: Client, options: Namespace) -> Answer:
         lines.end(_describe(player, options.episodes))
     result = {
         "run": options.run_name,
-        "env": options.env,
+        "env": env_id,
         "game": game.id,
         "version": player.follower.version,
         "n_episodes": len(player.returns),

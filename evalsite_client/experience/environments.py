@@ -58,11 +58,13 @@ class GymnasiumEnvironment:
         return Outcome(_flatten(seen), float(reward), bool(is_terminated), bool(is_truncated))
 
 
-def find_game(env_id: str) -> str:
-    """Return the id of the game that an environment is. Raises InputError."""
+def find_environment(text: str) -> str:
+    """Return the id of the environment that a text means: itself or its game. Raises InputError."""
+    by_game = {game: env_id for env_id, game in GAMES.items()}
+    env_id = by_game.get(text, text)
     if env_id not in GAMES:
-        raise InputError("env", f"{env_id!r:.60} is no game here: {', '.join(GAMES)} are")
-    return GAMES[env_id]
+        raise InputError("env", f"{text!r:.60} is no game here: {', '.join(GAMES)} are")
+    return env_id
 
 
 def make_environment(env_id: str, game: Game) -> Environment:

@@ -237,6 +237,14 @@ REFUSED = [
 ]
 
 
+def test_a_token_without_the_scope_is_told_how_to_get_it(evalsite: Evalsite) -> None:
+    _field(evalsite)
+    reader = callers.token("reader", callers.READER)
+    status, _, err = evalsite("retire", "1", "--token", reader)
+    assert (status, "the token lacks the scope 'operate'" in err) == (2, True)
+    assert "EVALSITE_TOKEN or --token logs in" not in err
+
+
 def test_what_is_refused_names_the_value_and_ends_with_2(evalsite: Evalsite) -> None:
     _field(evalsite)
     for arguments, words in REFUSED:

@@ -116,9 +116,36 @@ def test_another_question_says_how_likely_its_answer_is(
 def test_progress_of_top_k_is_of_its_answer(campaign: Evalsite, works: Any) -> None:
     works(plays())
     _, out, err = campaign("--question", "top_k", "-p", "k=2", "--max-matches", 64)
-    assert "matches, the likeliest answer is true with" in err
+    likely = r"most likely: level:\d+ and level:\d+ are the best 2"
+    assert re.search(rf"matches, {likely}, \d+\.\d%", err)
     assert "P(best)" not in err
     assert "P(best)" in out
+
+
+def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
+    evalsite: Evalsite, tmp_path: Path
+) -> None:
+    asked = campaign_of("top_k", parameters={"k": 2}, error=1e-9)
+    go_on(asked, 0, boards.by_strength(forfeits=0))
+    likely = r"level:\d+ and level:\d+ are the best 2"
+    left = {
+        **(Campaign.objects.get().forecast or {}),
+        "matches": 512.0,
+        "low": 391.0,
+        "high": 998.0,
+    }
+    Campaign.objects.update(forecast=left)
+    _, out, _ = evalsite("verdict", asked.pk)
+    assert re.search(
+        r"^to the verdict +about 510 \(390 to 1,000\); the budget leaves 384$", out, re.MULTILINE
+    )
+    assert re.search(rf"^verdict +none yet; most likely: {likely}$", out, re.MULTILINE)
+    cancel_tournament(asked.tournament, now=later(3))
+    judging.judge_campaign(Campaign.objects.get(), now=later(3))
+    status, out, _ = evalsite("verdict", asked.pk)
+    assert status == 3
+    assert re.search(rf"^verdict +none; most likely: {likely}$", out, re.MULTILINE)
+    assert re.search(r"^probability +0\.\d+$", out, re.MULTILINE)
 
 
 def test_a_pairing_that_suits_badly_is_warned_of(

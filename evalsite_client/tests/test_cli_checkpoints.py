@@ -83,6 +83,21 @@ def test_a_verdict_that_refuses_ends_with_the_file_and_the_reason(
     assert "step_20.safetensors: refused: body.weight holds NaN" in err
 
 
+def test_a_folder_of_which_all_is_refused_for_one_reason_has_it_told_once(
+    evalsite: Evalsite,
+    folder: Path,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def refuse() -> None:
+        for row in Checkpoint.objects.filter(state=Checkpoint.State.CHECKING):
+            verdict(row, refusal="its shapes are of another game")
+
+    when_it_sleeps(refuse)
+    status, _, err = evalsite("checkpoints", "add", folder, *MLP, "--agent", "ppo")
+    assert (status, err.count("its shapes are of another game")) == (2, 1)
+    assert "step_3.safetensors and 2 more: refused: its shapes" in err
+
+
 def test_after_ctrl_c_the_checks_go_on(
     evalsite: Evalsite,
     folder: Path,

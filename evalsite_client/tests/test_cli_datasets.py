@@ -1,6 +1,7 @@
 """`evalsite datasets` against the running app: built, waited for, downloaded, deleted."""
 
 import json
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -76,8 +77,11 @@ def test_what_cannot_be_is_said(evalsite: Evalsite) -> None:
     status, _, complaint = evalsite("datasets", "build", "poles", "--game", "cart_pole")
     assert (status, "no uploads of cart_pole" in complaint) == (2, True)
     stored(chunk_of((5, 20), seed=1))
+    callers.user("bob")
     failing = ("datasets", "build", "poles", "--game", "cart_pole", "--min-return", 999)
-    assert evalsite(*failing)[0] == 0
+    status, output, _ = evalsite(*failing, "--user", "ada", "--user", "bob")
+    assert status == 0
+    assert re.search(r"^users +ada, bob$", output, re.MULTILINE)
     build_datasets(now=NOW, clock_s=monotonic)
     status, output, _ = evalsite("datasets", "show", "poles")
     assert (status, "nothing fits it" in output) == (1, True)

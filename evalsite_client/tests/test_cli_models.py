@@ -11,6 +11,7 @@ from evalsite_client.tests.commands import Evalsite, as_json, ok
 from experience.models import Release, TrainingRun
 from experience.runs import files
 from experience.tests import made, trained_runs
+from matches.models import Agent, Leaderboard, Rating
 from matches.store.clock import db_now
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,6 +64,28 @@ def test_a_version_is_loaded_whole(
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == b"weights 0"
     assert not list(tmp_path.glob(".*"))
     assert Release.objects.get(version=0).n_downloads == 2
+
+
+def test_the_best_is_that_of_the_highest_rating_on_the_board_of_the_run(
+    evalsite: Evalsite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = trained_runs.make_run(now=db_now())
+    trained_runs.teach(run, 100, now=db_now())
+    status, _, err = evalsite("models", "download", "poles", "--best")
+    assert (status, "no version of run poles that can be loaded is rated" in err) == (2, True)
+    board = trained_runs.judge(run, now=db_now())
+    third = Release.objects.get(version=38)
+    Release.objects.filter(pk=third.pk).update(sha256=made.put(run, b"x"), n_bytes=1)
+    Rating.objects.filter(agent=third.agent).update(mu=50.0)
+    # Elsewhere another one is higher, and what was withdrawn is not offered.
+    elsewhere = Leaderboard.objects.create(name="elsewhere", game=run.game)
+    last = Agent.objects.latest("pk")
+    Rating.objects.create(leaderboard=elsewhere, agent=last, mu=90.0, n_matches=9)
+    retired = Release.objects.get(state="retired")
+    Rating.objects.filter(leaderboard=board, agent=retired.agent).update(mu=70.0)
+    output = ok(evalsite("models", "download", "poles", "--best"))
+    assert output.startswith("poles-38.safetensors: version 38 of poles (released), 1 bytes")
 
 
 def test_a_file_that_is_there_stays_unless_it_is_forced(

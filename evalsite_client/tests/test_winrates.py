@@ -22,7 +22,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BOARD = "winrates-skill-game-ppo"
 
 
-def _step(step: int, *, game: str = "skill_game", run: str = "ppo") -> Agent:
+def add_step(step: int, *, game: str = "skill_game", run: str = "ppo") -> Agent:
+    """Add an agent of a checkpoint of a run, whose level is its step."""
     checkpoint = Checkpoint.objects.create(
         **{"sha256": f"{step:064x}", "game": game, "architecture": "mlp", "run": run},
         **{"step": step, "n_bytes": 1, "state": "ready", "created_at": make.NOW},
@@ -62,7 +63,7 @@ def test_it_plays_all_pairs_goes_on_and_plays_nothing_twice(
     evalsite: Evalsite, follow: list[int], tmp_path: Path
 ) -> None:
     for step in (10, 20, 30):
-        _step(step)
+        add_step(step)
     command = ("winrates", "--run", "ppo", "--matches", 6, "--out", tmp_path)
     follow[0] = 5
     status, _, complaint = evalsite(*command)
@@ -91,9 +92,9 @@ def test_a_new_checkpoint_is_taken_in_and_pairs_that_lack_nothing_play_no_more(
 ) -> None:
     command = ("winrates", "--run", "ppo", "--matches", 4, "--out", tmp_path)
     for step in (10, 20):
-        _step(step)
+        add_step(step)
     ok(evalsite(*command))
-    _step(30)
+    add_step(30)
     table = ok(evalsite(*command))
     assert "-" not in table.splitlines()[-1].split()
     value = json.loads((tmp_path / "winrates.json").read_text())
@@ -113,7 +114,7 @@ def test_a_new_checkpoint_is_taken_in_and_pairs_that_lack_nothing_play_no_more(
 def test_it_refuses_bad_input_naming_the_value(
     evalsite: Evalsite, arguments: str, refusal: str
 ) -> None:
-    _step(1)
+    add_step(1)
     Checkpoint.objects.create(
         **{"sha256": "f" * 64, "game": "connect_four", "architecture": "mlp", "run": "ppo"},
         **{"n_bytes": 1, "state": "ready", "created_at": make.NOW},

@@ -117,6 +117,11 @@ def test_without_a_token_nothing_is_kept_and_that_is_said(
     assert _read_stream(broker) == []
 
 
+def test_an_environment_is_found_by_its_game_too() -> None:
+    assert environments.find_environment("cart_pole") == "CartPole-v1"
+    assert environments.find_environment("CartPole-v1") == "CartPole-v1"
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("options", "refusal"),

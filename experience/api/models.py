@@ -16,7 +16,7 @@ from arena.games import registry as games
 from experience.api.runs import RUN_NAME
 from experience.models import Release, TrainingRun
 from experience.runs import files, releasing
-from experience.runs.snapshots import find_latest
+from experience.runs.snapshots import find_best, find_latest
 from matches.api.base import Endpoints, read_body, read_query
 from matches.api.filters import RowsOfGame
 from matches.api.operating import ReasonSerializer, read_reason
@@ -149,6 +149,20 @@ class ModelView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Trai
         answer = Response(VersionSerializer(release).data)
         answer["ETag"] = f'"{release.sha256}"'
         return answer
+
+    @extend_schema(responses=VersionSerializer, filters=False)
+    @action(detail=True, filter_backends=[])
+    def best(self, request: Request, name: str) -> Response:
+        """Return the version of the highest settled rating on the leaderboard that judged it."""
+        del request, name
+        run = self.get_object()
+        release = find_best(run)
+        if release is None:
+            raise NotFound(
+                f"no version of run {run} that can be loaded is rated: one is once it was a "
+                "candidate and its matches count"
+            )
+        return Response(VersionSerializer(release).data)
 
     @extend_schema(request=VersionActSerializer, responses=VersionSerializer)
     @action(detail=True, methods=["post"])

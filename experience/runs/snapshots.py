@@ -4,12 +4,15 @@ from functools import partial
 from typing import Final
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 
 from experience.models import Release, TrainingRun
 from experience.runs import files
+from matches.models import Rating
 from matches.store import blobs
 
 MOST_KEPT: Final = 20
+_WITHOUT_FILE: Final = (Release.State.EXPIRED, Release.State.RETIRED)
 
 
 def expire_snapshots(run: TrainingRun) -> int:
@@ -37,5 +40,19 @@ def find_latest(run: TrainingRun, *, is_released: bool = False) -> Release | Non
     if is_released:
         releases = run.releases.filter(state=Release.State.RELEASED)
     else:
-        releases = run.releases.exclude(state__in=(Release.State.EXPIRED, Release.State.RETIRED))
+        releases = run.releases.exclude(state__in=_WITHOUT_FILE)
     return releases.order_by("-version").first()
+
+
+def find_best(run: TrainingRun) -> Release | None:
+    """Return the version of the highest settled rating that may be loaded; None: none is rated.
+
+    Ratings are those of the leaderboard that judged the newest: between two they compare nothing.
+    """
+    judged = run.releases.exclude(campaign=None).order_by("-version")
+    board = judged.values_list("campaign__tournament__leaderboard", flat=True).first()
+    ratings = Rating.objects.filter(leaderboard=board, agent=OuterRef("agent"), n_matches__gt=0)
+    rated = run.releases.exclude(state__in=_WITHOUT_FILE).annotate(
+        mu=Subquery(ratings.values("mu")[:1])
+    )
+    return rated.exclude(mu=None).select_related("run").order_by("-mu", "-version").first()

@@ -216,7 +216,7 @@ def test_who_may_not_upload_is_told_what_is_missing(client: Client) -> None:
     reader = callers.with_token(callers.token("eve", callers.READER))
     answer = _send(reader, chunk_of())
     assert answer.status_code == 403
-    assert answer.json()["detail"] == "the token lacks the scope 'submit'"
+    assert answer.json()["detail"].startswith("the token lacks the scope 'submit'")
 
 
 def test_a_user_without_rights_may_upload_with_a_token(client: Client) -> None:

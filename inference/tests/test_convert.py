@@ -121,6 +121,19 @@ def test_a_policy_alone_that_does_not_fit_is_refused(
     assert "the file does not fit" in capsys.readouterr().err
 
 
+def test_a_folder_that_does_not_fit_says_so_once(
+    tmp_path: Path, trained: Trained, convert: Convert, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder := tmp_path / "run").mkdir()
+    for step in (1, 2, 3):
+        saved(folder / f"step_{step}.pt", trained.state_dict())
+    assert convert(folder, "state_dict", "--parameter", "hidden=16,16,16,10") == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"{folder / 'step_1.pt'}: ")
+    assert "2 more: the same as of step_1.pt" in errors
+    assert "step_2.pt" not in errors
+
+
 class TwoTowers(nn.Module):
     """Two towers of equal shapes: nothing but their names tells them apart."""
 

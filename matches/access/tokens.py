@@ -75,6 +75,16 @@ def grant_rights(user: User, scopes: Collection[Scope]) -> None:
     user.user_permissions.add(*rights)
 
 
+def list_missing_rights(user: User, scopes: Collection[Scope]) -> dict[Scope, list[str]]:
+    """Return by scope the rights that it is for and that the user has not; none of those with all.
+
+    The names of the rights are without their apps.
+    """
+    held = {right.partition(".")[2] for right in user.get_all_permissions()}
+    lacking = {scope: [name for name in RIGHTS[scope] if name not in held] for scope in scopes}
+    return {scope: names for scope, names in lacking.items() if names}
+
+
 @transaction.atomic
 def find_or_issue_token(secret: str, *, user: str, name: str) -> str:
     """Return the secret of a token with all scopes: the given one while it lets in, else a new one.

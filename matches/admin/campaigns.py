@@ -127,7 +127,7 @@ class StartForm(PlanForm):
         warning = [texts.LabelledText("Pairing", forecast.warning)] if forecast.warning else []
         if over := texts.warn_of_forecast(forecast.forecast, plan.max_matches):
             warning.append(texts.LabelledText("Budget", over))
-        return [known_line, *warning, *texts.describe_forecast(forecast.forecast)]
+        return [known_line, *warning, *texts.describe_forecast(forecast.forecast, plan.max_matches)]
 
 
 @admin.register(Campaign)
@@ -243,10 +243,8 @@ class CampaignAdmin(PlanAdmin):
     def forecast_said(self, obj: Campaign) -> str:
         """Return what it will still take."""
         foreseen = None if obj.decided_at else obj.forecast
-        return (
-            "; ".join(f"{line.label}: {line.says}" for line in texts.describe_forecast(foreseen))
-            or "\N{EN DASH}"
-        )
+        lines = texts.describe_forecast(foreseen, obj.max_matches - obj.tournament.n_done)
+        return "; ".join(f"{line.label}: {line.says}" for line in lines) or "\N{EN DASH}"
 
 
 @admin.register(Alarm)

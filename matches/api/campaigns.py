@@ -67,6 +67,7 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
             *("n_known", "n_known_elsewhere", "n_planned", "n_done", "n_reused", "n_judged"),
             *("judged_at", "created_at", "started_at"),
             *("statement", "probability", "why", "decided_at", "n_played", "n_round_robin"),
+            "likely_statement",
         )
 
 
@@ -118,6 +119,9 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     parameters = serializers.SerializerMethodField(help_text="Of the question; agents by name.")
     subjects = serializers.SerializerMethodField(help_text="The agents that the verdict names.")
+    likely_subjects = serializers.SerializerMethodField(
+        help_text="The agents that the likeliest answer names, as judged last."
+    )
     chances = serializers.SerializerMethodField(help_text="The likeliest first; at most 200.")
     ranking = serializers.SerializerMethodField(
         help_text="Of a question about the order: the likeliest one as judged last, the best "
@@ -159,7 +163,16 @@ class CampaignDetailSerializer(CampaignSerializer):
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
             "doubts",
-            *("parameters", "subjects", "chances", "ranking", "upsets", "spent", "warning"),
+            *(
+                "parameters",
+                "subjects",
+                "likely_subjects",
+                "chances",
+                "ranking",
+                "upsets",
+                "spent",
+                "warning",
+            ),
             *("budget_warning", "pairs", "forecast", "forecast_at", "latest_point", "saved"),
             *("why_in_words", "shortfall"),
         )
@@ -172,6 +185,11 @@ class CampaignDetailSerializer(CampaignSerializer):
     def get_subjects(self, campaign: Campaign) -> list[Any]:
         """Return them in the order of the statement."""
         return list(AgentNameSerializer(results.list_subjects(campaign), many=True).data)
+
+    @extend_schema_field(AgentNameSerializer(many=True))
+    def get_likely_subjects(self, campaign: Campaign) -> list[Any]:
+        """Return them in the order of the statement."""
+        return list(AgentNameSerializer(results.list_likely_subjects(campaign), many=True).data)
 
     @extend_schema_field(ChanceSerializer(many=True))
     def get_chances(self, campaign: Campaign) -> list[Any]:

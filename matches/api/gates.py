@@ -156,7 +156,7 @@ def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]
         "budget_warning": None if is_over else texts.warn_of_forecast(forecast or stored, n_left),
         "saved": texts.describe_saved(campaign),
         "forecast": forecast,
-        "forecast_in_words": [one._asdict() for one in texts.describe_forecast(forecast)],
+        "forecast_in_words": [one._asdict() for one in texts.describe_forecast(forecast, n_left)],
         "parameters": campaign.parameters,
         "statement": campaign.statement,
         "why": campaign.why,

@@ -170,6 +170,7 @@ TABLE: Final = {
     ("model", "retrieve"): _PUBLIC,
     ("model", "versions"): _PUBLIC,
     ("model", "latest"): _PUBLIC,
+    ("model", "best"): _PUBLIC,
     ("model", "retire"): Access(Scope.OPERATE, "experience.change_release"),
     ("model", "release"): Access(Scope.OPERATE, "experience.change_release"),
     ("token", "list"): _OWN,
@@ -205,13 +206,22 @@ class IsAllowed(MayRead):
         if not request.user.is_authenticated:
             return False
         if access.scope not in list_scopes(request):
-            self.message = f"the token lacks the scope {access.scope.value!r}"
+            self.message = _describe_missing_scope(access.scope)
             return False
         for right in filter(None, (access.right, *access.further)):
             if not request.user.has_perm(right):
                 self.message = f"{request.user.get_username()} lacks the right {right!r}"
                 return False
         return True
+
+
+def _describe_missing_scope(scope: Scope) -> str:
+    """Return which scope the token lacks, and how one that has it is made."""
+    flags = " ".join(f"-s {name}" for name in dict.fromkeys((Scope.READ.value, scope.value)))
+    return (
+        f"the token lacks the scope {scope.value!r}: make one by `evalsite token NAME --user YOU "
+        f"{flags}`, or let an administrator do so: `./run manage token YOU {flags}`"
+    )
 
 
 def list_scopes(request: Request) -> frozenset[Scope]:

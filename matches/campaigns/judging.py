@@ -260,6 +260,7 @@ def _store_judgement(
         chances=judgement.chances,
         doubts=_describe_doubts(judgement),
         ranking=_list_ranks(judgement.likely),
+        **_name_likely(judgement),
         probability=judgement.likely.probability,
         pairs=judgement.pairs,
         **({"forecast": forecast, "forecast_at": now} if forecast else {}),
@@ -284,6 +285,23 @@ def _describe_doubts(judgement: Judgement) -> list[str]:
     agents = judgement.evidence.agents
     names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))
     return describe_doubts(judgement.checks, [names[agent] for agent in agents])
+
+
+def _name_likely(judgement: Judgement) -> dict[str, object]:
+    """Return what names the likeliest answer; nothing of a test, which says only its ratio."""
+    if judgement.pairs is not None:
+        return {}
+    return _name_answer(judgement.likely, judgement.evidence.agents, prefix="likely_")
+
+
+def _name_answer(verdict: Verdict, agents: Sequence[int], *, prefix: str = "") -> dict[str, object]:
+    """Return the statement with names, and the agents that it names, as fields of a campaign."""
+    subjects = [agents[position] for position in verdict.subjects]
+    names = dict(Agent.objects.filter(pk__in=among(subjects)).values_list("pk", "name"))
+    # Only those that it names: a judgement looks at fields of thousands.
+    named = {position: names[agents[position]] for position in verdict.subjects}
+    statement = verdict.format_statement(named)[:4_000]
+    return {f"{prefix}statement": statement, f"{prefix}subjects": subjects}
 
 
 def _list_ranks(verdict: Verdict) -> list[tuple[int, float | None]] | None:
@@ -314,13 +332,11 @@ def _close(campaign: Campaign, judgement: Judgement | None, stop: str, *, now: d
     if judgement is None:
         return _store_verdict(campaign, {"why": stop, "statement": ENDED[stop]}, now=now)
     verdict, agents = judgement.verdict or judgement.likely, judgement.evidence.agents
-    names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))
     n_round_robin = None
     if judgement.belief is not None:
         n_round_robin = forecasting.count_round_robin(campaign, judgement.belief)
     fields: dict[str, object] = {
-        "statement": verdict.format_statement([names[agent] for agent in agents])[:4_000],
-        "subjects": [agents[position] for position in verdict.subjects],
+        **_name_answer(verdict, agents),
         "upsets": [[agents[one], agents[other]] for one, other in verdict.upsets],
         "probability": verdict.probability,
         "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,

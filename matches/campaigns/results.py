@@ -81,6 +81,12 @@ def list_subjects(campaign: Campaign) -> list[Agent]:
     return [named[agent] for agent in campaign.subjects]
 
 
+def list_likely_subjects(campaign: Campaign) -> list[Agent]:
+    """Return the agents that the likeliest answer names, as judged last, in its order."""
+    named = _agents_by_id(campaign.likely_subjects)
+    return [named[agent] for agent in campaign.likely_subjects]
+
+
 def list_upsets(campaign: Campaign) -> list[Upset]:
     """Return who beats whom that stands before it; none unless a ranking ended as no order."""
     if not campaign.upsets:

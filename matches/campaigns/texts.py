@@ -105,13 +105,16 @@ def describe_end(campaign: Campaign) -> str:
     return f"{text} ({_SPENT.get(limit, limit)})" if limit else text
 
 
-def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
-    """Return a forecast in words, nothing without one."""
+def describe_forecast(
+    forecast: Mapping[str, Any] | None, n_left: int | None = None
+) -> list[LabelledText]:
+    """Return a forecast in words, nothing without one. n_left: what the budget leaves to play."""
     if forecast is None:
         return []
     if not forecast["matches"]:
         return [LabelledText("Matches to the verdict", "none: what is known decides it")]
-    lines = [LabelledText("Matches to the verdict", _describe_matches(forecast))]
+    beyond = "" if n_left is None else describe_beyond_budget(forecast, n_left)
+    lines = [LabelledText("Matches to the verdict", f"{_describe_matches(forecast)}{beyond}")]
     if forecast["round_robin"] is not None:
         text = f"about {round_matches(forecast['round_robin'])} matches"
         lines.append(LabelledText("A round robin", text))
@@ -127,6 +130,11 @@ def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
     outlook = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
     label = f"{more['n_matches']:.0f} more matches"
     return [*lines, *describe_costs(forecast["cost"]), LabelledText(label, outlook)]
+
+
+def describe_beyond_budget(forecast: Mapping[str, Any], n_left: int) -> str:
+    """Return that the budget ends before the forecast verdict; empty where it suffices."""
+    return f"; the budget leaves {n_left:,}" if forecast["matches"] > n_left else ""
 
 
 def warn_of_forecast(forecast: Mapping[str, Any] | None, n_left: int) -> str | None:

@@ -28,6 +28,7 @@ from matches.plans import TournamentPlan
 from matches.store import selectors
 from matches.store.game_servers import START_HINT
 from matches.store.match_needs import needs_of_match, read_programs_of
+from matches.store.start_hints import GPU_HINT, PLAY_HINT
 
 _HASH = re.compile("[0-9a-f]{6,64}")
 _SHOWN_STEPS = 20
@@ -226,10 +227,10 @@ def list_missing_workers(needs: Needs, *, now: datetime) -> list[str]:
     nodes = selectors.list_alive_workers(now=now)
     lacking = []
     if not any(needs.are_met_by(node.capabilities) for node in nodes):
-        lacking.append(f"{needs.node}: start the system with ./run or ./run up")
+        lacking.append(f"{needs.node} ({PLAY_HINT})")
     missing = needs.services - selectors.list_services(now=now)
     if GPU in missing:
-        lacking.append("a gpu worker: start the system with ./run up --gpus 1")
+        lacking.append(f"a gpu worker ({GPU_HINT})")
     if SERVER in missing:
         lacking.append(f"a game server ({START_HINT})")
     return lacking

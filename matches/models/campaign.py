@@ -67,6 +67,19 @@ class Campaign(models.Model):
         help_text="Of a ranking: entrants by position, the likeliest best first, each with "
         "P(it is better than the next).",
     )
+    likely_statement = models.CharField(
+        max_length=4_000,
+        blank=True,
+        db_default="",
+        editable=False,
+        help_text="The likeliest answer as judged last, however sure; empty of a test.",
+    )
+    likely_subjects = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        editable=False,
+        help_text="Agents that the likeliest answer names.",
+    )
     pairs = models.JSONField(
         null=True,
         editable=False,

@@ -7,6 +7,9 @@ from django.db import connection
 ALIVE_WITHIN = timedelta(seconds=30)
 """A node whose last `alive` is older gets no more orders (it sends one every 10 s)."""
 
+LOST_WITHIN = timedelta(hours=1)
+"""A node that fell silent within this is named as lost."""
+
 SERVER_ALIVE_WITHIN = timedelta(seconds=10)
 """The same of a game server, for which the head reports every 2 s."""
 

@@ -146,6 +146,7 @@ EXPECTED = {
     "get /models/{name}/": ALL,
     "get /models/{name}/versions/": ALL,
     "get /models/{name}/latest/": ALL,
+    "get /models/{name}/best/": "404 404 404 404 404 404 401",
     "post /models/{name}/retire/": REASON,
     "post /models/{name}/release/": REASON,
     "get /trajectories/": OWN,
@@ -346,7 +347,9 @@ def test_a_scope_without_the_right_of_its_user_is_not_enough(db: None) -> None:
 
 def test_the_answer_names_the_scope_that_is_missing(clients: dict[str, Client]) -> None:
     response = clients["reader"].post("/api/v1/agents/", {}, "application/json")
-    assert response.json()["detail"] == "the token lacks the scope 'submit'"
+    detail = response.json()["detail"]
+    assert detail.startswith("the token lacks the scope 'submit': ")
+    assert "`evalsite token NAME --user YOU -s read -s submit`" in detail
 
 
 def test_a_token_that_has_lost_its_scopes_opens_nothing(

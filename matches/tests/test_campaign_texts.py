@@ -162,6 +162,14 @@ def test_tiny_errors_are_said_exactly() -> None:
     assert "at most 0.01 %" in _plain(texts.describe_terms(Campaign(question="best", error=1e-4)))
 
 
+def test_a_forecast_over_the_budget_says_what_is_left() -> None:
+    [line, *_] = texts.describe_forecast(_forecast(), 136)
+    expected = "about 1,200 (80 % lie from 640 to 2,500); the budget leaves 136"
+    assert _plain(line.says) == expected
+    [enough, *_] = texts.describe_forecast(_forecast(), 1_234)
+    assert "budget" not in enough.says
+
+
 def test_a_forecast_over_the_budget_warns() -> None:
     forecast = {"matches": 1_234.0}
     assert texts.warn_of_forecast(None, 0) is None

@@ -70,7 +70,7 @@ def test_a_pending_match_without_a_node_says_what_to_start() -> None:
     )
     assert explanation.age_s == 5
     assert explanation.waits_for == (
-        "a play node with cpu: none is alive (start one with ./run up --nodes 1)",
+        "a play node with cpu: none is alive (start one: ./run stop, then ./run up --nodes 1)",
     )
     assert explanation.next == "control sends it to a play node with cpu as soon as one has room"
 
@@ -105,6 +105,18 @@ def test_a_pending_match_that_needs_a_gpu_waits_for_one() -> None:
     torch, gpu = explain.of_match(match, now=NOW).waits_for
     assert torch.startswith("a play node with torch: none is alive")
     assert gpu.startswith("a gpu worker: none is alive")
+
+
+def test_a_match_whose_only_node_was_lost_names_it_and_says_since_when() -> None:
+    match = _first(make.planned(4))
+    match.needs = Needs("torch")
+    make.alive(capabilities=["cpu", "torch"])
+    make.alive(node="plain", capabilities=["cpu"])
+    (reason,) = explain.of_match(match, now=later(240)).waits_for[-1:]
+    assert reason == (
+        "a play node with torch: none is alive, node-1 was lost 4 min ago "
+        "(start one where torch is installed: ./run stop, then ./run up --nodes 1)"
+    )
 
 
 def test_a_match_of_a_paused_tournament_waits_for_somebody() -> None:
@@ -306,7 +318,7 @@ def test_a_scheduled_tournament_waits_for_the_checks_of_its_agents() -> None:
     )
     reason = (
         "the check of checkpoint run@100 (ab12ab12ab12) for 7 s: "
-        "a gpu worker: none is alive (start one with ./run up --gpus 1)"
+        "a gpu worker: none is alive (start one: ./run stop, then ./run up --gpus 1)"
     )
     assert explain.of_tournament(tournament, now=later(7)).waits_for == (reason,)
     explanation = explain.of_agent(agent, now=later(7))

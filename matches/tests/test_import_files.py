@@ -101,6 +101,7 @@ def test_all_wrong_rows_are_named_up_to_some_and_the_rest_counted(
     [
         (b"white,result\n", {}, "no column 'second' or 'black' or 'player1'"),
         (b"first,second,result,result\n", {}, "line 1, column 'result': it is there twice"),
+        (b"one,second,result\n", {}, "as --column first=NAME of evalsite or as first of `columns`"),
         (b"first,second,result\n", {"first": "White"}, "first=White: the columns are 'first'"),
         (b"first,second,result\n", {"elo": "first"}, "'elo' is no part of a row"),
         (b"", {}, "line 1: no column 'first'"),

@@ -42,7 +42,9 @@ def test_matches_of_a_game_go_only_to_nodes_that_have_what_it_needs(
     missing = "a play node with mujoco"
     assert selectors.describe_missing(tournament, now=make.NOW) == missing
     waits = explain.of_tournament(tournament, now=make.NOW).waits_for
-    hint = "none is alive (where it is installed: ./run up --capabilities cpu,mujoco)"
+    hint = (
+        "none is alive (where it is installed: ./run stop, then ./run up --capabilities cpu,mujoco)"
+    )
     assert f"{missing}: {hint}" in waits
     RecorderMark.objects.create(marked_at=make.NOW)
     idle = explain.of_worker(Worker.objects.get(node="a"), now=make.NOW).waits_for

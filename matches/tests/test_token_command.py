@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from matches.models import TokenAccess
+from matches.models import Scope, TokenAccess
 from matches.tests import callers
 
 pytestmark = pytest.mark.django_db
@@ -16,6 +16,12 @@ def _token(*arguments: str) -> str:
     out = StringIO()
     call_command("token", *arguments, stdout=out)
     return out.getvalue().strip()
+
+
+def _warn(*arguments: str) -> str:
+    err = StringIO()
+    call_command("token", *arguments, stdout=StringIO(), stderr=err)
+    return err.getvalue()
 
 
 def test_a_new_user_may_do_what_the_scopes_of_its_token_are_for() -> None:
@@ -37,6 +43,26 @@ def test_it_reads_for_a_year_unless_told_otherwise() -> None:
     assert (year.name, year.scopes) == ("a", ["read"])
     assert year.token.expiry is not None
     assert (for_ever.name, for_ever.token.expiry) == ("node-7", None)
+
+
+def test_it_tells_beside_the_secret_until_when_it_is_good() -> None:
+    out, err = StringIO(), StringIO()
+    call_command(
+        "token", "ada", "-s", "read", "-s", "submit", "--days", "7", stdout=out, stderr=err
+    )
+    assert len(out.getvalue().split()) == 1
+    end = TokenAccess.objects.get().token.expiry
+    assert end is not None
+    assert err.getvalue() == f"It is good until {end:%Y-%m-%d %H:%M} UTC, for: read, submit.\n"
+    assert "for ever" in _warn("ada", "--for-ever")
+
+
+def test_it_warns_of_rights_that_the_user_of_its_scopes_lacks() -> None:
+    callers.user("trainer", (Scope.SUBMIT,))
+    assert "Warning" not in _warn("trainer", "-s", "submit")
+    warning = _warn("trainer", "-s", "submit", "-s", "worker")
+    assert "trainer lacks rights that scope worker is for: view_checkpoint." in warning
+    assert "scope submit" not in warning
 
 
 def test_an_unknown_scope_is_refused() -> None:

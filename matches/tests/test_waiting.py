@@ -40,7 +40,7 @@ def test_with_the_only_node_in_quarantine_a_banner_says_so() -> None:
     sample = _look()
     assert sample.standstill == (
         "Nothing can play: the only play node alive, node-1 (it overheats), is in quarantine. "
-        "Release it, or start another with ./run up --nodes 1. 1 tournament waits."
+        "Release it, or start another: ./run stop, then ./run up --nodes 2. 1 tournament waits."
     )
     assert _waits(sample)["nightly"].startswith("waits for a play node with cpu")
     state = format_state(SystemState(sample=sample, history=[], control_at=NOW))
@@ -52,7 +52,9 @@ def test_with_the_only_node_in_quarantine_a_banner_says_so() -> None:
 
 
 def test_without_any_node_it_says_how_to_start_one() -> None:
-    expected = "Nothing can play: no play node is alive; start one with ./run up --nodes 1."
+    expected = (
+        "Nothing can play: no play node is alive; start one: ./run stop, then ./run up --nodes 1."
+    )
     assert _look().standstill == expected
     make.alive(now=make.later(-120))
     assert "lost within the last hour: node-1" in _look().standstill
@@ -106,7 +108,9 @@ def test_a_tournament_whose_matches_nobody_can_play_says_what_is_missing() -> No
     tournament = _plan("networks")
     Match.objects.filter(tournament=tournament).update(needs=Needs("cpu+gpu"))
     waits = _waits(_look())["networks"]
-    assert waits == "waits for a gpu worker: none is alive (start one with ./run up --gpus 1)"
+    assert waits == (
+        "waits for a gpu worker: none is alive (start one: ./run stop, then ./run up --gpus 1)"
+    )
     assert _look().standstill == "", "another tournament could play"
     Match.objects.filter(tournament=tournament, sequence=1).update(needs=Needs("cpu"))
     assert _waits(_look())["networks"] == "", "some of its matches can be played"

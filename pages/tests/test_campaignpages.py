@@ -462,6 +462,24 @@ def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> No
     ]
 
 
+def test_a_top_k_names_its_likeliest_agents_while_it_runs_and_once_stopped(client: Client) -> None:
+    campaign = _running(question="top_k", parameters={"k": 2})
+    answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
+    likely = answer["likely_statement"]
+    names = " and ".join(agent["name"] for agent in answer["likely_subjects"])
+    assert likely == f"{names} are the best 2"
+    assert f"Most likely so far: {likely}" in _page(client, campaign)
+    assert f"Most likely so far: {likely}" in _text(client, "/campaigns/")
+    cancel_tournament(campaign.tournament, now=later(3))
+    judging.judge_campaign(Campaign.objects.get(), now=later(3))
+    cache.clear()
+    page = _page(client, campaign)
+    assert f"Not decided. Most likely: {likely}" in page
+    assert re.search(r"Asked for was a probability of 99.9 %; it was \d+", page)
+    [listed] = client.get("/api/v1/campaigns/").json()["results"]
+    assert (listed["statement"], listed["likely_statement"]) == ("cancelled", likely)
+
+
 def test_a_question_about_the_best_shows_no_order(client: Client) -> None:
     assert "The likeliest order" not in _page(client, _running())
 

@@ -68,7 +68,8 @@ def _choose_column(part: str, there: Sequence[str], mapped: str) -> str:
     tried = _join(_OFTEN[part][:3])
     raise BadInputError(
         "columns",
-        f"line 1: no column {tried} holds the {part}: say which one does, as {part}=NAME; "
+        f"line 1: no column {tried} holds the {part}: say which one does, as --column {part}=NAME "
+        f"of evalsite or as {part} of `columns`; "
         f"the columns are {', '.join(map(repr, there[:20]))}",
     )
 

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from matches.access import tokens
 from matches.errors import BadInputError, MatchError
-from matches.models import Scope
+from matches.models import Scope, TokenAccess
 
 DAYS = 365
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         lasting.add_argument("--for-ever", action="store_true", help="it never ends")
 
     def handle(self, *_args: Any, user: str, **options: Any) -> None:
-        """Print the secret alone, so that a script can take it."""
+        """Print the secret, on stderr what it is good for: a script takes the secret alone."""
         scopes = [Scope(name) for name in options["scope"] or [Scope.READ]]
         days = None if options["for_ever"] else options["days"]
         name = options["name"] or user[: tokens.MAX_NAME]
@@ -53,10 +53,22 @@ class Command(BaseCommand):
             # What is refused leaves no user behind.
             with transaction.atomic():
                 owner = _find_or_add_user(user, scopes)
-                _, secret = tokens.issue_token(owner, name=name, scopes=scopes, days=days)
+                access, secret = tokens.issue_token(owner, name=name, scopes=scopes, days=days)
         except MatchError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(secret)
+        self.stderr.write(_describe_end(access))
+        for scope, rights in tokens.list_missing_rights(owner, scopes).items():
+            self.stderr.write(
+                f"Warning: {owner} lacks rights that scope {scope} is for: {', '.join(rights)}. "
+                "An administrator gives them to the user in the admin."
+            )
+
+
+def _describe_end(access: TokenAccess) -> str:
+    end, scopes = access.token.expiry, ", ".join(access.scopes)
+    until = "for ever" if end is None else f"until {end:%Y-%m-%d %H:%M} UTC"
+    return f"It is good {until}, for: {scopes}."
 
 
 def _find_or_add_user(name: str, scopes: Sequence[Scope]) -> User:

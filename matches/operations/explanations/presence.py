@@ -10,19 +10,16 @@ from arena.needs import CPU, GPU, SERVER, TORCH, Needs
 from matches.ledger import recorder_marks
 from matches.models import Agent, Checkpoint, Worker
 from matches.store import disk, game_servers
-from matches.store.clock import ALIVE_WITHIN
-from matches.store.formats import format_count, format_since, format_span
+from matches.store.clock import ALIVE_WITHIN, LOST_WITHIN
+from matches.store.formats import format_ago, format_count, format_since, format_span
 from matches.store.order_versions import describe_old_nodes
 from matches.store.plugin_files import Files, describe_missing_files, has_files
+from matches.store.start_hints import GPU_HINT, PLAY_HINT, TORCH_HINT
 
 MAX_NAMED = 3
 """Agents in quarantine that are named; of more it is said that there are more."""
 SILENT_AFTER = timedelta(seconds=10)
 """Control sends a mark every second; one that is older than this did not come through."""
-
-TORCH_HINT = "start one where torch is installed"
-PLAY_HINT = "start one with ./run up --nodes 1"
-GPU_HINT = "start one with ./run up --gpus 1"
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,8 @@ class Presence:
     now: datetime
     n_taken: Mapping[str, int] | None = None
     """Slots of game servers that are taken; None: read when they are asked for."""
+    lost: tuple[Worker, ...] = ()
+    """Those that fell silent lately."""
 
     def list_able(self, needs: Needs, files: Files) -> list[Worker]:
         """Return the nodes that are alive, can play this and are not in quarantine."""
@@ -54,8 +53,20 @@ class Presence:
         if not capable:
             held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
             only = f" but {', '.join(held)}, in quarantine" if held else ""
-            missing.append(f"{needs.node}: none is alive{only} ({_describe_start(needs)})")
+            lost = self._describe_lost(needs)
+            missing.append(f"{needs.node}: none is alive{only}{lost} ({_describe_start(needs)})")
         return missing + self.list_missing_services(needs, game=game)
+
+    def _describe_lost(self, needs: Needs) -> str:
+        """Return which nodes could have played these, and since when they are silent."""
+        lost = [worker for worker in self.lost if needs.are_met_by(worker.capabilities)]
+        lost.sort(key=lambda worker: worker.last_seen_at, reverse=True)
+        named = [
+            f"{worker.node} was lost{format_ago(worker.last_seen_at, now=self.now)}"
+            for worker in lost[:MAX_NAMED]
+        ]
+        more = [f"{len(lost) - MAX_NAMED:,} more before"] if len(lost) > MAX_NAMED else []
+        return "".join(f", {text}" for text in named + more)
 
     def list_missing_services(self, needs: Needs, *, game: str) -> list[str]:
         """Return what must be started before what matches of this game ask for answers."""
@@ -102,20 +113,33 @@ class Presence:
 
 def read_presence(*, now: datetime) -> Presence:
     """Return who is there; two queries."""
-    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
-    return Presence(
-        tuple(recent), recorder_marks.find_slowest_mark(recorder_marks.read_marks()), now
-    )
+    recent = Worker.objects.filter(last_seen_at__gte=now - LOST_WITHIN)
+    mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
+    return divide_workers(recent, mark, now=now)
+
+
+def divide_workers(
+    workers: Iterable[Worker],
+    mark: recorder_marks.Marked,
+    *,
+    now: datetime,
+    n_taken: Mapping[str, int] | None = None,
+) -> Presence:
+    """Return who is there and who was lost, of workers seen lately."""
+    alive, lost = list[Worker](), list[Worker]()
+    for worker in workers:
+        (alive if now - worker.last_seen_at <= ALIVE_WITHIN else lost).append(worker)
+    return Presence(tuple(alive), mark, now, n_taken, tuple(lost))
 
 
 def _describe_start(needs: Needs) -> str:
     """Return how a node is started that can play these."""
     if programs := needs.programs:
         listed = "; ".join(f"{name}=..." for name in programs)
-        return f'where it is installed: EVALSITE_PROGRAMS="{listed}" ./run up'
+        return f'where it is installed: ./run stop, then EVALSITE_PROGRAMS="{listed}" ./run up'
     if own := needs.capabilities - {CPU, TORCH}:
         named = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
-        return f"where it is installed: ./run up --capabilities {named}"
+        return f"where it is installed: ./run stop, then ./run up --capabilities {named}"
     return TORCH_HINT if TORCH in needs.capabilities else PLAY_HINT
 
 

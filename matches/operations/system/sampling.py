@@ -35,10 +35,9 @@ from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
 from matches.store import attempt_counters, disk, fast_store, game_servers
 from matches.store.catalog import game_problem
-from matches.store.clock import ALIVE_WITHIN, is_within
+from matches.store.clock import ALIVE_WITHIN, LOST_WITHIN, is_within
 from matches.store.plugin_files import list_game_files
 
-LOST_SHOWN = timedelta(hours=1)
 MAX_NODES = 200
 FAILURES_EVERY = timedelta(seconds=10)
 FAILURES_WITHIN = timedelta(hours=1)
@@ -62,7 +61,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
             "queue", "state", "n_matches", "tournament", "servers", "created_at"
         )
     )
-    workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
+    workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_WITHIN))
     in_hand = _count_in_hand(orders)
     n_taken = game_servers.count_taken(dealt for *_, dealt, _ in orders)
     described = [_describe_node(worker, in_hand, n_taken, now=now) for worker in workers]

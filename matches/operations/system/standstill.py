@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from matches.models import Tournament
 from matches.operations.system.sample import Node, UnderWay
 from matches.store.formats import format_count
+from matches.store.start_hints import PLAY_HINT
 
 MAX_NAMED = 3
 PAUSED = Tournament.State.PAUSED.value
@@ -35,9 +36,9 @@ def _describe_nodes(play: Sequence[Node]) -> str:
         more = f" and {len(held) - MAX_NAMED:,} more" if len(held) > MAX_NAMED else ""
         verb, them = ("is", "it") if len(held) == 1 else ("are", "them")
         only = f"the only play node alive, {named}," if len(held) == 1 else f"{named}{more}"
-        return (
-            f"{only} {verb} in quarantine. Release {them}, or start another with ./run up --nodes 1"
-        )
+        # Of the same number the same names would come back, still in quarantine.
+        another = f"./run stop, then ./run up --nodes {len(held) + 1}"
+        return f"{only} {verb} in quarantine. Release {them}, or start another: {another}"
     lost = ", ".join(node.name for node in play[:MAX_NAMED])
     since = f" (lost within the last hour: {lost})" if lost else ""
-    return f"no play node is alive{since}; start one with ./run up --nodes 1"
+    return f"no play node is alive{since}; {PLAY_HINT}"

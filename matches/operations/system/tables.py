@@ -13,6 +13,7 @@ from matches.operations.system.sample import Node, Queue, Sample, UnderWay
 from matches.operations.system.standstill import PAUSED
 from matches.operations.system.waiting import MAX_LISTED, MISSING
 from matches.store.formats import format_count, format_short, format_span, hide_folders
+from matches.store.start_hints import PLAY_HINT
 
 NONE = "\N{EN DASH}"
 NORMAL_WAKES = 5
@@ -104,7 +105,7 @@ def _list_nodes(sample: Sample) -> Table:
         "caption": f"Nodes: alive, or lost within the last hour{more}",
         "columns": ["Node", "Kind", "Slots", "In hand", "Load", "Last seen", "Versions"],
         "rows": [_describe_node(node, sample) for node in sample.nodes],
-        "empty": "No node has reported within the last hour: start one with ./run up --nodes 1.",
+        "empty": f"No node has reported within the last hour: {PLAY_HINT}.",
     }
 
 

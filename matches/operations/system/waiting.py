@@ -13,9 +13,8 @@ from arena.queues import play_queue
 from matches.ledger.code_versions import is_held
 from matches.ledger.recorder_marks import Marked
 from matches.models import Agent, Checkpoint, Entrant, Order, Tournament, Worker
-from matches.operations.explanations.presence import Presence
+from matches.operations.explanations.presence import Presence, divide_workers
 from matches.operations.system.sample import UnderWay
-from matches.store.clock import ALIVE_WITHIN
 from matches.store.formats import format_count
 from matches.store.game_servers import count_taken
 from matches.store.match_needs import read_pending_needs
@@ -49,11 +48,10 @@ def list_under_way(
     # Two queries: many that are paused must not hide what is under way.
     active, paused = (queryset.select_related("leaderboard") for queryset in (active, paused))
     tournaments = [*active[:MAX_LISTED], *paused[:MAX_PAUSED]]
-    alive = tuple(worker for worker in workers if now - worker.last_seen_at <= ALIVE_WITHIN)
     # What control itself waits for is said of the whole system, not once per tournament.
     orders = list(orders)
     n_taken = count_taken(dealt for *_, dealt, _ in orders)
-    there = Presence(alive, Marked(0, now), now, n_taken)
+    there = divide_workers(workers, Marked(0, now), now=now, n_taken=n_taken)
     held = _read_held(orders)
     checking = _list_checking(tournaments)
     pending = read_pending_needs([tournament.pk for tournament in tournaments])
