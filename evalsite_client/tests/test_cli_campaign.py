@@ -125,8 +125,8 @@ def test_progress_of_top_k_is_of_its_answer(campaign: Evalsite, works: Any) -> N
 def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
     evalsite: Evalsite, tmp_path: Path
 ) -> None:
-    asked = campaign_of("top_k", parameters={"k": 2}, error=1e-9)
-    go_on(asked, 0, boards.by_strength(forfeits=0))
+    campaign = campaign_of("top_k", parameters={"k": 2}, error=1e-9)
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
     likely = r"level:\d+ and level:\d+ are the best 2"
     left = {
         **(Campaign.objects.get().forecast or {}),
@@ -135,14 +135,14 @@ def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
         "high": 998.0,
     }
     Campaign.objects.update(forecast=left)
-    _, out, _ = evalsite("verdict", asked.pk)
+    _, out, _ = evalsite("verdict", campaign.pk)
     assert re.search(
         r"^to the verdict +about 510 \(390 to 1,000\); the budget leaves 384$", out, re.MULTILINE
     )
     assert re.search(rf"^verdict +none yet; most likely: {likely}$", out, re.MULTILINE)
-    cancel_tournament(asked.tournament, now=later(3))
+    cancel_tournament(campaign.tournament, now=later(3))
     judging.judge_campaign(Campaign.objects.get(), now=later(3))
-    status, out, _ = evalsite("verdict", asked.pk)
+    status, out, _ = evalsite("verdict", campaign.pk)
     assert status == 3
     assert re.search(rf"^verdict +none; most likely: {likely}$", out, re.MULTILINE)
     assert re.search(r"^probability +0\.\d+$", out, re.MULTILINE)

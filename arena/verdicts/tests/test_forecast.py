@@ -41,10 +41,10 @@ def test_a_clear_field_needs_little_more() -> None:
 
 def test_where_much_is_known_few_more_matches_are_told_apart_from_many() -> None:
     # A first look after a quarter of what is known had all cases end there: 396 (396 to 396).
-    known = replace(belief_of([26.8, 25.9, 20, 20], 0.4), n_matches=np.full(4, 1_584))
+    belief = replace(belief_of([26.8, 25.9, 20, 20], 0.4), n_matches=np.full(4, 1_584))
     terms = Terms(0.05)
-    forecast = forecast_matches(known, BEST, terms, limit=100_000, seed=1)
-    within_100 = forecast_change(known, BEST, terms, seed=1, n_matches=100).verdict
+    forecast = forecast_matches(belief, BEST, terms, limit=100_000, seed=1)
+    within_100 = forecast_change(belief, BEST, terms, seed=1, n_matches=100).verdict
     assert 0.3 < within_100 < 0.9
     assert forecast.low < 100
     assert forecast.low < forecast.matches < forecast.high
