@@ -79,7 +79,9 @@ def _describe_answer(campaign: Campaign) -> str:
     """Return the verdict; without any, what is likeliest."""
     none = "none" if campaign.is_over else "none yet"
     is_said = campaign.statement not in {"", campaign.why}
-    if is_said and (campaign.is_answered or campaign.question == TEST):
+    # Without a probability it names no answer, but why there is none.
+    is_final = campaign.is_answered or campaign.probability is None
+    if is_said and (is_final or campaign.question == TEST):
         return campaign.statement
     likely = campaign.statement if is_said else campaign.likely_statement
     return f"{none}; most likely: {likely}" if likely else none

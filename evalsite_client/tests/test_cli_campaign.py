@@ -146,6 +146,9 @@ def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
     assert status == 3
     assert re.search(rf"^verdict +none; most likely: {likely}$", out, re.MULTILINE)
     assert re.search(r"^probability +0\.\d+$", out, re.MULTILINE)
+    Campaign.objects.update(why="no_results", statement="no match has a result", probability=None)
+    _, out, _ = evalsite("verdict", asked.pk)
+    assert re.search(r"^verdict +no match has a result$", out, re.MULTILINE)
 
 
 def test_a_pairing_that_suits_badly_is_warned_of(
