@@ -211,5 +211,6 @@ def test_a_broken_file_is_named_on_the_system_page_and_by_readiness(
     with_import_errors(folder, monkeypatch)
     for address in ("/system/", "/health/"):
         page = client.get(address).content.decode()
-        assert str(folder.game) in page, address
+        assert f"…/{folder.game.name}" in page, address
+        assert str(folder.game) not in page, address
         assert "nunpy" in page, address
