@@ -147,7 +147,7 @@ def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
     assert re.search(rf"^verdict +none; most likely: {likely}$", out, re.MULTILINE)
     assert re.search(r"^probability +0\.\d+$", out, re.MULTILINE)
     Campaign.objects.update(why="no_results", statement="no match has a result", probability=None)
-    _, out, _ = evalsite("verdict", asked.pk)
+    _, out, _ = evalsite("verdict", campaign.pk)
     assert re.search(r"^verdict +no match has a result$", out, re.MULTILINE)
 
 
