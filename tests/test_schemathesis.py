@@ -121,11 +121,13 @@ def one_row_of_everything(
     dataset = listed_dataset(played.leaderboard.name)
     learned = ended(3, played.leaderboard.name, algorithm="bc", dataset=dataset)
     published(learned, 0, Release.State.HELD)
-    published(learned, 1, Release.State.RELEASED)
+    arranged = operating.arranged(played)
+    judged = {"agent": first, "campaign_id": arranged["campaigns"]}
+    published(learned, 1, Release.State.RELEASED, **judged)
     listed_segment()
     watch = watching.Watch("run", game=trained.game, against=("random",))
     return {
-        **operating.arranged(played),
+        **arranged,
         "imports": imported_batch().pk,
         "agents": first.pk,
         "agent": first.pk,
