@@ -181,11 +181,11 @@ def _by_names(tensors: Tensors, wish: Wish) -> Converted:
     return _as_floats(Converted(paired, wish.seal.parameters, None, notes))
 
 
-def _make_silent_value(given: Tensors, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
+def _make_silent_value(tensors: Tensors, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
     """Return a value head of zeros where that is all that a file lacks; else nothing."""
     head = {name: shape for name, shape in expected.items() if name in _VALUE_HEAD}
-    has_one = any(tuple(tensor.shape) in head.values() for tensor in given.values())
-    if len(head) < len(_VALUE_HEAD) or has_one or len(given) != len(expected) - len(head):
+    has_one = any(tuple(tensor.shape) in head.values() for tensor in tensors.values())
+    if len(head) < len(_VALUE_HEAD) or has_one or len(tensors) != len(expected) - len(head):
         return {}
     return {name: torch.zeros(shape) for name, shape in head.items()}
 

@@ -140,17 +140,17 @@ def follow_tournament(
     still = Standstill(client, lambda: client.tournaments.explain(tournament))
     # It explains by itself what stands still, and more seldom.
     looks = client.tournaments.watch(tournament, poll_s=POLL_S, is_explained=False)
-    for seen in looks:
-        one = seen.tournament
-        line = describe_progress(one, seen.elapsed_s)
+    for look in looks:
+        one = look.tournament
+        line = describe_progress(one, look.elapsed_s)
         is_enough = one.n_done + one.n_void >= fraction * one.n_matches
-        is_late = timeout_s is not None and seen.elapsed_s >= timeout_s
+        is_late = timeout_s is not None and look.elapsed_s >= timeout_s
         # Without its code nothing of it can begin: the caller says why.
         is_held = bool(one.problem) and not one.n_planned
         if is_enough or is_late or is_held or one.finished_at is not None:
             lines.end(line)
             break
-        why = f", no answer: {seen.trouble}" if seen.trouble else still.describe(one.n_closed)
+        why = f", no answer: {look.trouble}" if look.trouble else still.describe(one.n_closed)
         lines.show(f"{line}{why}")
     return one
 
