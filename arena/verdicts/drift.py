@@ -3,12 +3,12 @@
 The blocks are cut into parts of equal length in planned order. Of each agent and part the points
 are compared with what ratings expect that are the same throughout: that tells who drifts since
 when. How fast strength walks, adding N(0, q) from part to part, tells how well a walk foretells the
-results (arena.verdicts.walks); in large fields the squares of the departures do, which grow with q
-(method of moments). The newest part says the most about now.
+results (arena.verdicts.walks). The newest part says the most about now.
 """
 
+from functools import partial
 from math import nan, sqrt
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from arena.ratings.counts import Floats
 from arena.ratings.expected_points import expect_points
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.seed_blocks import SeedBlocks, shuffle_seeds
-from arena.verdicts.walks import MOST_AGENTS, STEPS, weigh_steps
+from arena.verdicts.walks import STEPS, weigh_steps
 
 PARTS = 8
 # Old results count less by shorter parts, the more is played.
@@ -26,13 +26,13 @@ _MOST_PARTS = 32
 _SHOWN = 0.5
 # In which the seeds are shuffled, where several pairs play one and a walk would be told.
 _N_ORDERS = 16
+# Of larger fields it would take seconds, and old results count like new ones.
+MOST_FOLLOWED: Final = 500
 # Of the weight of an old result: no less than this is as much as a new one.
 _AS_MUCH = 0.99
 # Fewer blocks of an agent in a part say nothing of it.
 _LEAST_BLOCKS = 2
-_LEAST_VARIANCE, _TINY = 0.05, 1e-12
-# Standard deviations of chance that are taken off.
-_BY_CHANCE = 1.0
+_LEAST_VARIANCE = 0.05
 
 
 class Drift(NamedTuple):
@@ -41,7 +41,7 @@ class Drift(NamedTuple):
     excess: of the departures over those of ratings that stay, in standard deviations. departures:
     float64 [PARTS, n], of each agent, in standard deviations of chance. weights: float64 [parts],
     what a result says of now, 1 where nothing drifts; those of the newest part first. chance: that
-    it walks; nan where nothing tells but the excess: of large fields, and of few blocks.
+    it walks; nan where nothing tells but the excess: of very large fields, and of few blocks.
     """
 
     excess: float
@@ -58,41 +58,44 @@ class Drift(NamedTuple):
 class _Departures(NamedTuple):
     """What the parts say of ratings that stay.
 
-    departures, excess: as of Drift. step: the variance of a step from block to block by the method
-    of moments. information: on an agent, of all blocks.
+    departures, excess: as of Drift. information: on an agent, of all blocks.
     """
 
     departures: Floats
     excess: float = 0.0
-    step: float = 0.0
     information: float = 0.0
 
 
-def estimate_drift(blocks: SeedBlocks, settled: SettledRatings, *, dispersion: float) -> Drift:
-    """Return how the strength of agents of these ratings walks."""
+def estimate_drift(
+    blocks: SeedBlocks, settled: SettledRatings, *, dispersion: float, pair_variance: float = 0.0
+) -> Drift:
+    """Return how the strength of agents of these ratings walks.
+
+    pair_variance: of what leads of pairs have of their own, always, in units of rating, squared.
+    """
     n, n_blocks = len(settled.mu), len(blocks.first)
     seen = _measure_departures(blocks, settled, dispersion)
     n_parts = _choose_parts(n_blocks, n)
-    steps, likely, chance = np.array([seen.step]), np.ones(1), nan
-    if seen.information and n <= MOST_AGENTS:
-        steps = STEPS
-        likely = _weigh_steps(blocks, settled, dispersion, n_parts)
-        chance = 1 - float(likely[0])
-    if chance < _SHOWN:
-        return Drift(seen.excess, seen.departures, np.ones(n_parts), chance)
-    ratios = steps * n_blocks / n_parts * seen.information / n_parts
-    return Drift(seen.excess, seen.departures, weigh_parts(ratios, likely, n_parts), chance)
-
-
-def _weigh_steps(
-    blocks: SeedBlocks, settled: SettledRatings, dispersion: float, n_parts: int
-) -> Floats:
-    """Return how likely each of STEPS is; other orders of the seeds only where it matters."""
-    likely = weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts)
-    if 1 - likely[0] < _SHOWN:
-        return likely
-    others = shuffle_seeds(blocks, _N_ORDERS)
-    return weigh_steps(blocks, settled, dispersion=dispersion, n_parts=n_parts, other_orders=others)
+    steady = Drift(seen.excess, seen.departures, np.ones(n_parts))
+    if not seen.information or n > MOST_FOLLOWED:
+        return steady
+    weigh = partial(
+        weigh_steps,
+        blocks,
+        settled,
+        dispersion=dispersion,
+        n_parts=n_parts,
+        pair_variance=pair_variance,
+    )
+    likely = weigh()
+    if likely[0] <= 1 - _SHOWN:
+        # Other orders of the seeds only where they may matter.
+        likely = weigh(other_orders=shuffle_seeds(blocks, _N_ORDERS))
+    drift = steady._replace(chance=1 - float(likely[0]))
+    if drift.chance < _SHOWN:
+        return drift
+    ratios = STEPS * n_blocks / n_parts * seen.information / n_parts
+    return drift._replace(weights=weigh_parts(ratios, likely, n_parts))
 
 
 def _measure_departures(
@@ -109,12 +112,7 @@ def _measure_departures(
     # What one agent has too much others have too little: of two they are mirror images.
     by_chance = sqrt(2 * df * n_seen / (n_seen - 1))
     excess = (float((departures**2).sum()) - df) / by_chance
-    # The mean square of a random walk about its own mean: see Wiener's process.
-    square = (
-        max(0.0, excess - _BY_CHANCE) * by_chance / max(float(information[is_seen].sum()), _TINY)
-    )
-    step = square * 6 / len(blocks.first)
-    return _Departures(departures, excess, step, float(information.sum()) / n_seen)
+    return _Departures(departures, excess, float(information.sum()) / n_seen)
 
 
 def weigh_parts(ratios: Floats, chances: Floats, n_parts: int) -> Floats:

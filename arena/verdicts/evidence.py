@@ -26,7 +26,7 @@ from arena.ratings.pair_variance import (
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_dispersion
-from arena.verdicts.drift import Drift, estimate_drift
+from arena.verdicts.drift import MOST_FOLLOWED, Drift, estimate_drift
 from arena.verdicts.forecast import match_information
 from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.sprt import BLOCKS
@@ -35,8 +35,6 @@ from arena.verdicts.sprt import BLOCKS
 Settle = Callable[[PairCounts, float | Floats], SettledRatings]
 # Results are counted in so many parts, so that old ones can count less.
 _PARTS_OF_RESULT = 1_000
-# Of larger fields old results count like new ones, and pairs are not looked at one by one.
-_MOST_AGENTS = 500
 # Of two agents the pair is all that there is.
 _FEWEST = 3
 
@@ -62,20 +60,16 @@ def infer_belief(
     """
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
-    drift = estimate_drift(blocks, settled, dispersion=dispersion)
+    _, variance = _find_pair_variance(counts, settled, dispersion, expected_departures)
+    drift = estimate_drift(blocks, settled, dispersion=dispersion, pair_variance=variance)
     recent, times = counts, 1.0
     if drift.is_discounting and _can_discount(counts, settled):
         recent, times = _discount_old(counts, blocks, drift.weights), _PARTS_OF_RESULT
     # What is counted so often says as much less.
     spread_out = dispersion * times
     settled = settle(recent, 1 / spread_out)
-    pairs = _estimate_pairs(recent, settled, spread_out)
-    leads, variance = None, pairs.variance
-    if expected_departures and _FEWEST <= len(settled.mu) <= MOST_AGENTS:
-        apart = find_spread(settled.mu, settled.sd, settled.spread)
-        variance = believe_pair_variance(
-            pairs, apart, expected_departures, seat=_find_seat(settled)
-        )
+    pairs, variance = _find_pair_variance(recent, settled, spread_out, expected_departures)
+    leads = None
     if variance:
         discount = _discount_pairs(recent, settled, variance / spread_out)
         settled = settle(recent, discount / spread_out)
@@ -118,11 +112,23 @@ def _can_discount(counts: PairCounts, settled: SettledRatings) -> bool:
         int(column.max(initial=0))
         for column in (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
     )
-    return len(settled.mu) <= _MOST_AGENTS and n_most * _PARTS_OF_RESULT < LIMIT
+    return len(settled.mu) <= MOST_FOLLOWED and n_most * _PARTS_OF_RESULT < LIMIT
+
+
+def _find_pair_variance(
+    counts: PairCounts, settled: SettledRatings, dispersion: float, expected_departures: float
+) -> tuple[PairVariance, float]:
+    """Return what pairs show, and the variance of their leads that is believed."""
+    pairs = _estimate_pairs(counts, settled, dispersion)
+    if not expected_departures or not _FEWEST <= len(settled.mu) <= MOST_AGENTS:
+        return pairs, pairs.variance
+    apart = find_spread(settled.mu, settled.sd, settled.spread)
+    seat = _find_seat(settled)
+    return pairs, believe_pair_variance(pairs, apart, expected_departures, seat=seat)
 
 
 def _estimate_pairs(counts: PairCounts, settled: SettledRatings, dispersion: float) -> PairVariance:
-    if settled.covariance is None or len(settled.mu) > _MOST_AGENTS:
+    if settled.covariance is None or len(settled.mu) > MOST_FOLLOWED:
         return NO_PAIR_VARIANCE
     return estimate_pair_variance(
         counts,

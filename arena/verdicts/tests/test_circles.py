@@ -224,7 +224,7 @@ def test_pairs_of_large_fields_are_not_looked_at(monkeypatch: pytest.MonkeyPatch
     counts = count_results([(0, 1, 1), (1, 2, 1), (2, 0, 1)] * 40)
     settled = settle_ratings(counts, 3)
     assert evidence._estimate_pairs(counts, settled, 1.0).variance > 0
-    monkeypatch.setattr(evidence, "_MOST_AGENTS", 2)
+    monkeypatch.setattr(evidence, "MOST_FOLLOWED", 2)
     assert evidence._estimate_pairs(counts, settled, 1.0) is NO_PAIR_VARIANCE
 
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from arena.ratings.base import BETA, MU
 from arena.ratings.counts import Floats, PairCounts, count_results
 from arena.ratings.settled import SettledRatings, settle_ratings
+from arena.verdicts import drift
 from arena.verdicts.drift import estimate_drift, weigh_parts
 from arena.verdicts.evidence import infer_belief
 from arena.verdicts.seed_blocks import SeedBlocks
-from arena.verdicts.walks import MOST_AGENTS, STEPS, weigh_steps
+from arena.verdicts.walks import STEPS, weigh_steps
 
 N, NEAR = 8, 12.0
 
@@ -159,16 +160,55 @@ def test_what_is_believed_of_now_is_as_far_off_as_it_says() -> None:
     assert np.mean(off) < 2
 
 
-@pytest.mark.parametrize(("step", "is_discounting"), [(0.0, False), (1.0, True)])
-def test_in_large_fields_it_goes_by_the_departures(step: float, *, is_discounting: bool) -> None:
-    n = MOST_AGENTS + 1
-    blocks = play_along(walk_strengths(3_000, step, seed=7, n=n), 7)
-    drift = estimate_drift(blocks, settle(blocks, n), dispersion=1.0)
-    assert drift.is_discounting is is_discounting
+@pytest.mark.parametrize(("step", "is_discounting"), [(0.0, False), (STEPS[4], True)])
+def test_walks_of_large_fields_are_followed_too(step: float, *, is_discounting: bool) -> None:
+    n = 100
+    blocks = play_along(walk_strengths(1_000, step, seed=7, n=n), 7)
+    estimate = estimate_drift(blocks, settle(blocks, n), dispersion=1.0)
+    assert estimate.is_discounting is is_discounting
+
+
+def test_of_very_large_fields_nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "MOST_FOLLOWED", N - 1)
+    blocks = play_along(walk_strengths(300, STEPS[4], seed=7), 7)
+    unfollowed = estimate_drift(blocks, settle(blocks), dispersion=1.0)
+    assert np.isnan(unfollowed.chance)
+    assert not unfollowed.is_discounting
+
+
+def change_opponents(step: float, deviation: float, seed: int) -> SeedBlocks:
+    """Return blocks of pairs that depart from the ratings, and of which others meet later."""
+    rng = np.random.default_rng([seed, 4])
+    above = np.triu(rng.normal(0, deviation, (N, N)), 1)
+    pairs = rng.permutation(np.stack(np.triu_indices(N, 1), axis=1))
+    met = np.concatenate([rng.choice(part, 100) for part in np.array_split(pairs, 4)])
+    strengths, row = walk_strengths(len(met), step, seed=seed), np.arange(len(met))
+    lead = strengths[row, met[:, 0]] - strengths[row, met[:, 1]] + above[met[:, 0], met[:, 1]]
+    scores = np.sign(lead[:, None] + rng.normal(0, np.sqrt(2) * BETA, (len(met), 2)))
+    return SeedBlocks(met[:, 0], met[:, 1], scores.astype(np.int64), row)
+
+
+def find_chances(step: float, pair_variance: float) -> list[float]:
+    """Return the chances of a walk, of a few fields whose pairs depart by a standard deviation."""
+    played = [change_opponents(step, BETA, seed) for seed in range(10)]
+    return [
+        estimate_drift(blocks, settle(blocks), dispersion=1.0, pair_variance=pair_variance).chance
+        for blocks in played
+    ]
+
+
+def test_pairs_that_depart_are_no_walk_while_it_changes_who_meets_whom() -> None:
+    assert np.mean(np.array(find_chances(0, BETA**2)) > 0.5) <= 0.1
+    # As if none departed: they are taken for walks.
+    assert np.mean(np.array(find_chances(0, 0)) > 0.5) >= 0.7
+
+
+def test_a_walk_is_told_where_pairs_depart() -> None:
+    assert np.median(find_chances(STEPS[3], BETA**2)) > 0.9
 
 
 def test_a_walk_that_is_thought_possible_alone_discounts_nothing() -> None:
     blocks = play_along(walk_strengths(60, 0, seed=1), 1)
-    drift = estimate_drift(blocks, settle(blocks), dispersion=1.0)
-    assert 0.01 < drift.chance < 0.5
-    assert not drift.is_discounting
+    estimate = estimate_drift(blocks, settle(blocks), dispersion=1.0)
+    assert 0.01 < estimate.chance < 0.5
+    assert not estimate.is_discounting
