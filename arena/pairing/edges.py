@@ -49,8 +49,11 @@ def find_crossings(is_in: Bools) -> Floats:
     counted = is_in.astype(np.float64)
     both = counted.T @ counted / len(is_in)
     alone = np.diag(both)
-    # Where no sample crosses the edge, those that are closest to it are still worth the most.
-    return np.maximum(alone[:, None] + alone - 2 * both, 0.5 / len(is_in))
+    is_first = np.zeros(len(alone), np.bool_)
+    is_first[np.argsort(-alone, kind="stable")[: int(is_in[0].sum())]] = True
+    # Where no sample crosses the edge, those on its two sides are still worth something.
+    least = np.where(is_first[:, None] != is_first, 0.5 / len(is_in), 0.0)
+    return np.maximum(alone[:, None] + alone - 2 * both, least)
 
 
 def choose_checks(

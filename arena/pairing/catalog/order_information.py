@@ -77,11 +77,11 @@ class _OrderInformation(Adaptive):
             self._find_covariance(standing), n_met * information, pair_variance
         )
         variance = _difference_variances(joint)
-        openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
-        is_in = None
+        is_in, crossings = None, np.ones_like(gap)
         if 0 < (edge := self.number("edge")) < len(gap):
             is_in = sample_first(standing.mu, joint, edge, rng)
-            openness = openness * find_crossings(is_in)
+            crossings = find_crossings(is_in)
+        openness = _find_openness(gap, variance, crossings)
         chosen = self._choose_checks(standing, estimate, variance, is_in, n_blocks, rng)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
@@ -158,6 +158,14 @@ def _widen_covariance(joint: Floats, information: Floats, pair_variance: float) 
     """Return the covariance of a fit that takes every lead for the difference of two ratings."""
     # The sandwich of a misspecified fit: C (1/C + t^2 S) C.
     return joint + pair_variance * joint @ _graph_laplacian(information**2) @ joint
+
+
+def _find_openness(gap: Floats, variance: Floats, crossings: Floats) -> Floats:
+    """Return how open differences are, the most open one 1: where all are sure, all are tiny."""
+    openness = -(gap**2) / (2 * _HORIZON * variance) - np.log(variance) / 2
+    openness[(crossings == 0) | np.eye(len(gap), dtype=np.bool_)] = -np.inf
+    relative: Floats = crossings * np.exp(openness - openness.max())
+    return relative
 
 
 def _expected_narrowing(joint: Floats, openness: Floats) -> Floats:

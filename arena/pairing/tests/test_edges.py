@@ -99,6 +99,13 @@ def test_an_edge_is_crossed_by_those_about_it() -> None:
     assert 0 < crossings[0, 1] < 0.5
 
 
+def test_those_on_one_side_of_a_sure_edge_do_not_cross_it() -> None:
+    is_in = np.tile(np.arange(N) < 2, (8, 1))
+    crossings = find_crossings(is_in)
+    assert crossings[0, 1] == crossings[2, 3] == 0
+    assert (crossings[:2, 2:] > 0).all()
+
+
 def test_most_of_the_blocks_are_checks_and_not_all() -> None:
     empty = PairCounts.from_rows([])
     here = replace(stand(), counts=empty, mu=np.array([26.0, 25.0, 25.0, 25.0]))

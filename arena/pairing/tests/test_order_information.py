@@ -74,6 +74,15 @@ def test_an_edge_is_played_by_those_who_may_cross_it() -> None:
         assert all(set(pair) <= {3, 4, 5} for pair in third.choose(here, 3, seed=seed))
 
 
+def test_who_is_equal_far_from_a_sure_edge_does_not_play_for_it() -> None:
+    """Two far above four equals: no sample has one of these among the first two."""
+    mu = np.array([27.0, 26.0, 20.0, 20.0, 20.0, 20.0])
+    here = replace(standing(Field(6, 2)), mu=mu, covariance=np.eye(6), sd=np.ones(6))
+    edge = PAIRING.configured({"edge": 2})
+    for seed in range(5):
+        assert {len({0, 1} & set(pair)) for pair in edge.choose(here, 8, seed=seed)[6:]} == {1}
+
+
 def test_where_the_first_seat_decides_equals_tell_nothing_of_each_other() -> None:
     """Two agents that are close, and one by as much below them as sitting first is worth."""
     here = replace(standing(Field(3, 2)), mu=np.array([30.0, 29.0, 9.0]), seat_advantage=20.0)
