@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from matches.admin.acts import tournaments
+from matches.admin.audit import describe_scheduling
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.estimates import describe_estimate
 from matches.admin.options import add_options, list_names, map_titles
@@ -110,7 +111,7 @@ class TournamentAdmin(PlanAdmin):
         if obj is None:
             return self.list_entered(("leaderboard", "name", "agents"))
         shown = ("standing", "problem", "entrants", "progress", *COUNTED)
-        return (*PLANNED, *shown, "started_at", "finished_at")
+        return (*PLANNED, *shown, "created_at", "scheduled_by", "started_at", "finished_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of a scheduled one."""
@@ -150,6 +151,11 @@ class TournamentAdmin(PlanAdmin):
     def entrants(self, obj: Tournament) -> str:
         """Return who takes part, in the order of positions."""
         return ", ".join(obj.entrant_set.values_list("agent__name", flat=True))
+
+    @admin.display(description="scheduled by")
+    def scheduled_by(self, obj: Tournament) -> str:
+        """Return who scheduled it, as the audit has it."""
+        return describe_scheduling(obj)
 
     def explain_row(self, row: Tournament, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""
