@@ -77,7 +77,7 @@ def test_a_change_that_rounds_to_nothing_has_no_sign(value: float | None, text: 
         (720, "12 min"),
         (12_600, "3.5 h"),
         (172_800, "2 d"),
-        (1e9, "11,574 d"),
+        (1e9, "32 years"),
     ],
 )
 def test_a_length_of_time_is_no_more_exact_than_it_is_read(seconds: float, text: str) -> None:
