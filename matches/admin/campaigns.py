@@ -19,6 +19,7 @@ from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.offering import ReadOnlyWithActs
 from matches.admin.options import add_options, map_titles
 from matches.admin.parameter_fields import DECLARED
+from matches.admin.picker import AgentsField
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns import endings, forecasting, texts
 from matches.campaigns.starting import check_plan, start_campaign
@@ -71,7 +72,7 @@ class StartForm(PlanForm):
     leaderboard = forms.ModelChoiceField(
         queryset=Leaderboard.objects.filter(is_rated=True), widget=UnfoldAdminSelectWidget
     )
-    agents = forms.ModelMultipleChoiceField(
+    agents = AgentsField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         help_text="Two or more, all of the leaderboard's game.",
     )

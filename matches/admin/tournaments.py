@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
-from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -15,6 +14,7 @@ from matches.admin.audit import describe_scheduling
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.estimates import describe_estimate
 from matches.admin.options import add_options, list_names, map_titles
+from matches.admin.picker import AgentsField
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns.texts import LabelledText
 from matches.errors import BadInputError
@@ -39,7 +39,7 @@ COUNTED = (
 class ScheduleForm(PlanForm):
     """What a tournament is to be, and who takes part."""
 
-    agents = ModelMultipleChoiceField(
+    agents = AgentsField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         help_text="Two or more, all of the leaderboard's game.",
     )
