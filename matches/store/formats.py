@@ -6,6 +6,11 @@ Moments are written by pages/templatetags/readable.py, as a script puts them in 
 import re
 from datetime import datetime
 from math import floor, log10
+from pathlib import Path
+
+from django.conf import settings
+
+from arena.catalogs import list_plugin_folders
 
 _UNITS = ((31_557_600, "years"), (86_400, "d"), (3_600, "h"), (60, "min"))
 _IN_SPANS_FROM_S = 120
@@ -123,4 +128,15 @@ def hide_folders(text: str, *, sent: str = "") -> str:
     What a game or plug-in lacks is for every reader to know, and where it lies for who operates.
     sent: what the reader wrote; a path in it is left as it was written.
     """
+    for folder in _list_own_folders():
+        if str(folder) not in sent:
+            # Their names may hold what else would end a path: commas, brackets, many spaces.
+            text = text.replace(f"{folder}/", "/_/").replace(str(folder), f"/_/{folder.name}")
     return _FOLDERS.sub(lambda path: path[0] if path[0] in sent else _HIDDEN, text)
+
+
+def _list_own_folders() -> list[Path]:
+    """Return the folders of plug-ins, of data and of the code, the innermost first."""
+    named = (*list_plugin_folders(""), Path(settings.VAR), Path(settings.BASE_DIR))
+    absolute = (folder for folder in named if folder.is_absolute() and folder.name)
+    return sorted(absolute, key=lambda folder: len(folder.parts), reverse=True)
