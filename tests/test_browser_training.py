@@ -26,6 +26,7 @@ from tests.browser import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 FOCUSED = "return document.activeElement.closest('details')?.open === true"
+AWAY = "The server does not answer. What stands here is of"
 WIDTHS = (1440, 1600)
 """The least at which the links stand in the header beside who is logged in, and in what words."""
 
@@ -55,6 +56,21 @@ def test_a_run_is_followed_to_its_end_without_a_reload(
         wait_until(chrome, lambda: run(chrome, ended))
         assert run(chrome, "return window.isTheSamePage") is True
         chrome.get("about:blank")
+
+
+def test_a_run_says_while_the_server_is_away_of_when_its_page_is(
+    transactional_db: None, broker: Redis, tmp_path: Path
+) -> None:
+    trained_runs.make_run(now=db_now(), order=UUID(int=1), slice=4, reported_slice=4)
+    port = free_port()
+    with chromium(tmp_path) as chrome:
+        with web_server(port) as address:
+            chrome.get(f"{address}/runs/poles/")
+            assert AWAY not in words(chrome)
+        wait_for(chrome, AWAY)
+        with web_server(port):
+            wait_until(chrome, lambda: AWAY not in words(chrome))
+            chrome.get("about:blank")
 
 
 def test_the_header_has_room_for_its_links_and_for_who_is_logged_in(
