@@ -93,3 +93,28 @@ def test_the_header_has_room_for_its_links_and_for_who_is_logged_in(
             assert run(chrome, top) < 90, "the header has broken into two rows"
             assert run(chrome, field) > 100
         chrome.get("about:blank")
+
+
+def test_the_header_takes_no_more_lines_whatever_the_name_of_who_is_logged_in(
+    transactional_db: None, broker: Redis, tmp_path: Path
+) -> None:
+    user = User.objects.create_superuser("ann", password="long enough")
+    client = Client()
+    client.force_login(user)
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value}
+    height = "return document.querySelector('header.site').getBoundingClientRect().height"
+    with web_server(free_port()) as address, chromium(tmp_path) as chrome:
+        chrome.get(f"{address}/models/")
+        chrome.add_cookie(cookie)
+        heights: list[list[float]] = []
+        for name in ("an.administrator", "a" * 150):
+            User.objects.filter(pk=user.pk).update(username=name)
+            heights.append([])
+            for width in (360, 720, 1000, 1440):
+                look(chrome, width=width)
+                chrome.get(f"{address}/models/")
+                heights[-1].append(run(chrome, height))
+                assert measure_width(chrome, limit=width) <= width
+        # Parts may be lined up differently, but there is no line more.
+        assert all(abs(one - other) < 20 for one, other in zip(*heights, strict=True)), heights
+        chrome.get("about:blank")
