@@ -3,7 +3,7 @@
 The plain calls are generated, see evalsite_client/api.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,23 @@ class Agents(agents.Agents):
         """Return the agent of a name, which is unique within its game; None if there is none."""
         # Of no name the list would have every agent.
         return next(self.list(name=name, game=game), None) if name else None
+
+    def of_run(self, run: str, *, game: str) -> Sequence[Agent]:
+        """Return the agents of a run's checkpoints in a game that are not retired, by step.
+
+        It is what the command line knows as RUN@*.
+        """
+        stored = checkpoints.Checkpoints(self._transport).list(run=run)
+        by_step = sorted(
+            (one for one in stored if one.game == game),
+            key=lambda one: (-1 if one.step is None else one.step, one.id),
+        )
+        return [
+            agent
+            for one in by_step
+            for agent in self.list(checkpoint=one.sha256, game=game, is_retired=False)
+            if agent.name.partition("@")[0] == run
+        ]
 
 
 class Campaigns(campaigns.Campaigns):

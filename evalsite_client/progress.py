@@ -18,6 +18,7 @@ WIDTH: Final = 24
 FEW_COLUMNS: Final = 80
 MINUTE_S: Final = 60
 HOUR_S: Final = 3_600
+YEAR_S: Final = 365 * 24 * HOUR_S
 
 
 @dataclass(frozen=True)
@@ -157,4 +158,6 @@ def format_duration(seconds: float) -> str:
         return f"{whole} s"
     if whole < HOUR_S:
         return f"{whole // MINUTE_S} min {whole % MINUTE_S:02} s"
-    return f"{whole // HOUR_S:,} h {whole % HOUR_S // MINUTE_S:02} min"
+    if whole < YEAR_S:
+        return f"{whole // HOUR_S:,} h {whole % HOUR_S // MINUTE_S:02} min"
+    return "over a year"

@@ -21,6 +21,8 @@ FAST_PORT = 7380
 STREAM_PORT = 7381
 HEAD_PORT = 8080
 HIGHEST_PORT = 65535
+REDIS_PORT = 6379
+"""Of an address that names none."""
 IPV4 = 4
 # Below those that Linux and macOS give to outgoing connections, above the well-known ones.
 SERVED_PORTS = (10_000, 32_000)
@@ -92,8 +94,10 @@ def check_server_address(name: str, url: str) -> None:
 
 
 def find_place(url: str) -> str:
-    """Return host and port of an address, without its login and its database."""
-    return urlsplit(url).netloc.rpartition("@")[2]
+    """Return host and port of a Redis server, alike however its address is written."""
+    parts = urlsplit(url)
+    host = LOOPBACK if parts.hostname in {None, "localhost"} else parts.hostname
+    return f"{f'[{host}]' if ':' in host else host}:{parts.port or REDIS_PORT}"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ class Audit:
     """One act on one thing.
 
     actor: Who did it, as it was called then.
+    token: Name of the API token that it was done with; empty: without one.
     action: Such as agent.quarantine.
     target_kind: Such as agent.
     target_id: Empty: all of them.
@@ -25,6 +26,7 @@ class Audit:
     id: int
     at: datetime
     actor: str
+    token: str
     action: str
     target_kind: str
     target_id: int | None

@@ -1,5 +1,6 @@
 """`evalsite generate`: play agents against each other or themselves and keep every decision."""
 
+import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from http import HTTPStatus
 from math import ceil
@@ -94,6 +95,9 @@ def _start_run(client: Client, options: Namespace) -> int:
     }
     run = generation.open_run(options.out, asked)
     if not (run.folder / generation.RUN).exists():
+        if checked.missing:
+            limit = f"up to {generation.WORKER_WAIT_S:g} s"
+            sys.stderr.write(f"waiting {limit} for {'; '.join(checked.missing)}\n")
         generation.wait_for_workers(client, run.folder, body, checked)
     run.save()
     tournament = client.generations.create(**body, run_key=run.key).tournament

@@ -11,18 +11,6 @@ from evalsite_client.errors import InputError
 ALL_STEPS: Final = "@*"
 
 
-def list_run_agents(client: Client, run: str, *, game: str) -> list[Agent]:
-    """Return the agents of a run's checkpoints in a game that are not retired, by step."""
-    checkpoints = [one for one in client.checkpoints.list(run=run) if one.game == game]
-    checkpoints.sort(key=lambda one: (-1 if one.step is None else one.step, one.id))
-    return [
-        agent
-        for one in checkpoints
-        for agent in client.agents.list(checkpoint=one.sha256, game=game, is_retired=False)
-        if agent.name.partition("@")[0] == run
-    ]
-
-
 def expand_runs(client: Client, texts: Sequence[str], *, game: str) -> list[str]:
     """Return agents by name, each RUN@* as the agents of that run. Raises InputError."""
     names = list[str]()
@@ -33,7 +21,9 @@ def expand_runs(client: Client, texts: Sequence[str], *, game: str) -> list[str]
 
 def _name_agents(client: Client, text: str, game: str) -> list[str]:
     run = text.removesuffix(ALL_STEPS)
-    if not (agents := list_run_agents(client, run, game=game)):
+    if not game:
+        raise InputError("game", f"is missing: {text!r} are agents of one game")
+    if not (agents := client.agents.of_run(run, game=game)):
         advice = f"`evalsite checkpoints --run {run}` lists what it has"
         raise InputError("agents", f"{text!r}: no agent of {game} is of a run {run!r}: {advice}")
     return [agent.name for agent in agents]

@@ -58,7 +58,12 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         default=0.95,
         help="P(worse) of an alarm (%(default)s)",
     )
-    flag("--against", type=split_agents, default=["random"], help="agents that all meet (random)")
+    flag(
+        "--against",
+        type=split_agents,
+        default=["random"],
+        help="agents that all meet, RUN@* too: all of a run (random)",
+    )
     flag("--leaderboard", default="", help="default: one for the watches of the game")
     flag("--game", default="", help="needed unless the files are sealed")
     flag("--architecture", default="", help="such as mlp; needed unless the files are sealed")

@@ -18,6 +18,7 @@ from evalsite_client.cli import following
 from evalsite_client.cli.campaign_texts import describe_progress
 from evalsite_client.cli.checkpoints import wait_checked
 from evalsite_client.cli.folders import WRITTEN, Files, find_files
+from evalsite_client.cli.run_agents import expand_runs
 from evalsite_client.cli.show import Answer
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
@@ -67,6 +68,8 @@ class FolderWatch:
         self.folder = Path(options.target)
         self.told: set[Path] = set()
         self.n_alarms = self.n_refused = 0
+        # As they are now: a run among them that goes on would make each evaluation longer.
+        self.against = expand_runs(client, options.against, game=options.game)
 
     def run(self) -> None:
         """Judge what is new, and go on with that until there is an end."""
@@ -91,7 +94,7 @@ class FolderWatch:
 
     def _look(self) -> Files:
         watched = self.client.watches.look(
-            self.options.agent, game=self.options.game, against=",".join(self.options.against)
+            self.options.agent, game=self.options.game, against=",".join(self.against)
         )
         done = {step.step: step.done for step in watched.steps if step.done}
         return find_files(self.folder, done, now_s=time.time())
@@ -120,7 +123,7 @@ class FolderWatch:
         begun = client.watches.create(
             agent=agent,
             leaderboard=options.leaderboard,
-            against=options.against,
+            against=self.against,
             budget=options.budget,
             margin=options.margin,
             margin_score=options.margin_score,

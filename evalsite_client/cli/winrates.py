@@ -14,7 +14,6 @@ from typing import Final, TextIO
 from evalsite_client.api.agents import Agent
 from evalsite_client.cli import following
 from evalsite_client.cli.options import add_command, read_whole
-from evalsite_client.cli.run_agents import list_run_agents
 from evalsite_client.cli.saving import save_json, save_text
 from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
@@ -114,7 +113,7 @@ def find_agents(client: Client, run: str, game: str) -> Sequence[Agent]:
     games = sorted({one.game for one in checkpoints if game in ("", one.game)})
     if len(games) > 1:
         raise InputError("game", f"is missing: {run!r} has checkpoints of {', '.join(games)}")
-    agents = list_run_agents(client, run, game=games[0]) if games else []
+    agents = client.agents.of_run(run, game=games[0]) if games else []
     if len(agents) < LEAST_AGENTS:
         raise InputError("run", f"{run!r} has {len(agents)} checkpoint(s) here: two make a pair")
     return agents

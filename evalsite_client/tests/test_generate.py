@@ -130,6 +130,11 @@ def test_without_nodes_and_room_it_names_both(evalsite: Evalsite, tmp_path: Path
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_it_says_what_it_waits_for(evalsite: Evalsite, tmp_path: Path) -> None:
+    _, _, printed = _run(evalsite, RUN, tmp_path / "out")
+    assert printed.startswith("waiting up to 0 s for a play node with cpu")
+
+
 def test_it_writes_shards_and_a_manifest_and_rates_nobody(
     evalsite: Evalsite, played: list[int], tmp_path: Path
 ) -> None:

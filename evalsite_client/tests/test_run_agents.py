@@ -1,7 +1,12 @@
 """RUN@*: the agents of all checkpoints of a run, wherever agents are named."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from evalsite_client import Client
+from evalsite_client.api.watches import Watches
 from evalsite_client.cli import following
 from evalsite_client.tests.commands import Evalsite, ok
 from evalsite_client.tests.test_winrates import add_step
@@ -41,6 +46,31 @@ def test_evaluations_take_them(evalsite: Evalsite, monkeypatch: pytest.MonkeyPat
     assert "waiting up to 0 s for a play node" in complaint, "all that was named is there"
 
 
+def test_a_watch_lets_checkpoints_meet_them(
+    evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    looks = []
+    look = Watches.look
+
+    def note(watches: Watches, run: str, *, game: str = "", against: str = "") -> Any:
+        looks.append(against)
+        return look(watches, run, game=game, against=against)
+
+    monkeypatch.setattr(Watches, "look", note)
+    run = ("--agent", "new", "--against", "ppo@*,random", "--once")
+    ok(evalsite("watch", tmp_path, *run, "--game", "skill_game"))
+    assert looks[0] == "ppo@4,ppo@30,random"
+    status, _, complaint = evalsite("watch", tmp_path, *run)
+    assert (status, "game: is missing: 'ppo@*' are agents of one game" in complaint) == (2, True)
+
+
+def test_the_client_has_them_too(evalsite: Evalsite) -> None:
+    with Client() as client:
+        agents = client.agents.of_run("ppo", game="skill_game")
+    assert [agent.name for agent in agents] == ["ppo@4", "ppo@30"]
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -48,6 +78,7 @@ def test_evaluations_take_them(evalsite: Evalsite, monkeypatch: pytest.MonkeyPat
         ("schedule-at", "-l", "mine", "-n", "6", "--name", "a", "--crontab", "0 4 * * 1", "pp@*"),
         ("campaign", "-l", "mine", "pp@*", "--forecast"),
         ("evaluate", "--agents", "random,pp@*"),
+        ("watch", ".", "--agent", "a", "--game", "skill_game", "--against", "pp@*"),
     ],
 )
 def test_a_run_without_agents_is_refused(evalsite: Evalsite, command: tuple[str, ...]) -> None:

@@ -276,7 +276,13 @@ def test_the_pace_is_that_of_the_last_half_minute() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.4, "0 s"), (61, "1 min 01 s"), (3_660, "1 h 01 min"), (59.7, "1 min 00 s")],
+    [
+        (0.4, "0 s"),
+        (61, "1 min 01 s"),
+        (3_660, "1 h 01 min"),
+        (59.7, "1 min 00 s"),
+        (1e9, "over a year"),
+    ],
 )
 def test_durations_are_written_as_people_do(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text

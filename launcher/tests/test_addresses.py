@@ -7,6 +7,7 @@ from launcher.addresses import (
     check_bound,
     check_server_address,
     describe_bound,
+    find_place,
     redis_url,
     without_password,
 )
@@ -96,3 +97,15 @@ def test_who_is_bound_tells_nodes_its_address_unless_told_otherwise() -> None:
     )
     own = {"EVALSITE_SITE_URL": "https://site"}
     assert describe_bound(own, "192.0.2.1", Ports())["EVALSITE_SITE_URL"] == "https://site"
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://a:b@localhost:6379/1", "redis://127.0.0.1", "rediss://LOCALHOST/0"]
+)
+def test_one_server_is_one_place_however_its_address_is_written(url: str) -> None:
+    assert find_place(url) == "127.0.0.1:6379"
+
+
+def test_other_servers_are_other_places() -> None:
+    urls = ["redis://127.0.0.1:6380", "redis://[::1]:6379", "redis://broker:6379/0"]
+    assert [find_place(url) for url in urls] == ["127.0.0.1:6380", "[::1]:6379", "broker:6379"]

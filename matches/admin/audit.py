@@ -9,7 +9,8 @@ from django.utils.html import format_html
 
 from arena.parameters import parse_number
 from matches.admin.base import ReadOnlyAdmin
-from matches.models import AuditRow
+from matches.models import AuditRow, Campaign, ScheduleRun, Tournament
+from matches.store.auditing import Target
 
 N_USERS = 50
 N_NEWEST = 5_000
@@ -83,12 +84,12 @@ class TargetFilter(admin.SimpleListFilter):
 class AuditRowAdmin(ReadOnlyAdmin):
     """Rows that are only added."""
 
-    list_display = ("at", "actor", "action", "target", "reason", "what")
+    list_display = ("at", "actor", "token", "action", "target", "reason", "what")
     list_filter = (ActionFilter, UserFilter, TargetFilter)
     search_fields = ("=target_id", "target_label__startswith")
     search_help_text = "The number of a target, or how its name begins."
     ordering = ("-pk",)
-    fields = ("at", "actor", "user", "action", "target", "reason", "what")
+    fields = ("at", "actor", "user", "token", "action", "target", "reason", "what")
     readonly_fields = fields
 
     @admin.display(description="target")
@@ -103,6 +104,20 @@ class AuditRowAdmin(ReadOnlyAdmin):
     @admin.display(description="touched")
     def what(self, obj: AuditRow) -> str:
         return obj.touched_line() or "\N{EN DASH}"
+
+
+def describe_scheduling(tournament: Tournament) -> str:
+    """Return who scheduled a tournament or the campaign that it serves, and with which token."""
+    run = ScheduleRun.objects.filter(tournament=tournament).select_related("schedule").first()
+    if run is not None:
+        return f"schedule {run.schedule.name}"
+    campaign = Campaign.objects.filter(tournament=tournament).first()
+    scheduled = Target.of(campaign or tournament)
+    rows = AuditRow.objects.filter(target_kind=scheduled.kind, target_id=scheduled.id)
+    row = rows.filter(action=f"{scheduled.kind}.add").last()
+    if row is None:
+        return "\N{EN DASH}"
+    return f"{row.actor} with token {row.token}" if row.token else row.actor
 
 
 def find_target_address(row: AuditRow) -> str:

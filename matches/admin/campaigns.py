@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -13,10 +14,12 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from matches.admin.acts import campaigns
+from matches.admin.audit import describe_scheduling
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.offering import ReadOnlyWithActs
 from matches.admin.options import add_options, map_titles
 from matches.admin.parameter_fields import DECLARED
+from matches.admin.picker import AgentsField
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns import endings, forecasting, texts
 from matches.campaigns.starting import check_plan, start_campaign
@@ -69,7 +72,7 @@ class StartForm(PlanForm):
     leaderboard = forms.ModelChoiceField(
         queryset=Leaderboard.objects.filter(is_rated=True), widget=UnfoldAdminSelectWidget
     )
-    agents = forms.ModelMultipleChoiceField(
+    agents = AgentsField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         help_text="Two or more, all of the leaderboard's game.",
     )
@@ -158,7 +161,15 @@ class CampaignAdmin(PlanAdmin):
         """Return what is entered, and of one that was started also how it stands."""
         if obj is None:
             return (*self.list_entered((*FIRST, *MARGINS, *MORE)), "foreseen")
-        return ("campaign", "leaderboard", *ASKED, *LIMITS, *STANDING)
+        return (
+            "campaign",
+            "leaderboard",
+            *ASKED,
+            *LIMITS,
+            "scheduled_at",
+            "scheduled_by",
+            *STANDING,
+        )
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Return the question first, then what few change."""
@@ -218,6 +229,15 @@ class CampaignAdmin(PlanAdmin):
     @admin.display(description="leaderboard")
     def leaderboard(self, obj: Campaign) -> str:
         return str(obj.tournament.leaderboard)
+
+    @admin.display(description="scheduled at")
+    def scheduled_at(self, obj: Campaign) -> datetime:
+        return obj.tournament.created_at
+
+    @admin.display(description="scheduled by")
+    def scheduled_by(self, obj: Campaign) -> str:
+        """Return who started it, as the audit has it."""
+        return describe_scheduling(obj.tournament)
 
     @admin.display(description="verdict")
     def standing(self, obj: Campaign) -> str:

@@ -146,14 +146,21 @@ class AgentPicker(forms.SelectMultiple):
         context = {**describe_choice(request), "id": (attrs or {}).get("id", "id_agents")}
         return render_to_string("admin/acts/picker.html", context)
 
-    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[str]:
-        """Return the chosen keys without those that no row can have: SQLite fails at them."""
-        texts = map(str, super().value_from_datadict(data, files, name) or ())
-        return [text for text in texts if not text.isdecimal() or parse_number(text) is not None]
-
     def value_omitted_from_data(self, *_: Any) -> bool:
         """Return False: nobody chosen is an answer."""
         return False
+
+
+class AgentsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic for mypy only
+    """Agents by their keys."""
+
+    def clean(self, value: Any) -> Any:
+        """Return the agents. Raises ValidationError for a key that no row can have."""
+        for text in map(str, value or ()):
+            # SQLite fails at these; whatever else is no key, the field itself refuses.
+            if text.isdecimal() and parse_number(text) is None:
+                raise forms.ValidationError(f"there is no agent {text:.40}")
+        return super().clean(value)
 
 
 def show_picker(request: HttpRequest) -> HttpResponse:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model
-from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse, reverse_lazy
@@ -19,7 +18,7 @@ from matches.admin.acts import schedules
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.estimates import describe_estimate
 from matches.admin.options import add_options, list_names, map_titles
-from matches.admin.picker import MOST_AT_ONCE, list_playing
+from matches.admin.picker import MOST_AT_ONCE, AgentsField, list_playing
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns import crontabs, scheduling
 from matches.campaigns.texts import LabelledText
@@ -64,7 +63,7 @@ class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold 
 class ScheduleForm(PlanForm):
     """What to start, and when; the service has the last word."""
 
-    agents = ModelMultipleChoiceField(
+    agents = AgentsField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         required=False,
         help_text="Empty: all of the leaderboard that may play at that time.",

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 N_SHOWN = 8
 N_QUARANTINED = 20
+N_REFUSED = 3
 N_EXPLAINED = 2
 """Tournaments of which is said what they wait for."""
 WINDOW = timedelta(minutes=1)
@@ -194,12 +195,16 @@ def _describe_rating(board: Leaderboard, *, now: datetime) -> str:
 
 
 def _list_checkpoints() -> dict[str, Any]:
-    """Return those under check, and the newest that were refused among the newest of all."""
+    """Return those under check, and those refused of the newest of all: some, and how many more."""
     # No index finds those refused: of the newest only, else all checkpoints would be read.
     newest = Checkpoint.objects.order_by("-pk")[: 25 * N_SHOWN]
     refused = [one for one in newest if one.state == Checkpoint.State.REFUSED]
     checking = Checkpoint.objects.filter(state=Checkpoint.State.CHECKING).order_by("pk")
-    return {"checking": list(checking[:N_SHOWN]), "refused": refused[:N_SHOWN]}
+    return {
+        "checking": list(checking[:N_SHOWN]),
+        "refused": refused[:N_REFUSED],
+        "n_more_refused": max(0, len(refused) - N_REFUSED),
+    }
 
 
 def _list_quarantined() -> dict[str, Any]:

@@ -14,10 +14,9 @@ from django_celery_beat.models import (
     SolarSchedule,
 )
 from knox.models import AuthToken
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from matches.admin.base import ReadOnlyAdmin
+from matches.admin.base import CheckedAddressAdmin, ReadOnlyAdmin
 
 # Registered by their apps in a look of their own; tokens have a page of ours.
 for model in (
@@ -28,7 +27,7 @@ for model in (
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # no types
+class UserAdmin(DjangoUserAdmin, CheckedAddressAdmin):  # type: ignore[type-arg]  # no types
     """Users."""
 
     form = UserChangeForm
@@ -37,22 +36,22 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # 
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class GroupAdmin(DjangoGroupAdmin, CheckedAddressAdmin):
     """Groups."""
 
 
 @admin.register(AccessAttempt)
-class AccessAttemptAdmin(axes.AccessAttemptAdmin, ModelAdmin):  # type: ignore[misc]  # no types
+class AccessAttemptAdmin(axes.AccessAttemptAdmin, CheckedAddressAdmin):  # type: ignore[misc]  # no types
     """Who is locked out; deleting a row lets them in again."""
 
 
 @admin.register(AccessFailureLog)
-class AccessFailureLogAdmin(axes.AccessFailureLogAdmin, ModelAdmin):  # type: ignore[misc]  # no types
+class AccessFailureLogAdmin(axes.AccessFailureLogAdmin, CheckedAddressAdmin):  # type: ignore[misc]  # no types
     """Failed logins."""
 
 
 @admin.register(AccessLog)
-class AccessLogAdmin(axes.AccessLogAdmin, ModelAdmin):  # type: ignore[misc]  # no types
+class AccessLogAdmin(axes.AccessLogAdmin, CheckedAddressAdmin):  # type: ignore[misc]  # no types
     """Logins."""
 
 

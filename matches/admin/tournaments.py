@@ -6,14 +6,15 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
-from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import reverse
 
 from matches.admin.acts import tournaments
+from matches.admin.audit import describe_scheduling
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.estimates import describe_estimate
 from matches.admin.options import add_options, list_names, map_titles
+from matches.admin.picker import AgentsField
 from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns.texts import LabelledText
 from matches.errors import BadInputError
@@ -38,7 +39,7 @@ COUNTED = (
 class ScheduleForm(PlanForm):
     """What a tournament is to be, and who takes part."""
 
-    agents = ModelMultipleChoiceField(
+    agents = AgentsField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         help_text="Two or more, all of the leaderboard's game.",
     )
@@ -110,7 +111,7 @@ class TournamentAdmin(PlanAdmin):
         if obj is None:
             return self.list_entered(("leaderboard", "name", "agents"))
         shown = ("standing", "problem", "entrants", "progress", *COUNTED)
-        return (*PLANNED, *shown, "started_at", "finished_at")
+        return (*PLANNED, *shown, "created_at", "scheduled_by", "started_at", "finished_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of a scheduled one."""
@@ -150,6 +151,11 @@ class TournamentAdmin(PlanAdmin):
     def entrants(self, obj: Tournament) -> str:
         """Return who takes part, in the order of positions."""
         return ", ".join(obj.entrant_set.values_list("agent__name", flat=True))
+
+    @admin.display(description="scheduled by")
+    def scheduled_by(self, obj: Tournament) -> str:
+        """Return who scheduled it, as the audit has it."""
+        return describe_scheduling(obj)
 
     def explain_row(self, row: Tournament, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""

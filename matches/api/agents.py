@@ -1,5 +1,7 @@
 """Endpoints of agents: register, retire."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django_filters import CharFilter
@@ -14,11 +16,12 @@ from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import Parameters
 from matches.api.filters import Filters
-from matches.api.operating import ReasonSerializer, RemarkSerializer, read_reason
+from matches.api.operating import ReasonSerializer, RemarkSerializer, read_actor, read_reason
 from matches.api.pagination import NewestFirst
 from matches.api.passes import PassSerializer
 from matches.artifacts import agents
 from matches.ledger import quarantine
+from matches.ledger.noted_changes import add_with_audit, change_agent_with_audit
 from matches.models import Agent
 from matches.operations import explain
 from matches.operations.explain import Explanation
@@ -85,7 +88,8 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
     @extend_schema(request=NewAgentSerializer, responses={201: AgentSerializer})
     def create(self, request: Request) -> Response:
         """Register an agent; registering the same one again changes nothing."""
-        agent = agents.register_agent(**read_body(NewAgentSerializer, request))
+        register = partial(agents.register_agent, **read_body(NewAgentSerializer, request))
+        agent = add_with_audit(register, **read_actor(request))
         return answer_created(AgentSerializer(agent))
 
     @extend_schema(request=None, responses=AgentSerializer)
@@ -93,16 +97,14 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
     def retire(self, request: Request, pk: str) -> Response:
         """Enter an agent in no tournament any more; those under way go on."""
         del request, pk
-        agents.retire_agent(agent := self.get_object())
-        return Response(AgentSerializer(agent).data)
+        return self._answer_changed("retire", agents.retire_agent)
 
     @extend_schema(request=None, responses=AgentSerializer)
     @action(detail=True, methods=["post"])
     def unretire(self, request: Request, pk: str) -> Response:
         """Let an agent be entered in tournaments again."""
         del request, pk
-        agents.unretire_agent(agent := self.get_object())
-        return Response(AgentSerializer(agent).data)
+        return self._answer_changed("unretire", agents.unretire_agent)
 
     @extend_schema(request=ReasonSerializer, responses=AgentSerializer)
     @action(detail=True, methods=["post"])
@@ -133,3 +135,8 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
     def explain_row(self, row: Agent, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_agent(row, **clock)
+
+    def _answer_changed(self, act: str, change: Callable[[Agent], object]) -> Response:
+        agent = self.get_object()
+        change_agent_with_audit(agent, act, change, **read_actor(self.request))
+        return Response(AgentSerializer(agent).data)

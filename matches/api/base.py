@@ -20,7 +20,7 @@ from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.viewsets import GenericViewSet
 
 from matches.api import idempotency
-from matches.api.filters import Filters, refuse_unknown
+from matches.api.filters import Filters, refuse_repeated, refuse_unknown
 from matches.api.permissions import TABLE
 
 Row = TypeVar("Row", bound=Model)
@@ -135,7 +135,8 @@ def read_body(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
 
 
 def read_query(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    """Return the values of the query. Raises ValidationError."""
+    """Return the values of the query. Raises ValidationError or BadInputError."""
+    refuse_repeated(request)
     return _validate_form(form(data=request.query_params))
 
 

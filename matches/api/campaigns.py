@@ -1,6 +1,7 @@
 """Endpoints of campaigns: ask, forecast, follow. One is stopped as its tournament is."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -17,12 +18,14 @@ from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, BoardField
 from matches.api.filters import BoardFilter, Filters, RowIdFilter, TruthFilter
 from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSerializer
+from matches.api.operating import read_actor
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import endings, forecasting, inputs, results, texts
 from matches.campaigns.inputs import MAX_AGENTS
 from matches.campaigns.starting import start_campaign
 from matches.ledger import pairing_warnings
+from matches.ledger.noted_changes import add_with_audit
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament
 from matches.models.choices import question_choices
 from matches.models.tournament import MAX_MATCHES
@@ -308,9 +311,9 @@ class CampaignView(
     def create(self, request: Request) -> Response:
         """Start a campaign."""
         plan, board, agents = _read_plan(read_body(NewCampaignSerializer, request))
-        return answer_created(
-            CampaignDetailSerializer(start_campaign(plan, leaderboard=board, agents=agents))
-        )
+        start = partial(start_campaign, plan, leaderboard=board, agents=agents)
+        campaign = add_with_audit(start, **read_actor(request))
+        return answer_created(CampaignDetailSerializer(campaign))
 
     @extend_schema(request=CampaignForecastSerializer, responses=AheadSerializer)
     @action(detail=False, methods=["post"])

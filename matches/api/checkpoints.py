@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from matches.api.base import Endpoints
 from matches.api.fields import AgentNameSerializer, AnyJson, OneOf
+from matches.api.operating import read_actor
 from matches.api.pagination import NewestFirst
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.models import Checkpoint
@@ -109,7 +110,7 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
         values = dict(form.validated_data)
         upload: TemporaryUploadedFile = values.pop("file")
         new = New(source_name=upload.name or "", expected_sha256=values.pop("sha256"), **values)
-        agent = add_checkpoint(Path(upload.temporary_file_path()), new, now=db_now())
+        agent = add_checkpoint(Path(upload.temporary_file_path()), new, **read_actor(request))
         shown = self.get_serializer(Checkpoint.objects.get(agents=agent))
         return Response(shown.data, status=status.HTTP_201_CREATED)
 

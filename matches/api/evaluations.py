@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -12,10 +13,12 @@ from rest_framework.response import Response
 
 from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
+from matches.api.operating import read_actor
 from matches.api.options import PlanSerializer
 from matches.api.ratings import RatingSerializer, format_ratings
 from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
+from matches.ledger.noted_changes import add_with_audit
 from matches.ledger.reporting import Report
 from matches.models import Tournament
 from matches.models.validation import replace_unprintable
@@ -155,7 +158,8 @@ class EvaluationView(Endpoints[Tournament]):
     @extend_schema(request=NewEvaluationSerializer, responses={201: StartedSerializer})
     def create(self, request: Request) -> Response:
         """Start a tournament between agents as they are spelled."""
-        tournament = evaluation.start_evaluation(_read_evaluation(request), now=db_now())
+        start = partial(evaluation.start_evaluation, _read_evaluation(request), now=db_now())
+        tournament = add_with_audit(start, **read_actor(request))
         return answer_created(StartedSerializer(_describe_start(tournament)))
 
     @extend_schema(request=NewEvaluationSerializer, responses=StartedSerializer)

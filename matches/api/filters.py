@@ -158,3 +158,12 @@ def refuse_unknown(request: Request, names: Collection[str]) -> None:
             meant = f"did you mean {near[0]}? " if near else ""
             choices = ", ".join(names) or "no parameter"
             raise BadInputError(f"{name:.80}", f"unknown: {meant}This takes {choices}")
+    refuse_repeated(request)
+
+
+def refuse_repeated(request: Request) -> None:
+    """Raise BadInputError naming a parameter that is given twice: each takes one value."""
+    for name, values in request.query_params.lists():
+        if len(values) > 1:
+            given = " and ".join(f"{value!r:.80}" for value in values[:2])
+            raise BadInputError(f"{name:.80}", f"takes one value, got {given}")

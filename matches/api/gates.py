@@ -1,5 +1,7 @@
 """Endpoints of gates: does a candidate beat its baseline? One test, however often asked."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -13,11 +15,13 @@ from arena.verdicts.sprt import EloModel
 from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.api.fields import OneOf
 from matches.api.forecasts import ForecastSerializer, PairsSerializer
+from matches.api.operating import read_actor
 from matches.api.permissions import list_scopes
 from matches.campaigns import endings, gates, texts
 from matches.campaigns.gates import Bounds
 from matches.campaigns.results import Pairs
 from matches.campaigns.starting import IS_SPRT
+from matches.ledger.noted_changes import add_with_audit
 from matches.models import Campaign, Scope
 from matches.store.clock import db_now
 
@@ -109,11 +113,7 @@ class GateView(Endpoints[Campaign]):
     def create(self, request: Request) -> Response:
         """Enter a candidate; the answer has the forecast. Decided before, it says so at once."""
         values = read_body(NewGateSerializer, request)
-        pair = gates.find_pair(values["game"], values["candidate"], values["baseline"])
-        bounds = Bounds(*(values[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
-        campaign = gates.enter_test(
-            *pair, bounds, leaderboard=values["leaderboard"], max_matches=values["max_matches"]
-        )
+        campaign = add_with_audit(partial(_enter_test, values), **read_actor(request))
         return answer_created(GateSerializer(_describe_gate(campaign, with_forecast=True)))
 
     @extend_schema(parameters=[GateLookSerializer], responses=GateSerializer, filters=False)
@@ -125,6 +125,14 @@ class GateView(Endpoints[Campaign]):
             # It takes up to a second of this process: only for who may also start a test.
             raise PermissionDenied(f"with_forecast needs the scope {Scope.SUBMIT.value!r}")
         return Response(GateSerializer(_describe_gate(self.get_object(), **values)).data)
+
+
+def _enter_test(values: Mapping[str, Any]) -> Campaign:
+    pair = gates.find_pair(values["game"], values["candidate"], values["baseline"])
+    bounds = Bounds(*(values[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
+    return gates.enter_test(
+        *pair, bounds, leaderboard=values["leaderboard"], max_matches=values["max_matches"]
+    )
 
 
 def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:

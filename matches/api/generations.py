@@ -1,5 +1,6 @@
 """Endpoints of generated runs: start one by one call, and fetch what was played as shards."""
 
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,12 +25,14 @@ from matches import dispatch
 from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.api.errors import PROBLEM
 from matches.api.fields import Parameters
+from matches.api.operating import read_actor
 from matches.api.schema import ProblemSerializer
 from matches.api.trajectories import ColumnSerializer
 from matches.artifacts import manifests, shards
 from matches.errors import BadInputError, NoNodeError
 from matches.ledger import generation
 from matches.ledger.generation import Generation, Side
+from matches.ledger.noted_changes import add_with_audit
 from matches.models import Tournament
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
 from matches.models.validation import replace_unprintable
@@ -173,7 +176,8 @@ class GenerationView(Endpoints[Tournament]):
         is_known = Tournament.objects.filter(key=run.plan.key).exists()
         if (missing := checked["missing"]) and not is_known:
             raise NoNodeError(f"nothing was started, as this is missing: {'; '.join(missing)}")
-        tournament = generation.start_generation(run)
+        start = partial(generation.start_generation, run)
+        tournament = add_with_audit(start, **read_actor(request))
         shown = {**checked, "tournament": tournament.pk, "run_key": run_key}
         return answer_created(StartedGenerationSerializer(shown))
 

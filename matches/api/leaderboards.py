@@ -1,5 +1,6 @@
 """Endpoints of leaderboards and what is computed on them: ratings, history, comparisons."""
 
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -31,6 +32,7 @@ from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, Season
 from matches.errors import BadInputError
 from matches.ledger import tournaments
 from matches.ledger.board_places import place_board
+from matches.ledger.noted_changes import add_with_audit
 from matches.models import Leaderboard, Rating, RatingSnapshot, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons, standings
@@ -115,7 +117,8 @@ class LeaderboardView(
     def create(self, request: Request) -> Response:
         """Open a leaderboard."""
         values = read_body(NewLeaderboardSerializer, request)
-        board = tournaments.open_leaderboard(values.pop("name"), **values)
+        open_board = partial(tournaments.open_leaderboard, values.pop("name"), **values)
+        board = add_with_audit(open_board, **read_actor(request))
         return answer_created(LeaderboardSerializer(board))
 
     @extend_schema(responses=RatingSerializer(many=True), filters=False)

@@ -63,7 +63,10 @@ class RequeuedSerializer(serializers.Serializer[Any]):
 
 def read_actor(request: Request) -> dict[str, Any]:
     """Return who acts, and when."""
-    return {"actor": Actor.of(request.user), "now": db_now()}
+    # Without a token where a browser's session is what it logs in with.
+    token: Any = request.auth
+    actor = Actor.of(request.user, token=token.access.name if token is not None else "")
+    return {"actor": actor, "now": db_now()}
 
 
 def read_reason(request: Request, *, is_optional: bool = False) -> dict[str, Any]:
@@ -81,7 +84,7 @@ class AuditSerializer(serializers.ModelSerializer[AuditRow]):
         # Everything; the user by the name it had
         model = AuditRow
         fields: tuple[str, ...] = (
-            *("id", "at", "actor", "action", "target_kind", "target_id", "target_label"),
+            *("id", "at", "actor", "token", "action", "target_kind", "target_id", "target_label"),
             *("reason", "touched"),
         )
 

@@ -17,17 +17,17 @@ from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, BoardField, find_agents
 from matches.api.filters import RowsOfBoard
 from matches.api.generations import ExportsShards
+from matches.api.operating import read_actor
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.ledger import tournaments
-from matches.ledger.noted_changes import change_with_audit
+from matches.ledger.noted_changes import add_with_audit, change_with_audit
 from matches.ledger.reporting import build_report
 from matches.models import Entrant, Leaderboard, Tournament
 from matches.operations import explain
 from matches.operations.explain import Explanation
 from matches.options import options_of
 from matches.plans import TournamentPlan
-from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
 SHOWN_AGENTS = 200
@@ -143,9 +143,13 @@ class TournamentView(
         """Schedule a tournament."""
         values = read_body(NewTournamentSerializer, request)
         board, entered = values.pop("leaderboard"), find_agents(values.pop("agents"))
-        scheduled = tournaments.schedule_tournament(
-            TournamentPlan(**values), leaderboard=board, agents=entered
+        schedule = partial(
+            tournaments.schedule_tournament,
+            TournamentPlan(**values),
+            leaderboard=board,
+            agents=entered,
         )
+        scheduled = add_with_audit(schedule, **read_actor(request))
         return answer_created(TournamentDetailSerializer(scheduled))
 
     @extend_schema(responses=EntrantSerializer(many=True), filters=False)
@@ -208,8 +212,8 @@ class TournamentView(
         return explain.of_tournament(row, **clock)
 
     def _answer_changed(self, act: str, change: Callable[[Tournament], object]) -> Response:
-        tournament, actor = self.get_object(), Actor.of(self.request.user)
-        change_with_audit(tournament, act, change, actor=actor, now=db_now())
+        tournament = self.get_object()
+        change_with_audit(tournament, act, change, **read_actor(self.request))
         # The services change rows by conditional UPDATE: this object is as it was before.
         tournament.refresh_from_db()
         return Response(TournamentDetailSerializer(tournament).data)

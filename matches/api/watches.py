@@ -1,5 +1,6 @@
 """Endpoints of watches: new checkpoints meet their ancestors; a regression is an alarm."""
 
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -11,9 +12,11 @@ from rest_framework.response import Response
 from arena.policies.spec import split_policies
 from matches.api.alarms import AlarmSerializer
 from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
+from matches.api.operating import read_actor
 from matches.campaigns import watching
 from matches.campaigns.watching import Watch
 from matches.errors import BadInputError
+from matches.ledger.noted_changes import add_with_audit
 from matches.models import Agent, Campaign
 from matches.store.clock import db_now
 
@@ -135,7 +138,8 @@ class WatchView(Endpoints[Campaign]):
         if agent is None or agent.checkpoint is None:
             raise BadInputError("agent", "there is no such agent with a checkpoint")
         watch = Watch(agent.checkpoint.run, game=agent.game, **values)
-        campaign = watching.start_evaluation(watch, agent)
+        start = partial(watching.start_evaluation, watch, agent)
+        campaign = add_with_audit(start, **read_actor(request))
         shown = {"campaign": campaign.pk, "tournament": campaign.tournament_id}
         return answer_created(WatchedSerializer(shown))
 

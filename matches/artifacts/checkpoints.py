@@ -26,7 +26,8 @@ from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
 from matches.models.validation import check_name, check_spelling
-from matches.store import blobs
+from matches.store import auditing, blobs
+from matches.store.auditing import Actor
 from matches.store.staging import staging_folder
 
 POLICY = "network"
@@ -67,15 +68,18 @@ class Sealed(NamedTuple):
     n_bytes: int
 
 
-def add_checkpoint(file: Path, new: New, *, now: datetime) -> Agent:
+def add_checkpoint(file: Path, new: New, *, actor: Actor | None = None, now: datetime) -> Agent:
     """Return the agent of a new checkpoint, whose check control will order.
 
-    Raises BadInputError naming the field that is refused; then nothing is stored.
+    actor: who gets an audit row for it. Raises BadInputError naming the field that is refused;
+    then nothing is stored.
     """
-    return add_run([(file, new)], now=now)[0]
+    return add_run([(file, new)], actor=actor, now=now)[0]
 
 
-def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
+def add_run(
+    given: Sequence[tuple[Path, New]], *, actor: Actor | None = None, now: datetime
+) -> list[Agent]:
     """Return the agents of a run's checkpoints, each the child of the one before; all or nothing.
 
     Raises BadInputError naming the field and the file that are refused.
@@ -93,7 +97,7 @@ def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
                 both = f"{same.new.source_name} and {one.new.source_name}"
                 raise BadInputError("file", f"{both} hold the same checkpoint {one.sha256}")
             _check_new(one)
-        return _store_files(sealed, now=now)
+        return _store_files(sealed, actor=actor, now=now)
 
 
 def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
@@ -227,13 +231,19 @@ def _check_new(one: Sealed) -> None:
         )
 
 
-def _store_files(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
+def _store_files(sealed: Sequence[Sealed], *, actor: Actor | None, now: datetime) -> list[Agent]:
     """Keep the files, then write the rows: a row never names a file that is not there."""
     try:
         for one in sealed:
             blobs.store_file(one.path, Checkpoint(sha256=one.sha256).path)
         with transaction.atomic():
-            return [_register_checkpoint(one, now=now) for one in sealed]
+            agents = [_register_checkpoint(one, now=now) for one in sealed]
+            if actor is not None:
+                added = [agent.checkpoint for agent in agents if agent.checkpoint is not None]
+                auditing.add_audit_row(
+                    "checkpoint.add", actor=actor, targets=added, reason="", touched={}, now=now
+                )
+            return agents
     except BaseException as error:
         hashes = {one.sha256 for one in sealed}
         # Somebody else may have added the same file meanwhile: it is theirs, too.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, PeriodicTask
 
@@ -57,7 +57,12 @@ def save_schedule(
     if not (schedule.pairing or schedule.question):
         schedule.pairing = PAIRING
     _check_schedule(schedule, agents, now=now)
-    schedule.save()
+    try:
+        schedule.save()
+    except IntegrityError as error:
+        # Somebody else has saved one of that name since it was looked for.
+        taken = f"there is a schedule {schedule.name!r} already: choose another name"
+        raise BadInputError("name", taken) from error
     schedule.agents.set(agents)
     _update_beat(schedule)
     touched = {

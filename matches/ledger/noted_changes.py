@@ -1,15 +1,67 @@
-"""Changes of tournaments by people, each with its audit row: the same in admin, API and client."""
+"""What people add, and how they change tournaments, with audit rows: alike in admin and API."""
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
+from django.db.models import Model
+from django.utils import timezone
 
-from matches.models import Campaign, Tournament
+from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.store import auditing
 from matches.store.auditing import Actor, Target
 from matches.store.locks import take_turn
+
+Added = TypeVar("Added", Agent, Campaign, Leaderboard, Tournament)
+
+
+@transaction.atomic
+def add_with_audit(add: Callable[[], Added], *, actor: Actor, now: datetime) -> Added:
+    """Return what was added; leave audit rows for it, and for what was added on the way.
+
+    That are agents and the leaderboard of a tournament. What was there before gets no audit row.
+    """
+    # Not `now`: new rows are stamped by the clock of this machine.
+    since = timezone.now()
+    added = add()
+    for row in _list_new_rows(added, since=since):
+        auditing.add_audit_row(
+            f"{row._meta.model_name}.add",
+            actor=actor,
+            targets=[row],
+            reason="",
+            touched={},
+            now=now,
+        )
+    return added
+
+
+def _list_new_rows(
+    added: Agent | Campaign | Leaderboard | Tournament, *, since: datetime
+) -> list[Model]:
+    """Return what was made since then: this row, and what it brought with it."""
+    if isinstance(added, Agent | Leaderboard):
+        return [added] if added.created_at >= since else []
+    tournament = added.tournament if isinstance(added, Campaign) else added
+    if tournament.created_at < since:
+        return []
+    board = tournament.leaderboard
+    agents = Agent.objects.filter(entrant__tournament=tournament, created_at__gte=since)
+    return [*agents.order_by("pk"), *([board] if board.created_at >= since else []), added]
+
+
+@transaction.atomic
+def change_agent_with_audit(
+    agent: Agent, act: str, change: Callable[[Agent], object], *, actor: Actor, now: datetime
+) -> None:
+    """Retire an agent or take it back (act: retire, unretire), with an audit row if that is new."""
+    was_retired = agent.is_retired
+    change(agent)
+    if agent.is_retired != was_retired:
+        auditing.add_audit_row(
+            f"agent.{act}", actor=actor, targets=[agent], reason="", touched={}, now=now
+        )
 
 
 @transaction.atomic

@@ -23,6 +23,12 @@ class AuditRow(LastingModel):
         help_text="Empty for control, and for a user who is no more.",
     )
     actor = models.CharField(max_length=150, help_text="Who did it, as it was called then.")
+    token = models.CharField(
+        max_length=100,
+        default="",
+        db_default="",
+        help_text="Name of the API token that it was done with; empty: without one.",
+    )
     action = models.CharField(max_length=60, help_text="Such as agent.quarantine.")
     target_kind = models.CharField(max_length=30, help_text="Such as agent.")
     target_id = models.BigIntegerField(null=True, help_text="Empty: all of them.")

@@ -23,11 +23,13 @@ class Actor:
 
     name: str
     user_id: int | None = None
+    token: str = ""
+    """Name of the API token that it is done with."""
 
     @classmethod
-    def of(cls, user: AbstractBaseUser | AnonymousUser) -> "Actor":
+    def of(cls, user: AbstractBaseUser | AnonymousUser, *, token: str = "") -> "Actor":
         """Return the actor that a user is."""
-        return cls(user.get_username(), user.pk)
+        return cls(user.get_username(), user.pk, token)
 
 
 CONTROL = Actor("control")
@@ -81,6 +83,7 @@ def add_audit_rows(
                 at=now,
                 user_id=actor.user_id,
                 actor=actor.name,
+                token=actor.token,
                 action=action,
                 target_kind=target.kind,
                 target_id=target.id,

@@ -43,6 +43,9 @@ MAX_FAILURES = 5
 MAX_INTERRUPTIONS = 20
 """Lost nodes, notices and the like after which a match is VOID."""
 
+FORESEEABLE_S = 100 * 31_557_600
+"""An end that is further away is not told: a date of the next century says nothing."""
+
 
 def db_now() -> datetime:
     """Return the database's time, aware, in UTC."""
@@ -52,6 +55,12 @@ def db_now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         (now,) = cursor.fetchone()
     return datetime.fromisoformat(str(now)).astimezone(UTC)
+
+
+def foresee_moment(now: datetime, seconds: float) -> datetime | None:
+    """Return the moment after so many seconds; None where that is not foreseeable."""
+    # Some would be after the last year that a date can have.
+    return now + timedelta(seconds=seconds) if seconds < FORESEEABLE_S else None
 
 
 def is_within(at: datetime | None, span: timedelta, *, now: datetime) -> bool:

@@ -6,8 +6,13 @@ Moments are written by pages/templatetags/readable.py, as a script puts them in 
 import re
 from datetime import datetime
 from math import floor, log10
+from pathlib import Path
 
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+from django.conf import settings
+
+from arena.catalogs import list_plugin_folders
+
+_UNITS = ((31_557_600, "years"), (86_400, "d"), (3_600, "h"), (60, "min"))
 _IN_SPANS_FROM_S = 120
 _FEW, _MANY = 10, 100
 """Below the one a length of time has a decimal; from the other on no number of a line has one."""
@@ -82,7 +87,7 @@ def format_pace(matches_per_s: float) -> str:
 
 
 def format_span(seconds: float) -> str:
-    """Return a length of time in words: 0.4 s, 40 s, 2.6 min, 12 min, 3.5 h, 2 d."""
+    """Return a length of time in words: 0.4 s, 40 s, 2.6 min, 12 min, 3.5 h, 2 d, 158 years."""
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), (1, "s"))
     number = seconds / size
     return f"{round(number, 1):g} {unit}" if number < _FEW else f"{number:,.0f} {unit}"
@@ -123,4 +128,15 @@ def hide_folders(text: str, *, sent: str = "") -> str:
     What a game or plug-in lacks is for every reader to know, and where it lies for who operates.
     sent: what the reader wrote; a path in it is left as it was written.
     """
+    for folder in _list_own_folders():
+        if str(folder) not in sent:
+            # Their names may hold what else would end a path: commas, brackets, many spaces.
+            text = text.replace(f"{folder}/", "/_/").replace(str(folder), f"/_/{folder.name}")
     return _FOLDERS.sub(lambda path: path[0] if path[0] in sent else _HIDDEN, text)
+
+
+def _list_own_folders() -> list[Path]:
+    """Return the folders of plug-ins, of data and of the code, the innermost first."""
+    named = (*list_plugin_folders(""), Path(settings.VAR), Path(settings.BASE_DIR))
+    absolute = (folder for folder in named if folder.is_absolute() and folder.name)
+    return sorted(absolute, key=lambda folder: len(folder.parts), reverse=True)

@@ -119,11 +119,13 @@ def test_a_refused_form_keeps_who_was_chosen(
     assert sorted(_read(page)[0]) == ["level:10", "level:90"]
 
 
-def test_a_key_that_no_row_can_have_is_left_out(
-    admin_client: Client, form: dict[str, Any], board: Leaderboard
+@pytest.mark.parametrize("n_good", [0, 2])
+def test_a_key_that_no_row_can_have_is_refused(
+    admin_client: Client, form: dict[str, Any], board: Leaderboard, n_good: int
 ) -> None:
-    page = admin_client.post(ADD, {**form, "agents": ["9" * 30], "once": "\0"}).content.decode()
-    assert "This field is required" in page
+    agents = [*form["agents"][:n_good], "9" * 30]
+    page = admin_client.post(ADD, {**form, "agents": agents, "once": "\0"}).content.decode()
+    assert f"there is no agent {'9' * 30}" in page
     assert not Tournament.objects.exists()
 
 

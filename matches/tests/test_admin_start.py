@@ -62,6 +62,21 @@ def test_it_shows_tournaments_boards_checkpoints_and_quarantine(
     assert f"/admin/matches/tournament/{running.pk}/change/" in page
 
 
+def test_of_many_refused_checkpoints_some_are_shown_and_the_others_counted(
+    admin_client: Client, broker: Redis
+) -> None:
+    for n in range(12):
+        Checkpoint.objects.create(
+            **{"sha256": f"{n:064x}", "game": "connect_four", "architecture": "mlp"},
+            **{"run": f"bad-{n}", "n_bytes": 1, "state": "refused", "created_at": NOW},
+            reason="long " * 90,
+        )
+    page = _start(admin_client)
+    assert page.count("refused: long") == start.N_REFUSED
+    assert "9 more</a> <span>of the newest were refused" in page
+    assert page.count("long ") < 30 * start.N_REFUSED
+
+
 def test_the_first_line_says_what_is_missing(admin_client: Client, broker: Redis) -> None:
     factories.planned()
     assert "has not ticked yet" in _start(admin_client)

@@ -101,6 +101,22 @@ def test_what_is_of_a_leaderboard_is_listed_by_its_name_however_that_is_called(
     assert ids == ([planned.pk] if noun == "tournaments" else [])
 
 
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("agents/?game=a&game=b", "game"),
+        ("agents/?page_size=1&page_size=2", "page_size"),
+        ("recommendations/?game=a&game=b", "game"),
+        ("leaderboards/board/comparison/?first=1&first=2", "first"),
+    ],
+)
+def test_one_filter_is_not_given_twice(broker: Redis, address: str, name: str) -> None:
+    factories.planned()
+    refusal = _refuse(_log_in(), address)
+    assert refusal["field"] == name
+    assert "takes one value, got " in refusal["message"]
+
+
 def test_one_filter_is_not_given_by_two_names(client: Client, broker: Redis) -> None:
     refusal = _refuse(client, "tournaments/?leaderboard__name=&leaderboard=board")
     assert refusal["field"] == "leaderboard"

@@ -20,6 +20,7 @@ from matches.models import (
     Tournament,
     Worker,
 )
+from matches.models.tournament import MAX_MATCHES
 from matches.operations import explain
 from matches.ratings import rater
 from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
@@ -252,6 +253,17 @@ def test_a_cancelled_tournament_takes_its_matches_with_it() -> None:
     tournament.refresh_from_db()
     assert explain.of_match(_first(tournament), now=later(1)).summary.startswith("cancelled")
     assert explain.of_tournament(tournament, now=later(1)).summary == "cancelled 1 s ago: too many"
+
+
+def test_a_tournament_that_would_take_longer_than_dates_go_names_no_end() -> None:
+    tournament = make.planned(8)
+    order = make.ordered(tournament, 4)
+    make.start(order)
+    report = make.reported(order, [make.first_wins(order.matches[0])], False)
+    recording.record_report(report, now=NOW)
+    Tournament.objects.filter(pk=tournament.pk).update(n_matches=MAX_MATCHES)
+    tournament.refresh_from_db()
+    assert explain.of_tournament(tournament, now=later(3_600)).next_at is None
 
 
 def test_a_tournament_says_how_far_it_is_when_it_ends_and_what_it_lacks() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.transaction import atomic
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, PeriodicTask
 from redis import Redis
 
@@ -125,6 +126,17 @@ def test_two_that_come_at_once_make_one_tournament(broker: Redis) -> None:
     for thread in threads:
         thread.join()
     assert (Tournament.objects.count(), ScheduleRun.objects.count()) == (1, 1)
+
+
+def test_of_two_that_are_saved_at_once_with_one_name_the_second_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    save_hourly()
+    # As if the other one had been saved after this one looked for its name.
+    monkeypatch.setattr(Schedule, "validate_unique", lambda *_, **__: None)
+    with pytest.raises(BadInputError, match="there is a schedule 'hourly' already"), atomic():
+        save_hourly()
+    assert Schedule.objects.count() == 1
 
 
 def test_the_next_tournament_has_other_games(broker: Redis) -> None:

@@ -9,6 +9,16 @@ const BACK_OFF_MS = 5000;
 
 const section = document.querySelector("[data-follows]");
 const rest = document.querySelector("[data-rest]");
+
+/** Says that the server is away, and of when the page is; hidden while it answers. */
+const away = document.createElement("p");
+away.className = "notice";
+away.dataset.tone = "warn";
+away.setAttribute("role", "status");
+away.hidden = true;
+section.before(away);
+let answeredAt = new Date();
+
 const isEnded = () => section.dataset.state === "ended";
 const isOver = () => isEnded() && (!rest || rest.dataset.rest === "over");
 
@@ -65,8 +75,12 @@ async function look() {
   try {
     draw(await get(section.dataset.follows));
     if (isEnded() && rest) await drawRest();
+    answeredAt = new Date();
+    away.hidden = true;
   } catch {
     waitMs = BACK_OFF_MS; // the server is away: what is shown stays
+    away.hidden = false;
+    away.textContent = `The server does not answer. What stands here is of ${answeredAt.toLocaleTimeString()}.`;
   }
   if (!isOver()) setTimeout(look, waitMs);
 }

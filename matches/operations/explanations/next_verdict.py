@@ -1,7 +1,7 @@
 """What a campaign waits for: when it is judged, how much is missing, how it ends."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from math import ceil
 
 from matches.campaigns import results, texts
@@ -9,6 +9,7 @@ from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.judging import count_to_next_look
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
+from matches.store.clock import foresee_moment
 from matches.store.formats import format_count, format_percent
 
 
@@ -42,8 +43,8 @@ def describe_next_verdict(campaign: Campaign, *, now: datetime) -> NextVerdict:
             # left now, and the forecast is as old as the last verdict.
             n_left = max(0, campaign.max_matches - campaign.tournament.n_closed)
             left_s = wall_s * n_left / foreseen["matches"] if foreseen["matches"] else wall_s
-            verdict_at = campaign.forecast_at + timedelta(seconds=wall_s)
-            end = min(verdict_at, now + timedelta(seconds=left_s))
+            verdict_s = wall_s - (now - campaign.forecast_at).total_seconds()
+            end = foresee_moment(now, min(verdict_s, left_s))
     return NextVerdict(text, end, _list_notes(campaign))
 
 

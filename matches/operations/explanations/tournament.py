@@ -1,6 +1,6 @@
 """Why a tournament stands where it stands."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from matches.ledger import pairing_warnings
 from matches.ledger.code_versions import is_held
@@ -13,6 +13,7 @@ from matches.operations.explanations.presence import (
     read_presence,
 )
 from matches.store import selectors
+from matches.store.clock import foresee_moment
 from matches.store.explanation import Explanation, Finding
 from matches.store.formats import age_s, format_ago, format_count, format_since
 from matches.store.match_needs import list_pending_needs
@@ -140,7 +141,7 @@ def _forecast_end(tournament: Tournament, now: datetime) -> datetime | None:
     n_closed = tournament.n_closed
     if not n_closed or elapsed_s <= 0:
         return None
-    return now + timedelta(seconds=elapsed_s / n_closed * (tournament.n_matches - n_closed))
+    return foresee_moment(now, elapsed_s / n_closed * (tournament.n_matches - n_closed))
 
 
 def _format_share(tournament: Tournament) -> str:
