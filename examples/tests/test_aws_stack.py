@@ -87,15 +87,15 @@ def moto(python: str) -> Iterator[str]:
             program.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Run the platform with its stream and its sink."""
+    """Run the platform with its stream and its sink: segments are those of one test."""
     shape: Any = {"web": True, "experience": True, "settings": {"EVALSITE_EXPERIENCE_QUOTA": "0"}}
     with start_stack(tmp_path_factory.mktemp("stack"), nodes=0, **shape) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def token(stack: Stack) -> str:
     """Return a token that can upload and nothing else."""
     command = [PYTHON, "manage.py", "token", "spark", "--scope", "submit"]
