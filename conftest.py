@@ -33,6 +33,7 @@ MANY = 100
 """Tests of a file that takes long for their number alone."""
 
 REMEMBERED = (
+    "experience.ingest.backpressure._full_since",
     "experience.ingest.backpressure._kept",
     "experience.ingest.callers._users",
     "experience.learning._kept",

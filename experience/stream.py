@@ -50,10 +50,14 @@ class Sender(NamedTuple):
 
 
 class GroupLoad(NamedTuple):
-    """How far a group is behind: entries that it has not read; of the sink also those it holds."""
+    """How far a group is behind: entries that it has not read; of the sink also those it holds.
+
+    reached: the place of the entry that it has read last; empty where it is not known.
+    """
 
     name: str
     n_waiting: int
+    reached: str = ""
 
 
 def stream_key(game: str) -> str:
@@ -119,21 +123,20 @@ async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[
         raise _away(error) from error
     except RedisError as error:
         raise _away(error) from error
-    return [
-        GroupLoad(name, _count_waiting(name, groups_by_name.get(name), stream)) for name in groups
-    ]
+    return [_measure_load(name, groups_by_name.get(name), stream) for name in groups]
 
 
-def _count_waiting(name: str, group: dict[str, Any] | None, stream: dict[str, Any]) -> int:
+def _measure_load(name: str, group: dict[str, Any] | None, stream: dict[str, Any]) -> GroupLoad:
     # What was trimmed away unread counts in the lag for ever, and after a deletion in what is left
     # the server gives none. Never more waits than is there; nothing where the last was delivered.
     n_there = int(stream["length"])
     if group is None:
-        return n_there
-    is_through = group["last-delivered-id"] == stream["last-generated-id"]
-    lag = 0 if is_through else group["lag"]
+        return GroupLoad(name, n_there)
+    reached = group["last-delivered-id"]
+    lag = 0 if reached == stream["last-generated-id"] else group["lag"]
     n_unread = min(n_there, n_there if lag is None else int(lag))
-    return n_unread + int(group["pending"]) if name == SINK else n_unread
+    n_held = int(group["pending"]) if name == SINK else 0
+    return GroupLoad(name, n_unread + n_held, reached.decode())
 
 
 async def _call_function(client: Any, call: tuple[Any, ...]) -> Any:

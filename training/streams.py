@@ -23,8 +23,8 @@ COUNT: Final = 64
 CHUNKS_AT_ONCE = 8
 """What a policy learns from at once: of fewer, its gradient is noise."""
 BLOCK_MS: Final = 200
-# One name for whoever holds the lease of the run: it goes on with what the one before had read.
-CONSUMER: Final = "trainer"
+_CONSUMER: Final = "slice-"
+"""A slice reads under its number, so that one whose trainer was thought dead is told apart."""
 
 
 class Entry(NamedTuple):
@@ -39,9 +39,10 @@ class ChunkReader:
 
     at_once, most, publish_s = CHUNKS_AT_ONCE, COUNT, 0.0
 
-    def __init__(self, client: "Redis", run: str, spec: GameSpec) -> None:
-        """Read nothing yet."""
+    def __init__(self, client: "Redis", run: str, spec: GameSpec, *, slice_number: int) -> None:
+        """Read nothing yet. slice_number: of a later slice of the run it is higher."""
         self.n_unreadable = 0
+        self._slice, self._consumer = slice_number, f"{_CONSUMER}{slice_number}"
         self._client: Any = client  # its types know of clients of other kinds, too
         self._spec, self._key, self._group = spec, f"xp:{{{spec.id}}}", f"learn:{run}"
         self._done = self._resumed = START
@@ -53,31 +54,53 @@ class ChunkReader:
         self._done, self._resumed, self._is_resuming = place, START, True
 
     def read(self, most: int) -> list[Entry]:
-        """Return the next chunks, at most so many; wait a little where there are none."""
-        if self._is_resuming:
-            if page := self._read(self._resumed, most, block_ms=None):
-                self._resumed = page[-1][0].decode()
+        """Return the next chunks, at most so many; wait a little where there are none.
+
+        Raises UnavailableError, also where a later slice reads: what came is its to learn from.
+        """
+        if self._is_replaced():
+            raise UnavailableError("the slice was given up by control, and a later one reads")
+        while self._is_resuming:
+            if page := self._claim(most):
                 return self._open_page(page)
-            self._is_resuming = False
-        return self._open_page(self._read(">", most, block_ms=BLOCK_MS))
+        return self._open_page(self._read(most))
 
     def teach(self, learner: Learner, entries: Sequence[Entry]) -> Metrics:
         """Let a learner learn from the chunks of entries."""
         return learner.learn([entry.chunk for entry in entries])
 
     def acknowledge(self, place: str) -> None:
-        """Acknowledge what was read up to a place: control must have the state that ends there."""
+        """Acknowledge what was read up to a place: control must have the state that ends there.
+
+        Of a later slice control has not: it acknowledges what its own state holds.
+        """
+        if self._is_replaced():
+            return
         done: list[str] = []
         while self._unacknowledged and _order_of(self._unacknowledged[0]) <= _order_of(place):
             done.append(self._unacknowledged.popleft())
         self._acknowledge_entries(done)
 
-    def _read(
-        self, after: str, most: int, *, block_ms: int | None
-    ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        arguments = {self._key: after}
+    def _is_replaced(self) -> bool:
+        consumers = self._call("xinfo_consumers", self._key, self._group)
+        return any(_slice_of(one["name"].decode()) > self._slice for one in consumers)
+
+    def _claim(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """Take over a page of what slices before have read and not acknowledged."""
+        place = (self._key, self._group, self._consumer)
+        after, page, *trimmed = self._call(
+            "xautoclaim", *place, min_idle_time=0, start_id=self._resumed, count=most
+        )
+        self._resumed = after.decode()
+        self._is_resuming = self._resumed != START
+        # What was trimmed while it was pending is no longer pending either.
+        self.n_unreadable += sum(map(len, trimmed))
+        return list(page)
+
+    def _read(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        arguments = {self._key: ">"}
         read = self._call(
-            "xreadgroup", self._group, CONSUMER, arguments, count=most, block=block_ms
+            "xreadgroup", self._group, self._consumer, arguments, count=most, block=BLOCK_MS
         )
         pages = read.values() if isinstance(read, dict) else (page for _, page in read or ())
         return [entry for page in pages for entry in _flatten(page)]
@@ -123,6 +146,12 @@ def _flatten(page: Any) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
             yield one
         else:
             yield from _flatten(one)
+
+
+def _slice_of(consumer: str) -> int:
+    """Return the number in the name of a consumer; -1 where it is another program's."""
+    number = consumer.removeprefix(_CONSUMER)
+    return int(number) if number != consumer and number.isdecimal() else -1
 
 
 def _order_of(place: str) -> tuple[int, int]:

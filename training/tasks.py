@@ -106,7 +106,8 @@ def _learn(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
         return
     with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
         spec = games.get(order.game).spec
-        one.run(ChunkReader(client, order.run, spec), clock_s=time.monotonic)
+        chunks = ChunkReader(client, order.run, spec, slice_number=order.slice)
+        one.run(chunks, clock_s=time.monotonic)
 
 
 def _end(

@@ -66,6 +66,7 @@ class KinesisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """options: those of the source."""
         self._stream, self._endpoint = options["stream"], options.get("endpoint", "")
         self._per_batch = int(options.get("per_batch", "20000"))
+        self._is_draining = False
         self._target: Offset | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802
@@ -77,17 +78,20 @@ class KinesisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._per_batch)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Remember what is there now: nothing later belongs to this query."""
-        begin = dict.fromkeys(self._list_shards(), START)
-        self._target = {shard: self._find_end(shard, START, None) for shard in begin}
+        """Let the query end: what comes after its first look at the stream is not its own."""
+        self._is_draining = True
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """Return where the next batch ends. A shard does not tell its end: it is read up to it."""
-        shards = self._target or dict.fromkeys([*start, *self._list_shards()])
+        if self._is_draining and self._target is None:
+            # From where the query goes on: Kinesis may hold a year of what was read before.
+            shards = self._list_shards()
+            self._target = self._find_ends({one: start.get(one, START) for one in shards}, None)
+        shards = [*(self._target or dict.fromkeys([*start, *self._list_shards()]))]
         most = None
         if not isinstance(limit, ReadAllAvailable):
             most = max(1, self._per_batch // max(1, len(shards)))
-        ends = {shard: self._find_end(shard, start.get(shard, START), most) for shard in shards}
+        ends = self._find_ends({shard: start.get(shard, START) for shard in shards}, most)
         if self._target is None:
             return ends
         return {shard: min(end, self._target[shard], key=_order_of) for shard, end in ends.items()}
@@ -118,6 +122,9 @@ class KinesisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield record
             if page.is_newest:
                 return
+
+    def _find_ends(self, start: Offset, most: int | None) -> Offset:
+        return {shard: self._find_end(shard, after, most) for shard, after in start.items()}
 
     def _find_end(self, shard: str, after: str, most: int | None) -> str:
         """Return the number of the last record, at most so many after this one."""

@@ -87,15 +87,15 @@ def moto(python: str) -> Iterator[str]:
             program.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Run the platform with its stream and its sink."""
+    """Run the platform with its stream and its sink: segments are those of one test."""
     shape: Any = {"web": True, "experience": True, "settings": {"EVALSITE_EXPERIENCE_QUOTA": "0"}}
     with start_stack(tmp_path_factory.mktemp("stack"), nodes=0, **shape) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def token(stack: Stack) -> str:
     """Return a token that can upload and nothing else."""
     command = [PYTHON, "manage.py", "token", "spark", "--scope", "submit"]
@@ -275,6 +275,26 @@ def test_the_job_is_killed_thrice_and_each_record_is_once_in_parquet_and_segment
         np.testing.assert_array_equal(sent[name], stored[name], err_msg=name)
     assert not (records.out / "checkpoint" / "forwarded" / "refused").exists()
     print("\n".join(line for line in records.log.splitlines() if " wait, " in line))
+
+
+def test_what_was_read_before_is_not_read_again_to_find_the_end(
+    python: str, moto: str, tmp_path: Path
+) -> None:
+    kinesis = Kinesis(python, moto, f"experience-{uuid4()}", 1)
+    kinesis.write(tmp_path, n_clients=1, n_episodes=3)
+    script = (
+        "import sys; from examples.aws_stack.kinesis import *; begun = []\n"
+        "class Reader(KinesisReader):\n"
+        "    def _read_pages(self, shard, after, most=None):\n"
+        "        begun.append(after)\n"
+        "        return super()._read_pages(shard, after, most)\n"
+        "options = {'stream': sys.argv[1], 'endpoint': sys.argv[2]}\n"
+        "read = Reader(options)\n"
+        "end = read.latestOffset(read.initialOffset(), ReadAllAvailable())\n"
+        "begun.clear(); read.prepareForTriggerAvailableNow()\n"
+        "print(read.latestOffset(end, ReadAllAvailable()) == end, START in begun)"
+    )
+    assert call(python, "-c", script, kinesis.place[1], moto).split() == ["True", "False"]
 
 
 def test_cassandra_keeps_a_record_once_however_often_it_is_written(

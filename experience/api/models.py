@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
@@ -23,7 +23,15 @@ from matches.api.operating import ReasonSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.store.clock import db_now
 
-_RELEASED = Q(releases__state=Release.State.RELEASED)
+# Counted for the runs of a page, as subqueries: a join would read the versions of all runs first.
+_OWN = Release.objects.filter(run=OuterRef("pk")).order_by("-version")
+_GROUPED = _OWN.order_by().values("run")
+_COUNTS: dict[str, Subquery] = {
+    "n_versions": Subquery(_GROUPED.annotate(n=Count("pk")).values("n")),
+    "latest_version": Subquery(_OWN.values("version")[:1]),
+    "released_version": Subquery(_OWN.filter(state=Release.State.RELEASED).values("version")[:1]),
+    "n_downloads": Subquery(_GROUPED.annotate(n=Sum("n_downloads")).values("n")),
+}
 _HAS_FILE = tuple(
     state for state in Release.State if state not in (Release.State.EXPIRED, Release.State.RETIRED)
 )
@@ -117,16 +125,16 @@ class VersionActSerializer(ReasonSerializer):
 class ModelView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[TrainingRun]):
     """Runs with a published version, the newest first."""
 
-    queryset: QuerySet[TrainingRun] = TrainingRun.objects.annotate(
-        n_versions=Count("releases"),
-        latest_version=Max("releases__version"),
-        released_version=Max("releases__version", filter=_RELEASED),
-        n_downloads=Sum("releases__n_downloads"),
-    ).filter(n_versions__gt=0)
+    queryset: QuerySet[TrainingRun] = TrainingRun.objects.filter(Exists(_OWN))
     serializer_class = PublishedModelSerializer
     pagination_class = NewestFirst
     filterset_class = RowsOfGame
     lookup_field, lookup_value_regex = "name", RUN_NAME
+
+    def get_queryset(self) -> QuerySet[TrainingRun]:
+        """Return the runs, with counts of their versions where these are shown."""
+        runs = super().get_queryset()
+        return runs.annotate(**_COUNTS) if self.action in ("list", "retrieve") else runs
 
     @extend_schema(responses=VersionSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])

@@ -17,7 +17,13 @@ KEPT_S: Final = 0.25
 KEEPS_UP: Final = 0.25
 LEAST_KEPT: Final = 0.05
 
+STUCK_AFTER_S: Final = 120.0
+"""So long a learner may read nothing of what waits for it: one that hangs, or takes minutes for an
+update, gives signs of life all the same, and would hold up the uploads of its game for ever."""
+
 _kept: dict[str, tuple[float, tuple[str, ...], list[GroupLoad]]] = {}
+_full_since: dict[tuple[str, str], tuple[str, float]] = {}
+"""By game and group: what it has read last, and since when it is full and has read no more."""
 
 
 async def read_loads(
@@ -26,15 +32,27 @@ async def read_loads(
     """Return how far the sink and these groups are behind, read once in KEPT_S.
 
     learners: groups of runs that hold a lease; of a run that has stopped, whose group stays behind
-    for ever, no upload would be taken any more. Raises StreamError.
+    for ever, no upload would be taken any more. Those that are stuck are left out. Raises
+    StreamError.
     """
     groups = (stream.SINK, *learners)
     until_s, read_groups, loads = _kept.get(game, (-1.0, (), []))
     if clock() < until_s and read_groups == groups:
         return loads
     loads = await stream.read_loads(client, game, groups)
+    loads = [load for load in loads if not _is_stuck(game, load, now_s=clock())]
     _kept[game] = (clock() + KEPT_S, groups, loads)
     return loads
+
+
+def _is_stuck(game: str, load: GroupLoad, *, now_s: float) -> bool:
+    if load.name == stream.SINK:
+        return False
+    reached, since_s = _full_since.get((game, load.name), ("", now_s))
+    if load.n_waiting < find_limit(load.name) or load.reached != reached:
+        since_s = now_s
+    _full_since[game, load.name] = (load.reached, since_s)
+    return now_s - since_s >= STUCK_AFTER_S
 
 
 def check_loads(loads: Sequence[GroupLoad]) -> None:

@@ -15,16 +15,27 @@ log = logging.getLogger(__name__)
 
 
 def make_group(run: TrainingRun) -> None:
-    """Let the run read what comes from now on; a group that is there stays. Raises StreamError."""
-    with connect() as client:
-        try:
-            group = learn_group(run.name)
-            client.xgroup_create(stream_key(run.game), group, id="$", mkstream=True)
-        except ResponseError as error:
-            if "BUSYGROUP" not in str(error):
-                raise StreamError(f"the stream makes no group: {error}") from error
-        except RedisError as error:
-            raise StreamError(f"the stream does not answer: {error}") from error
+    """Let the run read what comes from now on; a group that is there stays. Raises StreamError.
+
+    Each slice reads under a name of its own: those that hold nothing any more are deleted.
+    """
+    place = (stream_key(run.game), learn_group(run.name))
+    try:
+        with connect() as client:
+            _create_group(client, place)
+            for consumer in client.xinfo_consumers(*place):
+                if not consumer["pending"]:
+                    client.xgroup_delconsumer(*place, consumer["name"])
+    except RedisError as error:
+        raise StreamError(f"the stream makes no group of run {run}: {error}") from error
+
+
+def _create_group(client: Any, place: tuple[str, str]) -> None:
+    try:
+        client.xgroup_create(*place, id="$", mkstream=True)
+    except ResponseError as error:
+        if "BUSYGROUP" not in str(error):
+            raise
 
 
 def destroy_ended_groups() -> int:

@@ -52,6 +52,21 @@ def test_a_slice_that_a_trainer_took_and_lost_is_ordered_anew(stream_server: Red
     assert (run.slice, run.n_lost) == (2, 1)
 
 
+def test_what_a_slice_has_read_under_is_deleted_once_it_holds_nothing(
+    stream_server: Redis,
+) -> None:
+    run = ordered(begun())
+    place = (stream_key("cart_pole"), learn_group("poles"))
+    stream_server.xadd(place[0], {"chunk": "c"})
+    for consumer in ("slice-0", "slice-1"):
+        stream_server.xreadgroup(place[1], consumer, {place[0]: ">"})
+    stream_server.xgroup_createconsumer(*place, "slice-1")
+    stream_server.delete(TRAIN_QUEUE)
+    assert ordered(run, at_s=LEASE_S + 1).slice == 2
+    consumers: Any = stream_server.xinfo_consumers(*place)
+    assert [one["name"] for one in consumers] == [b"slice-0"]
+
+
 def test_a_report_extends_the_lease(stream_server: Redis) -> None:
     run = ordered(begun())
     stream_server.delete(TRAIN_QUEUE)

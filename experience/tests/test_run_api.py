@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from experience.models import Release, TrainingRun
@@ -61,6 +63,29 @@ def test_runs_of_a_game_that_is_gone_are_still_listed_by_it(run: TrainingRun) ->
     listed = Client().get("/api/v1/runs/?game=gone_game").json()["results"]
     assert [row["name"] for row in listed] == [run.name]
     assert Client().get("/api/v1/runs/?game=nosuch").json()["results"] == []
+
+
+def test_versions_are_counted_for_the_runs_of_a_page_and_nowhere_else(run: TrainingRun) -> None:
+    stilts, sticks = (made.ended(version=1, name=name) for name in ("stilts", "sticks"))
+    for other, version, state in (
+        (stilts, 0, Release.State.EXPIRED),
+        (stilts, 1, Release.State.RELEASED),
+        (sticks, 0, Release.State.EXPIRED),
+    ):
+        made.published(other, version, state, n_downloads=version + 2)
+    with CaptureQueriesContext(connection) as listing:
+        rows = Client().get("/api/v1/models/").json()["results"]
+    fields = ("run", "n_versions", "latest_version", "released_version", "n_downloads")
+    assert [tuple(row[name] for name in fields) for row in rows] == [
+        ("sticks", 1, 0, None, 2),
+        ("stilts", 2, 1, 1, 5),
+    ]
+    # Of a join the database would read all versions of all runs, whatever the page holds.
+    assert not any(" JOIN " in query["sql"] for query in listing)
+    with CaptureQueriesContext(connection) as one_run:
+        answer = Client().get("/api/v1/models/stilts/versions/")
+    assert [row["version"] for row in answer.json()["results"]] == [1, 0]
+    assert not any("COUNT(" in query["sql"] for query in one_run)
 
 
 def test_a_second_run_of_a_stream_is_a_conflict(run: TrainingRun, operator: Client) -> None:

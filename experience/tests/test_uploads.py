@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 
 from arena.experience.chunks import Chunk
 from arena.experience.tests.made import SPEC, assert_same, chunk_of, with_value
@@ -187,6 +188,29 @@ def test_the_slowest_group_says_how_much_to_send(waiting: int, fraction: float) 
 def test_a_learner_may_be_behind_by_less_than_the_sink() -> None:
     loads = [GroupLoad("sink", 16), GroupLoad("learn:7", 10)]
     assert backpressure.find_keep_fraction(loads) == 0.5
+
+
+async def test_a_learner_that_reads_nothing_for_two_minutes_holds_no_upload_up(
+    stream_server: Redis,
+) -> None:
+    port = stream_server.get_connection_kwargs()["port"]
+    stream_server.xgroup_create(KEY, "learn:7", id="0", mkstream=True)
+
+    async def list_full(now_s: float) -> list[str]:
+        async with AsyncRedis(port=port) as client:
+            loads = await backpressure.read_loads(
+                client, "cart_pole", ["learn:7"], clock=lambda: now_s
+            )
+        return [load.name for load in loads if load.n_waiting >= 16]
+
+    for _ in range(18):
+        stream_server.xadd(KEY, {"n": 1})
+    assert await list_full(0) == ["sink", "learn:7"]
+    assert await list_full(119) == ["sink", "learn:7"]
+    assert await list_full(120) == ["sink"]
+    # It was only slow: what waits holds uploads up again.
+    stream_server.xreadgroup("learn:7", "slice-1", {KEY: ">"}, count=1)
+    assert await list_full(121) == ["sink", "learn:7"]
 
 
 def test_a_full_stream_is_said_to_be(client: Client, stream_server: Redis) -> None:

@@ -1,6 +1,7 @@
 """How a caller says who it is: a token, a session of the admin, or for a new token a password."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from axes.helpers import get_cool_off
 from django.utils import timezone
@@ -17,6 +18,7 @@ from matches.api.throttling import count_refused
 
 MAX_NAME = 150
 """As many as Django's User.username takes."""
+_TOKEN: Final = re.compile(rb"[0-9a-f]{64}")
 
 
 class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]  # knox has no types
@@ -33,14 +35,17 @@ class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]  # kno
 
     def authenticate_credentials(self, token: bytes) -> tuple[Any, AuthToken]:
         """Return user and token. Raises AuthenticationFailed."""
-        digest = hash_token(token.decode(errors="replace"))
-        # Only with its access: a token whose parent is gone has lost it.
-        related = AuthToken.objects.select_related("user", "access")
-        login = related.filter(digest=digest, access__isnull=False).first()
+        # Of another form it is none of ours: the database need not be asked.
+        login = self._find_token(token.decode()) if _TOKEN.fullmatch(token) else None
         if login is None or (login.expiry is not None and login.expiry < timezone.now()):
             raise AuthenticationFailed("the token is unknown, revoked or expired: get a new one")
         user, auth = self.validate_user(login)
         return user, auth
+
+    def _find_token(self, token: str) -> AuthToken | None:
+        # Only with its access: a token whose parent is gone has lost it.
+        related = AuthToken.objects.select_related("user", "access")
+        return related.filter(digest=hash_token(token), access__isnull=False).first()
 
 
 class TokenScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call]

@@ -377,6 +377,15 @@ def test_what_is_no_token_is_refused(db: None, header: str) -> None:
     assert response.headers["WWW-Authenticate"] == "Token"
 
 
+@pytest.mark.parametrize("token", ["x", "0" * 63, "A" * 64, "\xff" * 64])
+def test_what_cannot_be_a_token_is_refused_without_the_database(
+    django_assert_num_queries: Any, token: str
+) -> None:
+    client = Client(headers={"authorization": f"Token {token}"})
+    with django_assert_num_queries(0):
+        assert client.get("/api/v1/agents/").status_code == 401
+
+
 def test_a_session_needs_the_token_of_its_form(db: None) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(callers.user("admin", is_admin=True))

@@ -86,8 +86,11 @@ class Run:
         reporter = Reporter(terms, trainer="trainer-1", files=self.files, report=report)
         one = Slice(terms, reporter)
         ticks = count()
-        one.run(ChunkReader(self.client, "7", SPEC), clock_s=lambda: LOOK_S * next(ticks))
+        one.run(self.make_reader(terms.slice), clock_s=lambda: LOOK_S * next(ticks))
         return reports
+
+    def make_reader(self, slice_number: int) -> ChunkReader:
+        return ChunkReader(self.client, "7", SPEC, slice_number=slice_number)
 
     def last_state(self) -> str:
         """Return the state that was reported last; empty where none was."""
@@ -207,7 +210,7 @@ def test_no_more_than_sixty_four_chunks_are_held(run: Run) -> None:
         run.train(dies_at=5, order="1" * 32)
     assert max(pending) == COUNT
     left = COUNT - 2 * CHUNKS_AT_ONCE  # each has reported the state after its first version
-    reader = ChunkReader(run.client, "7", SPEC)
+    reader = run.make_reader(0)
     assert [len(reader.read(most)) for most in (5, COUNT, COUNT)] == [5, left - 5, COUNT]
 
 
@@ -255,6 +258,23 @@ def test_a_trainer_that_dies_loses_nothing_and_the_next_one_comes_to_the_same(
     assert after[-1].state == undisturbed[-1].state
 
 
+def test_a_trainer_that_was_thought_dead_takes_nothing_from_the_slice_after_its_own(
+    run: Run,
+) -> None:
+    run.add_chunks(3)
+    late, successor = run.make_reader(8), run.make_reader(9)
+    held = [entry.place for entry in late.read(COUNT)]
+    assert [entry.place for entry in successor.read(COUNT)] == held
+    late.acknowledge(held[-1])
+    assert run.count_pending() == 3
+    run.add_chunks(2)
+    with pytest.raises(UnavailableError, match="a later one reads"):
+        late.read(COUNT)
+    assert len(successor.read(COUNT)) == 2
+    successor.acknowledge(held[-1])
+    assert run.count_pending() == 2
+
+
 def test_more_than_a_page_is_resumed_in_order(run: Run) -> None:
     run.add_chunks(COUNT + 2 * CHUNKS_AT_ONCE)
     with pytest.raises(KeyboardInterrupt):
@@ -279,7 +299,7 @@ def test_a_stream_that_has_no_group_or_no_server_is_nobodys_fault(run: Run) -> N
     run.client.xgroup_destroy(KEY, GROUP)
     with pytest.raises(UnavailableError, match="the stream refuses: NOGROUP"):
         run.train()
-    nowhere = ChunkReader(Redis(port=1), "7", SPEC)
+    nowhere = ChunkReader(Redis(port=1), "7", SPEC, slice_number=0)
     with pytest.raises(UnavailableError, match="the stream does not answer"):
         nowhere.read(1)
 

@@ -17,6 +17,8 @@ from workers.failures import one_line
 from workers.programs.child import MAX_LINE
 
 CONNECT_S = 5.0
+AWAY_S, PAUSE_S = 10.0, 0.5
+"""So long an address that is away, as one that is started anew, is tried as an order begins."""
 _AWAY = (
     HTTPStatus.BAD_GATEWAY,
     HTTPStatus.SERVICE_UNAVAILABLE,
@@ -71,9 +73,16 @@ class _LimitedReader(RawIOBase):
 class HttpLine:
     """The line to an address; its connection is kept from one decision to the next."""
 
-    def __init__(self, address: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
         """address: http:// or https://, as the list has it."""
-        self._clock = clock
+        self._clock, self._sleep = clock, sleep
+        self._patience_s = AWAY_S
         parts = urlsplit(address)
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._host, self._port = parts.hostname or "", parts.port
@@ -83,8 +92,19 @@ class HttpLine:
         self._unsent = ""
 
     def open(self) -> None:
-        """Forget the connection; the next message opens one."""
+        """Forget the connection; the next message opens one.
+
+        The first time wait for the address: no match does yet, and without a wait all attempts at
+        one are over within seconds.
+        """
         self.close()
+        until, self._patience_s = self._clock() + self._patience_s, 0.0
+        while self._clock() < until:
+            try:
+                self._connection = self._connect()
+                return
+            except OSError:  # said with the next message if it stays so
+                self._sleep(PAUSE_S)
 
     def send(self, text: str) -> None:
         """Keep a message until its answer is waited for."""

@@ -131,3 +131,33 @@ def test_an_address_that_does_not_answer_may_be_somebody_elses_doing() -> None:
     with pytest.raises(AgentDiedError, match=r"https://127.0.0.1:1: .*refused") as died:
         line.receive()
     assert died.value.is_own_doing is False
+
+
+def test_an_address_is_waited_for_as_an_order_begins_and_never_later() -> None:
+    now_s = 0.0
+
+    def sleep(pause_s: float) -> None:
+        nonlocal now_s
+        now_s += pause_s
+
+    line = HttpLine("http://127.0.0.1:1", clock=lambda: now_s, sleep=sleep)
+    line.open()
+    assert now_s == http_line.AWAY_S
+    line.open()
+    assert now_s == http_line.AWAY_S
+
+
+def test_an_address_that_comes_back_as_an_order_begins_is_asked() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers, bind_and_activate=False) as late:
+        late.server_bind()
+        address = f"http://127.0.0.1:{late.server_port}/"
+
+        def start(_: float) -> None:
+            late.server_activate()
+            threading.Thread(target=late.handle_request, daemon=True).start()
+
+        line = HttpLine(address, sleep=start)
+        line.open()
+        line.send("one")
+        assert line.receive() == "ONE"
+        line.close()
