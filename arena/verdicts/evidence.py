@@ -60,8 +60,9 @@ def infer_belief(
     """
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
-    _, variance = _find_pair_variance(counts, settled, dispersion, expected_departures)
-    drift = estimate_drift(blocks, settled, dispersion=dispersion, pair_variance=variance)
+    # What is only expected of pairs would hide a walk of which little has been seen.
+    shown = _estimate_pairs(counts, settled, dispersion).variance
+    drift = estimate_drift(blocks, settled, dispersion=dispersion, pair_variance=shown)
     recent, times = counts, 1.0
     if drift.is_discounting and _can_discount(counts, settled):
         recent, times = _discount_old(counts, blocks, drift.weights), _PARTS_OF_RESULT
