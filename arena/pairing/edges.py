@@ -25,8 +25,10 @@ _JITTER = 1e-9
 # Who is among the first k so probably is checked, and against those whom it never met if it is
 # surer still, where they stand behind by so many standard deviations.
 _LIKELY, _STAYING, _BEHIND = 0.5, 0.7, 1.0
-# What a pair that never met, and may depart altogether, is worth; what is less open is left.
+# What a pair that never met, and may depart altogether, is worth; what is less open is left, but
+# for what is open at least so far next to the most open one.
 _UNMET, _OPEN, _CLOSED = 0.02, 5e-3, 3e-3
+_NEXT_TO_MOST = 0.25
 # What may be left open of the pairs of an order altogether: as much as one block of each leaves
 # open whether somebody learnt to beat just one other, unless a game is a surprise.
 _LEFT = 0.02
@@ -82,8 +84,12 @@ def choose_checks(
     is_named = np.zeros(len(share), np.bool_)
     is_named[np.argsort(_TIE_BREAK * rng.random(len(share)) - share)[:edge]] = True
     is_named &= share > _LIKELY
-    is_open = is_named[:, None] & ~is_named & (worth > _CLOSED)
-    return _list_pairs(worth, is_open, n_blocks - n_blocks // 4)
+    crosses = is_named[:, None] & ~is_named
+    closed = _CLOSED
+    if is_named.sum() == edge:
+        # Whoever goes on asks for more than is known: of what is left the most open ones meet.
+        closed = min(_CLOSED, _NEXT_TO_MOST * worth[crosses].max(initial=0.0))
+    return _list_pairs(worth, crosses & (worth > closed), n_blocks - n_blocks // 4)
 
 
 def choose_order_checks(
