@@ -80,8 +80,16 @@ def _try_storage(name: str) -> list[CheckMessage]:
 @register("evalsite")
 def check_stream(**_: Any) -> list[CheckMessage]:
     """Refuse a stream that shares a server with the queues: full, it would stop every match."""
-    others = {find_place(url) for url in (settings.REDIS_URL, settings.FAST_REDIS_URL)}
-    if not settings.STREAM_REDIS_URL or find_place(settings.STREAM_REDIS_URL) not in others:
+    if not settings.STREAM_REDIS_URL:
+        return []
+    try:
+        others = {find_place(url) for url in (settings.REDIS_URL, settings.FAST_REDIS_URL)}
+        is_shared = find_place(settings.STREAM_REDIS_URL) in others
+    except ValueError as error:
+        unreadable = f"The address of a Redis server cannot be read: {error}"
+        hint = "Look at REDIS_URL, FAST_REDIS_URL and STREAM_REDIS_URL."
+        return [Error(unreadable, hint=hint, id="evalsite.E005")]
+    if not is_shared:
         return []
     return [
         Error(

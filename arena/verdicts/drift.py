@@ -28,6 +28,9 @@ _SHOWN = 0.5
 _N_ORDERS = 16
 # Of larger fields it would take seconds, and old results count like new ones.
 MOST_FOLLOWED: Final = 500
+# With fewer departures than that, in standard deviations of chance, nothing walks: agents are then
+# further apart than their spread allows for, and a walk would make room for that.
+_FEWEST_DEPARTURES = -2.0
 # Of the weight of an old result: no less than this is as much as a new one.
 _AS_MUCH = 0.99
 # Fewer blocks of an agent in a part say nothing of it.
@@ -41,7 +44,8 @@ class Drift(NamedTuple):
     excess: of the departures over those of ratings that stay, in standard deviations. departures:
     float64 [PARTS, n], of each agent, in standard deviations of chance. weights: float64 [parts],
     what a result says of now, 1 where nothing drifts; those of the newest part first. chance: that
-    it walks; nan where nothing tells but the excess: of very large fields, and of few blocks.
+    it walks; nan where that is not asked: of very large fields, of few blocks, and where agents
+    depart less than by chance.
     """
 
     excess: float
@@ -77,7 +81,11 @@ def estimate_drift(
     seen = _measure_departures(blocks, settled, dispersion)
     n_parts = _choose_parts(n_blocks, n)
     steady = Drift(seen.excess, seen.departures, np.ones(n_parts))
-    if not seen.information or n > MOST_FOLLOWED:
+    n_seen = len(np.union1d(blocks.first, blocks.second))
+    # With less than a block of each agent in a part the spread of the field is told no better.
+    if not seen.information or n > MOST_FOLLOWED or 2 * n_blocks < PARTS * n_seen:
+        return steady
+    if seen.excess < _FEWEST_DEPARTURES:
         return steady
     weigh = partial(
         weigh_steps,

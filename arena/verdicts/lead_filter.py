@@ -16,7 +16,8 @@ from arena.ratings.settled import SettledRatings
 from arena.verdicts.lead_effects import LeadEffects
 
 _UNIT: Final = sqrt(2) * BETA
-_N_NEWTON, _LONGEST_STEP = 6, 2 * BETA
+# As many, and as long, as it takes in fields of which one hardly ever beats the next.
+_N_NEWTON, _LONGEST_STEP = 10, 4 * BETA
 _LEAST = 1e-12
 
 

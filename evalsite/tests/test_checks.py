@@ -53,6 +53,13 @@ def test_a_stream_on_the_server_of_the_queues_is_refused(
     assert list_ids() == (["evalsite.E003"] if is_refused else [])
 
 
+def test_an_address_that_cannot_be_read_is_refused(settings: Settings) -> None:
+    settings.REDIS_URL, settings.STREAM_REDIS_URL = "redis://host:port", "redis://host:1"
+    assert list_ids() == ["evalsite.E005"]
+    settings.STREAM_REDIS_URL = ""
+    assert list_ids() == []
+
+
 def test_https_without_a_proxy_that_speaks_it_is_warned_of(settings: Settings) -> None:
     settings.EVALSITE_HTTPS = True
     assert list_ids() == ["evalsite.W002"]

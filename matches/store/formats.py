@@ -131,7 +131,11 @@ def hide_folders(text: str, *, sent: str = "") -> str:
     for folder in _list_own_folders():
         if str(folder) not in sent:
             # Their names may hold what else would end a path: commas, brackets, many spaces.
-            text = text.replace(f"{folder}/", "/_/").replace(str(folder), f"/_/{folder.name}")
+            # Behind a letter, a dot or a slash the text is part of another path, or of an address.
+            own = rf"(?<![\w./]){re.escape(str(folder))}"
+            text = re.sub(f"{own}/", "/_/", text)
+            name = folder.name.replace("\\", r"\\")
+            text = re.sub(rf"{own}(?!\w)", f"/_/{name}", text)
     return _FOLDERS.sub(lambda path: path[0] if path[0] in sent else _HIDDEN, text)
 
 

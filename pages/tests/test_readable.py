@@ -121,6 +121,14 @@ def test_a_folder_of_plugins_is_hidden_whatever_its_name_holds(
     assert folder in hide_folders(text, sent=folder)
 
 
+def test_an_address_that_holds_the_name_of_a_folder_is_no_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(PLUGINS, "/srv")
+    text = "see https://host/srv/x"
+    assert hide_folders(f"{text}, no /srv/a.py") == f"{text}, no \N{HORIZONTAL ELLIPSIS}/a.py"
+
+
 def test_templates_write_times_and_numbers_by_our_filters_only() -> None:
     # stringformat makes ids and values of forms, and no number that is read.
     forbidden = "date|time|timesince|timeuntil|floatformat|intcomma|naturaltime|filesizeformat"

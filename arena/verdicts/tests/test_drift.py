@@ -168,6 +168,13 @@ def test_walks_of_large_fields_are_followed_too(step: float, *, is_discounting: 
     assert estimate.is_discounting is is_discounting
 
 
+@pytest.mark.parametrize("n", [200, 500])
+def test_a_large_field_that_is_far_apart_does_not_walk(n: int) -> None:
+    strengths = 100.0 * walk_strengths(1_000, 0.0, seed=3, n=n)
+    blocks = play_along(strengths, 3)
+    assert not estimate_drift(blocks, settle(blocks, n), dispersion=1.0).is_discounting
+
+
 def test_of_very_large_fields_nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift, "MOST_FOLLOWED", N - 1)
     blocks = play_along(walk_strengths(300, STEPS[4], seed=7), 7)

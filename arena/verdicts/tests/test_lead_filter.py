@@ -9,10 +9,12 @@ from scipy.stats import norm
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 from arena.ratings.settled import settle_ratings
+from arena.verdicts import lead_filter
 from arena.verdicts.lead_effects import LeadEffects, find_effects
 from arena.verdicts.lead_filter import EffectBelief, LeadFilter
 from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.tests.test_drift import count_games
+from arena.verdicts.walks import weigh_steps
 
 N, SPREAD, PAIR_VARIANCE = 4, 6.0, 9.0
 PAIRS = [(0, 1), (1, 0), (2, 1), (1, 2), (3, 0), (2, 3)]
@@ -86,3 +88,18 @@ def test_of_a_pair_that_always_wins_more_is_believed_of_both_and_it_is_surer() -
     assert mu[0] > mu[1] > mu[2] > mu[3]
     assert (mu[N:] > 0).all()
     assert (np.diag(covariance) < find(won, PAIR_VARIANCE).variance).all()
+
+
+def test_fields_that_are_far_apart_are_followed_to_the_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n, n_parts, rng = 50, 8, np.random.default_rng(3)
+    strengths = rng.normal(0, 25 * BETA, n)
+    first, second = np.array([rng.permutation(n)[:2] for _ in range(1_000)]).T
+    scores = np.sign(strengths[first] - strengths[second]).astype(np.int64)
+    blocks = SeedBlocks(first, second, np.stack([scores, scores], axis=1), np.arange(1_000))
+    settled = settle_ratings(count_games(blocks), n)
+    likely = weigh_steps(blocks, settled, dispersion=1.0, n_parts=n_parts)
+    monkeypatch.setattr(lead_filter, "_N_NEWTON", 100)
+    exact = weigh_steps(blocks, settled, dispersion=1.0, n_parts=n_parts)
+    assert likely == pytest.approx(exact, abs=1e-3)
