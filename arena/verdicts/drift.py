@@ -26,7 +26,7 @@ _MOST_PARTS = 32
 _SHOWN = 0.5
 # In which the seeds are shuffled, where several pairs play one and a walk would be told.
 _N_ORDERS = 16
-# Of larger fields it would take seconds, and old results count like new ones.
+# Of larger fields old results count like new ones.
 MOST_FOLLOWED: Final = 500
 # With fewer departures than that, in standard deviations of chance, nothing walks: agents are then
 # further apart than their spread allows for, and a walk would make room for that.

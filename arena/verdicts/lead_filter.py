@@ -47,8 +47,8 @@ class LeadFilter(NamedTuple):
     ) -> tuple[Floats, EffectBelief]:
         """Return the log evidence float64 [k] of the scores, and what is believed after them.
 
-        Newton's method among the leads of the blocks (Rasmussen and Williams 2006, 3.5): those are
-        fewer than the effects.
+        Newton's method among the leads of the blocks (Rasmussen and Williams 2006, 3.5): of a part
+        those are few, however many effects there are.
         """
         along = effects.signs @ prior.covariance
         spread = along @ effects.signs.T + np.diag(effects.noise)

@@ -1,12 +1,11 @@
 """What people add, and how they change tournaments, with audit rows: alike in admin and API."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import Model
-from django.utils import timezone
+from django.db.models import Max, Model
 
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.store import auditing
@@ -22,10 +21,11 @@ def add_with_audit(add: Callable[[], Added], *, actor: Actor, now: datetime) -> 
 
     That are agents and the leaderboard of a tournament. What was there before gets no audit row.
     """
-    # Not `now`: new rows are stamped by the clock of this machine.
-    since = timezone.now()
+    # By keys and not by clocks, which differ between machines.
+    kinds: tuple[type[Model], ...] = (Agent, Leaderboard, Tournament)
+    newest = {kind: _find_newest_key(kind) for kind in kinds}
     added = add()
-    for row in _list_new_rows(added, since=since):
+    for row in _list_new_rows(added, newest):
         auditing.add_audit_row(
             f"{row._meta.model_name}.add",
             actor=actor,
@@ -37,18 +37,23 @@ def add_with_audit(add: Callable[[], Added], *, actor: Actor, now: datetime) -> 
     return added
 
 
+def _find_newest_key(kind: type[Model]) -> int:
+    return kind._default_manager.aggregate(newest=Max("pk"))["newest"] or 0
+
+
 def _list_new_rows(
-    added: Agent | Campaign | Leaderboard | Tournament, *, since: datetime
+    added: Agent | Campaign | Leaderboard | Tournament, newest: Mapping[type[Model], int]
 ) -> list[Model]:
-    """Return what was made since then: this row, and what it brought with it."""
+    """Return what is newer than these keys: this row, and what it brought with it."""
     if isinstance(added, Agent | Leaderboard):
-        return [added] if added.created_at >= since else []
+        return [added] if added.pk > newest[type(added)] else []
     tournament = added.tournament if isinstance(added, Campaign) else added
-    if tournament.created_at < since:
+    if tournament.pk <= newest[Tournament]:
         return []
+    agents = Agent.objects.filter(entrant__tournament=tournament, pk__gt=newest[Agent])
     board = tournament.leaderboard
-    agents = Agent.objects.filter(entrant__tournament=tournament, created_at__gte=since)
-    return [*agents.order_by("pk"), *([board] if board.created_at >= since else []), added]
+    boards = [board] if board.pk > newest[Leaderboard] else []
+    return [*agents.order_by("pk"), *boards, added]
 
 
 @transaction.atomic

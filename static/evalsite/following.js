@@ -19,6 +19,14 @@ away.hidden = true;
 section.before(away);
 let answeredAt = new Date();
 
+/** Once: whoever listens to the page is not told the same again and again. */
+function sayAway(error) {
+  if (!away.hidden) return;
+  const why = error instanceof Refused ? `refuses this page (${error.message})` : "does not answer";
+  away.textContent = `The server ${why}. What stands here is of ${answeredAt.toLocaleTimeString()}.`;
+  away.hidden = false;
+}
+
 const isEnded = () => section.dataset.state === "ended";
 const isOver = () => isEnded() && (!rest || rest.dataset.rest === "over");
 
@@ -56,8 +64,12 @@ function draw(html) {
   section.dataset.state = fresh.dataset.state;
 }
 
+/** The server answered, but not with the page: it is not there any more, or needs a login. */
+class Refused extends Error {}
+
 async function get(address) {
   const response = await fetch(address, { cache: "no-cache" });
+  if (response.status >= 400 && response.status < 500) throw new Refused(`${response.status}`);
   if (!response.ok) throw new Error(`${response.status}`);
   return response.text();
 }
@@ -77,10 +89,9 @@ async function look() {
     if (isEnded() && rest) await drawRest();
     answeredAt = new Date();
     away.hidden = true;
-  } catch {
-    waitMs = BACK_OFF_MS; // the server is away: what is shown stays
-    away.hidden = false;
-    away.textContent = `The server does not answer. What stands here is of ${answeredAt.toLocaleTimeString()}.`;
+  } catch (error) {
+    waitMs = BACK_OFF_MS; // what is shown stays
+    sayAway(error);
   }
   if (!isOver()) setTimeout(look, waitMs);
 }
