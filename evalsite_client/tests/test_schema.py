@@ -23,7 +23,7 @@ from evalsite_client.tests.fakes import Seen
 from evalsite_client.tests.schema_samples import Operation, Schema
 
 SCHEMA = Schema()
-COMPOSED = {"wait", "watch", "find", "download", "download_all"}
+COMPOSED = {"wait", "watch", "find", "of_run", "download", "download_all"}
 COMPOSED |= {"download_shard", "download_results", "find_latest", "fetch_weights", "upload_chunk"}
 """Methods that call others."""
 API = Path(evalsite_client.api.__path__[0])
