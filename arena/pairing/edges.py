@@ -51,11 +51,17 @@ def find_crossings(is_in: Bools) -> Floats:
     counted = is_in.astype(np.float64)
     both = counted.T @ counted / len(is_in)
     alone = np.diag(both)
-    is_first = np.zeros(len(alone), np.bool_)
-    is_first[np.argsort(-alone, kind="stable")[: int(is_in[0].sum())]] = True
+    is_first = _mark_first(alone, int(is_in[0].sum()))
     # Where no sample crosses the edge, those on its two sides are still worth something.
     least = np.where(is_first[:, None] != is_first, 0.5 / len(is_in), 0.0)
     return np.maximum(alone[:, None] + alone - 2 * both, least)
+
+
+def _mark_first(shares: Floats, edge: int) -> Bools:
+    """Return which agents have the highest shares, so many of them: bool [n]."""
+    is_first = np.zeros(len(shares), np.bool_)
+    is_first[np.argsort(-shares, kind="stable")[:edge]] = True
+    return is_first
 
 
 def choose_checks(
@@ -81,8 +87,7 @@ def choose_checks(
     # Ties go to anybody, and not to who was registered first.
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
     edge = int(is_in[0].sum())
-    is_named = np.zeros(len(share), np.bool_)
-    is_named[np.argsort(_TIE_BREAK * rng.random(len(share)) - share)[:edge]] = True
+    is_named = _mark_first(share - _TIE_BREAK * rng.random(len(share)), edge)
     is_named &= share > _LIKELY
     crosses = is_named[:, None] & ~is_named
     closed = _CLOSED

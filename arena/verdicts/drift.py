@@ -77,15 +77,11 @@ def estimate_drift(
 
     pair_variance: of what leads of pairs have of their own, always, in units of rating, squared.
     """
-    n, n_blocks = len(settled.mu), len(blocks.first)
+    n_blocks = len(blocks.first)
     seen = _measure_departures(blocks, settled, dispersion)
-    n_parts = _choose_parts(n_blocks, n)
+    n_parts = _choose_parts(n_blocks, len(settled.mu))
     steady = Drift(seen.excess, seen.departures, np.ones(n_parts))
-    n_seen = len(np.union1d(blocks.first, blocks.second))
-    # With less than a block of each agent in a part the spread of the field is told no better.
-    if not seen.information or n > MOST_FOLLOWED or 2 * n_blocks < PARTS * n_seen:
-        return steady
-    if seen.excess < _FEWEST_DEPARTURES:
+    if not _is_followed(blocks, seen, len(settled.mu)):
         return steady
     weigh = partial(
         weigh_steps,
@@ -104,6 +100,15 @@ def estimate_drift(
         return drift
     ratios = STEPS * n_blocks / n_parts * seen.information / n_parts
     return drift._replace(weights=weigh_parts(ratios, likely, n_parts))
+
+
+def _is_followed(blocks: SeedBlocks, seen: _Departures, n_agents: int) -> bool:
+    """Return whether it is asked at all how well walks foretell the results."""
+    n_met = len(np.union1d(blocks.first, blocks.second))
+    # With less than a block of each agent in a part the spread of the field is told no better.
+    is_enough = 2 * len(blocks.first) >= PARTS * n_met
+    is_departing = seen.information > 0 and seen.excess >= _FEWEST_DEPARTURES
+    return is_enough and is_departing and n_agents <= MOST_FOLLOWED
 
 
 def _measure_departures(

@@ -61,8 +61,8 @@ def infer_belief(
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
     # What is only expected of pairs would hide a walk of which little has been seen.
-    shown = _estimate_pairs(counts, settled, dispersion).variance
-    drift = estimate_drift(blocks, settled, dispersion=dispersion, pair_variance=shown)
+    pairs = _estimate_pairs(counts, settled, dispersion)
+    drift = estimate_drift(blocks, settled, dispersion=dispersion, pair_variance=pairs.variance)
     recent, times = counts, 1.0
     if drift.is_discounting and _can_discount(counts, settled):
         recent, times = _discount_old(counts, blocks, drift.weights), _PARTS_OF_RESULT

@@ -165,5 +165,5 @@ def refuse_repeated(request: Request) -> None:
     """Raise BadInputError naming a parameter that is given twice: each takes one value."""
     for name, values in request.query_params.lists():
         if len(values) > 1:
-            given = " and ".join(f"{value!r:.80}" for value in values[:2])
-            raise BadInputError(f"{name:.80}", f"takes one value, got {given}")
+            first_two = " and ".join(f"{value!r:.80}" for value in values[:2])
+            raise BadInputError(f"{name:.80}", f"takes one value, got {first_two}")

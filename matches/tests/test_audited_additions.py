@@ -62,11 +62,11 @@ def test_an_evaluation_is_noted_with_the_agents_that_it_registers(anna: Client) 
     acts = [action for action, _ in _list_acts()]
     assert acts[:4] == ["agent.add", "agent.add", "leaderboard.add", "tournament.add"]
     assert acts[4:] == ["leaderboard.add", "tournament.add"]
-    page = callers.user("root", is_admin=True)
+    admin = callers.user("root", is_admin=True)
     browser = Client()
-    browser.force_login(page)
-    shown = browser.get(f"/admin/matches/tournament/{started['tournament']}/change/")
-    assert "anna with token anna" in shown.content.decode()
+    browser.force_login(admin)
+    tournament_page = browser.get(f"/admin/matches/tournament/{started['tournament']}/change/")
+    assert "anna with token anna" in tournament_page.content.decode()
 
 
 def test_a_campaign_is_noted_and_a_gate_that_goes_on_is_not_noted_again(anna: Client) -> None:
@@ -75,8 +75,8 @@ def test_a_campaign_is_noted_and_a_gate_that_goes_on_is_not_noted_again(anna: Cl
         _post(anna, "gates", **pair)
     acts = [action for action, _ in _list_acts()]
     assert acts == ["agent.add", "agent.add", "leaderboard.add", "campaign.add"]
-    asked = {"question": "best", "agents": ["mcts:50", "random"], "max_matches": 100}
-    _post(anna, "campaigns", leaderboard="gate-connect-four", **asked)
+    question = {"question": "best", "agents": ["mcts:50", "random"], "max_matches": 100}
+    _post(anna, "campaigns", leaderboard="gate-connect-four", **question)
     assert len(acts) + 1 == AuditRow.objects.filter(token="anna").count()
 
 

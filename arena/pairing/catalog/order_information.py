@@ -161,7 +161,10 @@ def _widen_covariance(joint: Floats, information: Floats, pair_variance: float) 
 
 
 def _find_openness(gap: Floats, variance: Floats, crossings: Floats) -> Floats:
-    """Return how open differences are, the most open one 1: where all are sure, all are tiny."""
+    """Return how open differences are next to the most open one that may cross the edge: [n, n].
+
+    Alone they would be too small to be told from 0 where all are nearly sure.
+    """
     openness = -(gap**2) / (2 * _HORIZON * variance) - np.log(variance) / 2
     openness[(crossings == 0) | np.eye(len(gap), dtype=np.bool_)] = -np.inf
     relative: Floats = crossings * np.exp(openness - openness.max())
