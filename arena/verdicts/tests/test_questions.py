@@ -1,6 +1,7 @@
 """What the questions say, and what they refuse."""
 
 from dataclasses import replace
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from arena.ratings.counts import count_results
+from arena.ratings.pair_leads import PairLeads
 from arena.ratings.settled import settle_ratings
 from arena.verdicts import registry
 from arena.verdicts.base import StopReason, Terms, VerdictError
@@ -162,6 +164,21 @@ def test_a_claim_about_two_is_as_sure_as_the_formula_says() -> None:
     belief = belief_of([26.0, 25.0], 1.0)
     claim = Claim(np.array([0, 1]), (1, 1), 0.5)
     assert claim_probability(belief, claim) == pytest.approx(norm.cdf(1.5 / np.sqrt(2)), abs=0.01)
+
+
+@pytest.mark.parametrize("has_leads", [False, True])
+def test_a_verdict_is_as_sure_as_it_is_asked_to_be(*, has_leads: bool) -> None:
+    """Whatever the samples say where the sum of the doubts has decided."""
+    square = np.ones((2, 2))
+    leads = PairLeads(square, 0 * square, 0.1 * square) if has_leads else None
+    for best, gap in product((0, 1), np.linspace(1.5, 4, 20)):
+        ratings = np.where(np.arange(2) == best, gap, 0.0)
+        belief = replace(belief_of(ratings, 1.0), leads=leads)
+        doubt = float(1 - belief.superiority(np.array([best]), np.array([1 - best]))[0])
+        terms = Terms(error=2.001 * doubt)
+        verdict = registry.get("best").judge(belief, terms)
+        assert verdict is not None
+        assert verdict.probability >= 1 - terms.safe_error(2, expects_departures=has_leads)
 
 
 def test_a_claim_holds_for_groups_in_order_only() -> None:
