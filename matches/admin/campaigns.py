@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.formats import localize
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from matches.admin.acts import campaigns
@@ -231,8 +231,8 @@ class CampaignAdmin(PlanAdmin):
         return str(obj.tournament.leaderboard)
 
     @admin.display(description="scheduled at")
-    def scheduled_at(self, obj: Campaign) -> datetime:
-        return obj.tournament.created_at
+    def scheduled_at(self, obj: Campaign) -> str:
+        return str(localize(obj.tournament.created_at))
 
     @admin.display(description="scheduled by")
     def scheduled_by(self, obj: Campaign) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.formats import localize
 from redis import Redis
 
-from matches.models import AuditRow
+from matches.models import AuditRow, Campaign
 from matches.tests import callers, weights
 
 pytestmark = pytest.mark.django_db
@@ -78,6 +79,13 @@ def test_a_campaign_is_noted_and_a_gate_that_goes_on_is_not_noted_again(anna: Cl
     question = {"question": "best", "agents": ["mcts:50", "random"], "max_matches": 100}
     _post(anna, "campaigns", leaderboard="gate-connect-four", **question)
     assert len(acts) + 1 == AuditRow.objects.filter(token="anna").count()
+    campaign = Campaign.objects.latest("pk")
+    browser = Client()
+    browser.force_login(callers.user("root", is_admin=True))
+    campaign_page = browser.get(f"/admin/matches/campaign/{campaign.pk}/change/").content.decode()
+    assert "anna with token anna" in campaign_page
+    # In the form of all other times.
+    assert f"{localize(campaign.tournament.created_at)}</" in campaign_page
 
 
 def test_an_uploaded_checkpoint_is_noted(anna: Client, tmp_path: Path) -> None:
