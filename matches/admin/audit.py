@@ -117,7 +117,7 @@ def describe_scheduling(tournament: Tournament) -> str:
     row = rows.filter(action=f"{scheduled.kind}.add").last()
     if row is None:
         return "\N{EN DASH}"
-    return f"{row.actor} with token {row.token}" if row.token else row.actor
+    return f"{row.actor} (token: {row.token})" if row.token else row.actor
 
 
 def find_target_address(row: AuditRow) -> str:

@@ -67,7 +67,7 @@ def test_an_evaluation_is_noted_with_the_agents_that_it_registers(anna: Client) 
     browser = Client()
     browser.force_login(admin)
     tournament_page = browser.get(f"/admin/matches/tournament/{started['tournament']}/change/")
-    assert "anna with token anna" in tournament_page.content.decode()
+    assert "anna (token: anna)" in tournament_page.content.decode()
 
 
 def test_a_campaign_is_noted_and_a_gate_that_goes_on_is_not_noted_again(anna: Client) -> None:
@@ -83,7 +83,7 @@ def test_a_campaign_is_noted_and_a_gate_that_goes_on_is_not_noted_again(anna: Cl
     browser = Client()
     browser.force_login(callers.user("root", is_admin=True))
     campaign_page = browser.get(f"/admin/matches/campaign/{campaign.pk}/change/").content.decode()
-    assert "anna with token anna" in campaign_page
+    assert "anna (token: anna)" in campaign_page
     # In the form of all other times.
     assert f"{localize(campaign.tournament.created_at)}</" in campaign_page
 
