@@ -41,9 +41,14 @@ class Answers(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(autouse=True)
+def usual_answers() -> None:
+    """Forget what the test before had them say."""
+    Answers.status, Answers.body, Answers.requests = 200, b"", []
+
+
 @pytest.fixture
 def server() -> Iterator[ThreadingHTTPServer]:
-    Answers.status, Answers.body, Answers.requests = 200, b"", []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
