@@ -30,6 +30,14 @@ def version(name: str) -> str:
     return catalogs.plugin_hash(FAMILY, name) or str(getattr(get(name), "version", 1))
 
 
+def is_repeatable(name: str) -> bool:
+    """Say whether a kind decides by observation and seed alone; one that does not says so.
+
+    Raises UnknownNameError, CatalogError.
+    """
+    return bool(getattr(get(name), "is_repeatable", True))
+
+
 def list_programs(name: str, parameters: Mapping[str, object]) -> tuple[str, ...]:
     """Return the programs that an agent of this kind asks. Raises UnknownNameError, CatalogError.
 

@@ -5,9 +5,11 @@ The samples are made from the same normal numbers every time, so that equal beli
 and watching the same evidence twice is not a second chance.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import log, sqrt
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -28,6 +30,8 @@ LEAST_SPREAD, MOST_SPREAD = 2.0, 4.0
 _MOST_NUMBERS, _FEWEST_SAMPLES = 4_000_000, 512
 # Where chances are only shown: of 30 agents they are good to 0.01 then.
 _MOST_SHOWN = 1_000_000
+# A probability, or several.
+Averaged = TypeVar("Averaged", float, Floats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,8 @@ class Belief:
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
     draw, where they are needed. spread: sd of the skills of such a field. leads: of pairs, where
     they are more than the differences of skills. departures: pairs of which neither may tell.
-    is_checked: whether those met of whom the ratings alone tell who is better.
+    is_checked: whether those met of whom the ratings alone tell who is better. other: what else may
+    be true of the agents; all probabilities are means over both.
     """
 
     mu: Floats
@@ -49,6 +54,7 @@ class Belief:
     leads: PairLeads | None = None
     departures: Departures | None = None
     is_checked: bool = False
+    other: "OtherBelief | None" = None
 
     @property
     def n_agents(self) -> int:
@@ -82,9 +88,24 @@ class Belief:
 
     def superiority(self, above: Ints, below: Ints, lead: float | Floats = 0.0) -> Floats:
         """Return P(above is better than below by more than lead), pair by pair."""
-        gaps = self.expected_leads(above, below) - lead
-        chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))
-        return chances
+
+        def find_alone(one: Belief) -> Floats:
+            gaps = one.expected_leads(above, below) - lead
+            chances: Floats = ndtr(gaps / np.sqrt(one.variances(above, below)))
+            return chances
+
+        return self.average(find_alone)
+
+    def average(self, find: Callable[["Belief"], Averaged]) -> Averaged:
+        """Return the mean of what is found by either of what may be true, by their chances."""
+        if self.other is None:
+            return find(self)
+        chance, belief = self.other
+        return (1 - chance) * find(self._alone) + chance * find(belief)
+
+    @cached_property
+    def _alone(self) -> "Belief":
+        return replace(self, other=None)
 
     def doubt_upsets(self, above: Ints, below: Ints, lead: float = 0.0) -> Floats:
         """Return how much less sure these leads are as each pair may depart, pair by pair."""
@@ -130,6 +151,7 @@ class Belief:
             n_matches=self.n_matches[agents],
             leads=None if self.leads is None else self.leads.restrict_to(agents),
             departures=None if self.departures is None else self.departures.restrict_to(agents),
+            other=None if self.other is None else self.other.restrict_to(agents),
         )
 
     @cached_property
@@ -172,6 +194,9 @@ class Belief:
         They add up to 1, less the chance that nobody beats all others: where leads of pairs depart
         from the ratings, or somebody may have learnt to beat just the best.
         """
+        return self.average(Belief._find_chances_of_best)
+
+    def _find_chances_of_best(self) -> Floats:
         chances = np.zeros(self.n_agents)
         likely = self.restrict_to(self.top)
         if likely.leads is None:
@@ -197,6 +222,17 @@ class Belief:
         return share
 
 
+class OtherBelief(NamedTuple):
+    """What else may be believed, and how likely that is; of that there is no other."""
+
+    chance: float
+    belief: Belief
+
+    def restrict_to(self, agents: Ints) -> "OtherBelief":
+        """Return the same about these agents only, in this order."""
+        return OtherBelief(self.chance, self.belief.restrict_to(agents))
+
+
 def form_belief(
     settled: SettledRatings,
     counts: PairCounts,
@@ -211,6 +247,16 @@ def form_belief(
     n_matches = count_matches(counts, len(settled.mu)) // n_opponents
     mu, joint, sd = settled.mu, settled.covariance, settled.sd
     return Belief(mu, joint, sd, n_matches, spread=settled.spread, leads=leads)
+
+
+def mix_beliefs(belief: Belief, other: Belief, chance: float) -> Belief:
+    """Return the likelier of two beliefs, with the other one beside it.
+
+    chance: of the other one. Neither may have another beside it already.
+    """
+    if chance > 1 - chance:
+        belief, other, chance = other, belief, 1 - chance
+    return replace(belief, other=OtherBelief(chance, other))
 
 
 def count_matches(counts: PairCounts, n_agents: int) -> Ints:

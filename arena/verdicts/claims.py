@@ -6,7 +6,7 @@ Bonferroni's inequality says. Only between the two are samples drawn.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -50,15 +50,23 @@ class Claim:
 
 def claim_probability(belief: Belief, claim: Claim) -> float:
     """Return the probability of the claim, never less than Bonferroni's inequality says."""
+    return belief.average(partial(_find_probability, claim=claim))
+
+
+def _find_probability(belief: Belief, claim: Claim) -> float:
     least = np.full(len(claim.pairs[0]), -claim.margin)
     if belief.leads is not None:
-        return 1 - doubt_leads(belief, *claim.pairs, least)
+        return 1 - _find_doubt(belief, *claim.pairs, least)
     doubts = 1 - belief.superiority(*claim.pairs, least)
     return max(float(np.mean(claim.holds(belief.samples))), 1 - float(doubts.sum()))
 
 
 def doubt_leads(belief: Belief, above: Ints, below: Ints, least: Floats) -> float:
     """Return how probably some lead of a pair, of above over below, is not more than its least."""
+    return belief.average(partial(_find_doubt, above=above, below=below, least=least))
+
+
+def _find_doubt(belief: Belief, above: Ints, below: Ints, least: Floats) -> float:
     doubts = 1 - belief.superiority(above, below, least)
     # Most pairs of a large field are hardly in doubt: they are added, and not drawn.
     is_drawn = doubts > _HARDLY / max(1, len(doubts))

@@ -16,23 +16,23 @@ from arena.ratings.counts import Floats
 from arena.ratings.expected_points import expect_points
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.seed_blocks import SeedBlocks, shuffle_seeds
-from arena.verdicts.walks import STEPS, weigh_steps
+from arena.verdicts.walks import weigh_steps
 
 PARTS = 8
 # Old results count less by shorter parts, the more is played.
 _MOST_PARTS = 32
-# The probability of a walk from which it counts. Pairings know of no walk: where one counted
-# beforehand, verdicts would wait for agents that are not sent to meet.
-_SHOWN = 0.5
-# In which the seeds are shuffled, where several pairs play one and a walk would be told.
+# How probable it is beforehand that nothing walks, of agents that stay what they are and of others.
+_STEADY, _STEADY_OF_OTHERS = 0.8, 0.7
+# The probability of a walk from which it counts; and if agents may change, and each block has a
+# seed of its own: then it is no less to be thought of because it is unlikely.
+_LIKELY, _LEAST_CHANCE = 0.5, 1e-4
+# In which the seeds are shuffled, where several pairs play one and a walk is likely.
 _N_ORDERS = 16
 # Of larger fields old results count like new ones.
 MOST_FOLLOWED: Final = 500
 # With fewer departures than that, in standard deviations of chance, nothing walks: agents are then
 # further apart than their spread allows for, and a walk would make room for that.
 _FEWEST_DEPARTURES = -2.0
-# Of the weight of an old result: no less than this is as much as a new one.
-_AS_MUCH = 0.99
 # Fewer blocks of an agent in a part say nothing of it.
 _LEAST_BLOCKS = 2
 _LEAST_VARIANCE = 0.05
@@ -42,21 +42,22 @@ class Drift(NamedTuple):
     """How strength walks.
 
     excess: of the departures over those of ratings that stay, in standard deviations. departures:
-    float64 [PARTS, n], of each agent, in standard deviations of chance. weights: float64 [parts],
-    what a result says of now, 1 where nothing drifts; those of the newest part first. chance: that
-    it walks; nan where that is not asked: of very large fields, of few blocks, and where agents
-    depart less than by chance.
+    float64 [PARTS, n], of each agent, in standard deviations of chance. chance: that it walks; nan
+    where that is not asked: of very large fields, of few blocks, and where agents depart less than
+    by chance. speeds: float64 [k], how likely each of STEPS is; None where that it may walk does
+    not count. n_parts: in which the blocks were looked at.
     """
 
     excess: float
     departures: Floats
-    weights: Floats
     chance: float = nan
+    speeds: Floats | None = None
+    n_parts: int = PARTS
 
     @property
-    def is_discounting(self) -> bool:
-        """Whether old results count for less."""
-        return bool(self.weights.min() < _AS_MUCH)
+    def is_likely(self) -> bool:
+        """Whether it walks rather than not."""
+        return self.chance >= _LIKELY
 
 
 class _Departures(NamedTuple):
@@ -71,18 +72,23 @@ class _Departures(NamedTuple):
 
 
 def estimate_drift(
-    blocks: SeedBlocks, settled: SettledRatings, *, dispersion: float, pair_variance: float = 0.0
+    blocks: SeedBlocks,
+    settled: SettledRatings,
+    *,
+    dispersion: float,
+    pair_variance: float = 0.0,
+    may_change: bool = False,
 ) -> Drift:
     """Return how the strength of agents of these ratings walks.
 
     pair_variance: of what leads of pairs have of their own, always, in units of rating, squared.
+    may_change: whether nobody knows that an agent stays what it is.
     """
-    n_blocks = len(blocks.first)
     seen = _measure_departures(blocks, settled, dispersion)
-    n_parts = _choose_parts(n_blocks, len(settled.mu))
-    steady = Drift(seen.excess, seen.departures, np.ones(n_parts))
+    n_parts = _choose_parts(len(blocks.first), len(settled.mu))
+    drift = Drift(seen.excess, seen.departures, n_parts=n_parts)
     if not _is_followed(blocks, seen, len(settled.mu)):
-        return steady
+        return drift
     weigh = partial(
         weigh_steps,
         blocks,
@@ -90,16 +96,17 @@ def estimate_drift(
         dispersion=dispersion,
         n_parts=n_parts,
         pair_variance=pair_variance,
+        steady=_STEADY_OF_OTHERS if may_change else _STEADY,
     )
-    likely = weigh()
-    if likely[0] <= 1 - _SHOWN:
-        # Other orders of the seeds only where they may matter.
-        likely = weigh(other_orders=shuffle_seeds(blocks, _N_ORDERS))
-    drift = steady._replace(chance=1 - float(likely[0]))
-    if drift.chance < _SHOWN:
-        return drift
-    ratios = STEPS * n_blocks / n_parts * seen.information / n_parts
-    return drift._replace(weights=weigh_parts(ratios, likely, n_parts))
+    likely, orders = weigh(), shuffle_seeds(blocks, _N_ORDERS)
+    if likely[0] <= 1 - _LIKELY and orders:
+        likely = weigh(other_orders=orders)
+    chance = float(likely[1:].sum())
+    # Next to other orders of the seeds a walk seldom becomes unlikely, however much is played.
+    is_expected = may_change and not orders
+    if chance < (_LEAST_CHANCE if is_expected else _LIKELY):
+        return drift._replace(chance=chance)
+    return drift._replace(chance=chance, speeds=likely)
 
 
 def _is_followed(blocks: SeedBlocks, seen: _Departures, n_agents: int) -> bool:
@@ -126,27 +133,6 @@ def _measure_departures(
     by_chance = sqrt(2 * df * n_seen / (n_seen - 1))
     excess = (float((departures**2).sum()) - df) / by_chance
     return _Departures(departures, excess, float(information.sum()) / n_seen)
-
-
-def weigh_parts(ratios: Floats, chances: Floats, n_parts: int) -> Floats:
-    """Return what a result of each part says of now, the newest part first: float64 [parts].
-
-    ratios: float64 [k], of variances of a step from part to part to that of what a part tells of an
-    agent. chances: float64 [k], how likely they are. The mean of a walk over the part of age j is
-    from its end by a variance of q (j + 1/3), and those of two parts share q (j + 1/2) of the
-    younger one; weighted least squares (Aitken 1936), averaged over the ratios.
-    """
-    age = np.arange(n_parts)
-    shared = np.minimum(age[:, None], age) + np.where(age[:, None] == age, 1 / 3, 1 / 2)
-    systems = np.eye(n_parts) + ratios[:, None, None] * shared
-    information = np.maximum(
-        np.linalg.solve(systems, np.ones((len(ratios), n_parts, 1)))[:, :, 0], 0
-    )
-    variance = 1 / information.sum(axis=1)
-    weights = chances @ (information * variance[:, None]) / (chances @ variance)
-    # Of a fast walk each part bounds the next one from the other side.
-    decreasing: Floats = np.minimum.accumulate(weights)
-    return decreasing
 
 
 def _choose_parts(n_blocks: int, n_agents: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arena.ratings.counts import LIMIT, Floats, PairCounts
+from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.departures import MOST_AGENTS, Departures, estimate_departures
 from arena.ratings.pair_leads import infer_pair_leads
 from arena.ratings.pair_variance import (
@@ -24,17 +24,18 @@ from arena.ratings.pair_variance import (
     find_spread,
 )
 from arena.ratings.settled import SettledRatings
-from arena.verdicts.beliefs import Belief, form_belief
+from arena.verdicts.beliefs import Belief, form_belief, mix_beliefs
 from arena.verdicts.dispersion import measure_dispersion
 from arena.verdicts.drift import MOST_FOLLOWED, Drift, estimate_drift
 from arena.verdicts.forecast import match_information
+from arena.verdicts.lead_filter import LeadFilter
 from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.sprt import BLOCKS
+from arena.verdicts.walking_belief import believe_walk
+from arena.verdicts.walks import STEPS, follow_walks
 
 # Fits counts, each pair of which has a weight: one number, or float64 [n, n].
 Settle = Callable[[PairCounts, float | Floats], SettledRatings]
-# Results are counted in so many parts, so that old ones can count less.
-_PARTS_OF_RESULT = 1_000
 # Of two agents the pair is all that there is.
 _FEWEST = 3
 
@@ -50,43 +51,69 @@ class ModelChecks:
 
 
 def infer_belief(
-    counts: PairCounts, blocks: SeedBlocks, settle: Settle, *, expected_departures: float = 0.0
+    counts: PairCounts,
+    blocks: SeedBlocks,
+    settle: Settle,
+    *,
+    expected_departures: float = 0.0,
+    may_change: bool = False,
 ) -> tuple[Belief, ModelChecks]:
     """Return what is believed of the agents, and how well the model fits.
 
     counts: all results, those of the blocks, which are the newest ones, included.
     expected_departures: how far pairs are thought to depart from the ratings before they show it,
-    as a part of their spread.
+    as a part of their spread. may_change: whether nobody knows that an agent stays what it is.
     """
     settled = settle(counts, 1.0)
     dispersion = _measure_dispersion(blocks, settled)
     # What is only expected of pairs would hide a walk of which little has been seen.
     pairs = _estimate_pairs(counts, settled, dispersion)
-    drift = estimate_drift(blocks, settled, dispersion=dispersion, pair_variance=pairs.variance)
-    recent, times = counts, 1.0
-    if drift.is_discounting and _can_discount(counts, settled):
-        recent, times = _discount_old(counts, blocks, drift.weights), _PARTS_OF_RESULT
-    # What is counted so often says as much less.
-    spread_out = dispersion * times
-    settled = settle(recent, 1 / spread_out)
-    pairs, variance = _find_pair_variance(recent, settled, spread_out, expected_departures)
-    leads = None
+    drift = estimate_drift(
+        blocks,
+        settled,
+        dispersion=dispersion,
+        pair_variance=pairs.variance,
+        may_change=may_change,
+    )
+    settled = settle(counts, 1 / dispersion)
+    pairs = _estimate_pairs(counts, settled, dispersion)
+    checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
+    belief = _believe_steady(counts, settle, settled, checks, expected_departures)
+    if drift.speeds is not None:
+        # What pairs show may be the walk's doing.
+        variance = _find_pair_variance(NO_PAIR_VARIANCE, settled, expected_departures)
+        walked = follow_walks(
+            blocks, LeadFilter(settled, dispersion), STEPS[1:], drift.n_parts, variance
+        )
+        walking = believe_walk(walked, drift.speeds[1:], variance, belief)
+        belief = mix_beliefs(belief, walking, drift.chance)
+    return belief, checks
+
+
+def _believe_steady(
+    counts: PairCounts,
+    settle: Settle,
+    settled: SettledRatings,
+    checks: ModelChecks,
+    expected_departures: float,
+) -> Belief:
+    """Return what is believed of agents that stay what they are."""
+    dispersion, leads = checks.dispersion, None
+    variance = _find_pair_variance(checks.pairs, settled, expected_departures)
     if variance:
-        discount = _discount_pairs(recent, settled, variance / spread_out)
-        settled = settle(recent, discount / spread_out)
+        discount = _discount_pairs(counts, settled, variance / dispersion)
+        settled = settle(counts, discount / dispersion)
         leads = infer_pair_leads(
-            recent,
+            counts,
             settled.mu[:, None] - settled.mu,
             pair_variance=variance,
             draw_probability=settled.draw_probability,
             seat=_find_seat(settled),
-            dispersion=spread_out,
+            dispersion=dispersion,
         )
     belief = form_belief(settled, counts, leads=leads)
-    departures = _find_departures(belief, recent, settled, spread_out)
-    checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
-    is_checked = expected_departures > 0
-    return replace(belief, departures=departures, is_checked=is_checked), checks
+    departures = _find_departures(belief, counts, settled, dispersion)
+    return replace(belief, departures=departures, is_checked=expected_departures > 0)
 
 
 def _find_departures(
@@ -107,25 +134,14 @@ def _find_departures(
     )
 
 
-def _can_discount(counts: PairCounts, settled: SettledRatings) -> bool:
-    """Return whether the field is small enough for a table of parts of results."""
-    n_most = max(
-        int(column.max(initial=0))
-        for column in (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
-    )
-    return len(settled.mu) <= MOST_FOLLOWED and n_most * _PARTS_OF_RESULT < LIMIT
-
-
 def _find_pair_variance(
-    counts: PairCounts, settled: SettledRatings, dispersion: float, expected_departures: float
-) -> tuple[PairVariance, float]:
-    """Return what pairs show, and the variance of their leads that is believed."""
-    pairs = _estimate_pairs(counts, settled, dispersion)
+    pairs: PairVariance, settled: SettledRatings, expected_departures: float
+) -> float:
+    """Return the variance of the leads of pairs that is believed."""
     if not expected_departures or not _FEWEST <= len(settled.mu) <= MOST_AGENTS:
-        return pairs, pairs.variance
+        return pairs.variance
     apart = find_spread(settled.mu, settled.sd, settled.spread)
-    seat = _find_seat(settled)
-    return pairs, believe_pair_variance(pairs, apart, expected_departures, seat=seat)
+    return believe_pair_variance(pairs, apart, expected_departures, seat=_find_seat(settled))
 
 
 def _estimate_pairs(counts: PairCounts, settled: SettledRatings, dispersion: float) -> PairVariance:
@@ -162,26 +178,6 @@ def _measure_dispersion(blocks: SeedBlocks, settled: SettledRatings) -> float:
         draw_probability=settled.draw_probability,
         seat=_find_seat(settled),
     )
-
-
-def _discount_old(counts: PairCounts, blocks: SeedBlocks, weights: Floats) -> PairCounts:
-    """Return the counts in thousandths, weighed by parts of the blocks, the newest part first."""
-    parts, n_blocks = len(weights), len(blocks.first)
-    age = parts - 1 - np.arange(n_blocks) * parts // max(1, n_blocks)
-    counted = np.rint(_PARTS_OF_RESULT * weights).astype(np.int64)
-    size = 1 + int(max(column.max() for column in (counts.first, counts.second, *blocks[:2])))
-    table = np.zeros((3, size, size), np.int64)
-    columns = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
-    for kind, column in enumerate(columns):
-        # What is older than the blocks weighs as their oldest part.
-        table[kind, counts.first, counts.second] = counted[-1] * column
-    for seat, (first, second) in enumerate(
-        ((blocks.first, blocks.second), (blocks.second, blocks.first))
-    ):
-        kinds = 1 - blocks.scores[:, seat] * (1 - 2 * seat)
-        np.add.at(table, (kinds, first, second), counted[age] - counted[-1])
-    first, second = np.nonzero(table.any(axis=0))
-    return PairCounts(first, second, *table[:, first, second])
 
 
 def _discount_pairs(counts: PairCounts, settled: SettledRatings, variance: float) -> Floats:

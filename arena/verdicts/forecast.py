@@ -244,8 +244,11 @@ class _Futures:
 
 
 def _take_ratings_of_top(belief: Belief) -> Belief:
-    """Return what ratings alone say of the top: what pairs will do beside them is not foretold."""
-    belief = replace(belief, leads=None, departures=None)
+    """Return what ratings alone say of the top.
+
+    What pairs will do beside them is not foretold, nor is a walk.
+    """
+    belief = replace(belief, leads=None, departures=None, other=None)
     agents: Ints = np.sort(np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")[:MAX_AGENTS])
     return belief if belief.n_agents <= MAX_AGENTS else belief.restrict_to(agents)
 

@@ -4,7 +4,7 @@ It weighs less where blocks vary more than the rating model expects. A block is 
 seed: of two seats two games, of teams one of each rotation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil, sqrt
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
+from arena.policies import registry as policies
 from arena.ratings.base import BETA
 from arena.ratings.settled import SettledRatings
 from arena.ratings.teamcounts import TeamSide, split_sides
@@ -21,7 +22,7 @@ from arena.verdicts.dispersion import measure_sum_dispersion
 from arena.verdicts.evidence import ModelChecks
 from arena.verdicts.seed_blocks import SeedBlocks
 from matches.campaigns.paired_blocks import GAMES_OF_BLOCK
-from matches.models import ImportBatch, Match
+from matches.models import Agent, ImportBatch, Match
 from matches.models.match import parse_numbers
 from matches.ratings.entrants import score_seats
 from matches.ratings.evidence import Evidence, is_limited_elsewhere
@@ -60,7 +61,11 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
     if spec.n_seats == COUPLE:
         blocks = list_blocks(evidence)
         inferred = weighing.infer_belief(
-            counts, blocks, data.settle_weighted, expected_departures=expected_departures
+            counts,
+            blocks,
+            data.settle_weighted,
+            expected_departures=expected_departures,
+            may_change=_may_change(evidence.agents),
         )
         return Inferred(*inferred)
     settled = data.settle()
@@ -72,6 +77,16 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
     if spec.is_scored:
         n_opponents = round(2 / data.weight) - 1  # of an episode: the others of its block
     return Inferred(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
+
+
+def _may_change(agents: Sequence[int]) -> bool:
+    """Return whether one of them is somebody else's program, whatever it is at the moment.
+
+    Of a kind that is not installed any more nobody knows.
+    """
+    kinds = Agent.objects.filter(pk__in=among(agents)).values_list("policy", flat=True).distinct()
+    installed = policies.names()
+    return not all(kind in installed and policies.is_repeatable(kind) for kind in kinds)
 
 
 def list_blocks(evidence: Evidence) -> SeedBlocks:

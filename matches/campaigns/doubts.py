@@ -22,7 +22,7 @@ _MOST_SCORE = 0.999
 
 def is_in_doubt(checks: ModelChecks) -> bool:
     """Return whether some assumption does not hold."""
-    return _is_dispersed(checks) or checks.pairs.excess >= CLEAR or _is_drifting(checks)
+    return _is_dispersed(checks) or _are_departing(checks) or _is_drifting(checks)
 
 
 def _is_dispersed(checks: ModelChecks) -> bool:
@@ -31,9 +31,14 @@ def _is_dispersed(checks: ModelChecks) -> bool:
     return checks.dispersion >= max(DISPERSED, 1 + by_chance)
 
 
+def _are_departing(checks: ModelChecks) -> bool:
+    # Where strength walks, that is what pairs show.
+    return checks.pairs.excess >= CLEAR and not checks.drift.is_likely
+
+
 def _is_drifting(checks: ModelChecks) -> bool:
     drift = checks.drift
-    return drift.is_discounting and (drift.excess >= CLEAR or drift.chance >= SURE)
+    return drift.is_likely and (drift.excess >= CLEAR or drift.chance >= SURE)
 
 
 def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
@@ -47,7 +52,7 @@ def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
         doubts.append(
             f"The two games of a block depend on each other: they count as {n_games:.1f} games."
         )
-    if checks.pairs.excess >= CLEAR:
+    if _are_departing(checks):
         apart = elo_of_score(min(_MOST_SCORE, score_of_gap(checks.pairs.variance**0.5)))
         doubts.append(
             "Pairs depart from every ranking by one number, "

@@ -21,7 +21,7 @@ from django.db.models import Count, F, Q
 
 from arena.games import registry as games
 from arena.messages import Reason
-from arena.policies import registry as policies
+from arena.policies.registry import is_repeatable
 from matches import dispatch
 from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tournament, Uncounted
 from matches.models.match import parse_numbers
@@ -131,11 +131,6 @@ def _find_over_matches(
     ):
         first = same_as if same_board == board.pk else pk
         yield (seed, lineup), Known(first, board_id == board.pk)
-
-
-def is_repeatable(kind: str) -> bool:
-    """Say whether a kind decides by observation and seed alone; one that does not says so."""
-    return bool(getattr(policies.get(kind), "is_repeatable", True))
 
 
 @transaction.atomic

@@ -1,14 +1,21 @@
-"""Who ranks all counts on pairs far apart to meet, where its pairing lets them, and only there."""
+"""What campaigns take for granted: that pairs far apart meet, that agents stay what they are."""
 
 from typing import Any
 
 import pytest
 from redis import Redis
 
+from arena.verdicts import evidence as weighing
 from arena.verdicts.base import Question, find_expected_departures
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.evidence import ModelChecks, infer_belief
 from matches.campaigns import forecasting, judging
+from matches.campaigns.belief import infer_and_check
 from matches.campaigns.forecasting import forecast_start
+from matches.models import Agent
 from matches.plans import CampaignPlan
+from matches.ratings.entrants import entrants_of
+from matches.ratings.evidence import gather_evidence
 from matches.tests import boards
 from matches.tests.factories import NOW
 from matches.tests.test_campaigns import campaign_of, ended, go_on
@@ -70,3 +77,25 @@ def test_a_ranking_with_checks_ends() -> None:
     assert campaign.why in {"decided", "within_margin"}
     names = [f"level:{level}" for level in (95, 60, 40, 5)]
     assert campaign.statement.startswith(" > ".join(names))
+
+
+@pytest.mark.parametrize(
+    ("kind", "may_change"), [("level", False), ("program", True), ("gone", True)]
+)
+def test_agents_that_are_programs_of_others_may_change(
+    kind: str, monkeypatch: pytest.MonkeyPatch, *, may_change: bool
+) -> None:
+    flags: list[bool] = []
+
+    def record(*args: Any, may_change: bool, **options: Any) -> tuple[Belief, ModelChecks]:
+        flags.append(may_change)
+        return infer_belief(*args, may_change=may_change, **options)
+
+    monkeypatch.setattr(weighing, "infer_belief", record)
+    campaign = campaign_of()
+    go_on(campaign, 0.0, boards.by_strength())
+    agents = entrants_of(campaign.tournament)
+    Agent.objects.filter(pk=agents[0]).update(policy=kind)
+    flags.clear()
+    infer_and_check(gather_evidence(campaign.tournament.leaderboard, agents))
+    assert flags == [may_change]

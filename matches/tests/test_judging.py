@@ -54,7 +54,7 @@ def files_walked() -> Iterator[set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("question", "agents", "n_queries"), [("best", FIELD, 23), ("sprt", PAIR, 23)]
+    ("question", "agents", "n_queries"), [("best", FIELD, 24), ("sprt", PAIR, 23)]
 )
 def test_one_judgement_asks_the_database_for_each_thing_once(
     question: str, agents: tuple[str, ...], n_queries: int

@@ -45,9 +45,13 @@ class _Beats:
         if not is_ready(belief, np.array([a, b])):
             return None
         needed, yes = -log(terms.error), _probability_above(belief, a, b, lead)
+        verdict = None
         if belief.weight_of_evidence(a, b, lead) >= needed:
-            return _make_verdict(terms, yes, StopReason.DECIDED)
-        return _judge_margin(belief, terms, needed) if terms.margin else None
+            verdict = _make_verdict(terms, yes, StopReason.DECIDED)
+        elif terms.margin:
+            verdict = _judge_margin(belief, terms, needed)
+        # The evidence is that of the likelier belief, the probability that of all there are.
+        return verdict if verdict and verdict.probability >= 1 - terms.error else None
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         return _make_verdict(

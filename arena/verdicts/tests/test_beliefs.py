@@ -7,7 +7,15 @@ import pytest
 
 from arena.ratings.counts import count_results
 from arena.ratings.settled import settle_ratings
-from arena.verdicts.beliefs import N_SAMPLES, N_TOP, Belief, count_matches, form_belief
+from arena.verdicts.beliefs import (
+    N_SAMPLES,
+    N_TOP,
+    Belief,
+    count_matches,
+    form_belief,
+    mix_beliefs,
+)
+from arena.verdicts.claims import Claim, claim_probability, doubt_leads
 from arena.verdicts.tests.made import belief_of
 
 
@@ -33,6 +41,29 @@ def test_two_agents_sampled_agree_with_the_formula() -> None:
     belief = belief_of([26.0, 25.0], 1.0)
     exact = belief.superiority(np.array([0]), np.array([1]))[0]
     assert belief.chances_of_best()[0] == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.25, 0.5, 0.75, 1.0])
+def test_what_may_be_true_as_well_counts_by_its_chance(chance: float) -> None:
+    first, other = belief_of([26.0, 25.0, 20.0], 1.0), belief_of([25.0, 26.0, 20.0], 2.0)
+    mixed = mix_beliefs(first, other, chance)
+    likelier = other if chance > 0.5 else first
+    assert mixed.mu.tolist() == likelier.mu.tolist()
+    pairs = np.triu_indices(3, 1)
+    claim = Claim(np.array([0, 1, 2]), [1, 2], 0.5)
+
+    def find_all(belief: Belief) -> list[float]:
+        least = np.full(3, 0.1)
+        return [
+            *belief.superiority(*pairs, 0.3),
+            *belief.chances_of_best(),
+            *belief.restrict_to(np.array([0, 2])).chances_of_best(),
+            claim_probability(belief, claim),
+            doubt_leads(belief, *pairs, least),
+        ]
+
+    weighed = (1 - chance) * np.array(find_all(first)) + chance * np.array(find_all(other))
+    assert find_all(mixed) == pytest.approx(weighed)
 
 
 def test_a_large_field_is_judged_by_its_top() -> None:

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from arena.ratings.base import BETA, MU
 from arena.ratings.counts import Floats, PairCounts, count_results
 from arena.ratings.settled import SettledRatings, settle_ratings
 from arena.verdicts import drift
-from arena.verdicts.drift import estimate_drift, weigh_parts
-from arena.verdicts.evidence import infer_belief
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.drift import estimate_drift
+from arena.verdicts.evidence import ModelChecks, infer_belief
 from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.walks import STEPS, weigh_steps
 
-N, NEAR = 8, 12.0
+N = 8
+PAIRS = np.triu_indices(N, 1)
 
 
 def walk_strengths(n_blocks: int, step: float, *, seed: int, n: int = N) -> Floats:
@@ -46,8 +46,17 @@ def settle(blocks: SeedBlocks, n: int = N) -> SettledRatings:
     return settle_ratings(count_games(blocks), n)
 
 
+def infer(blocks: SeedBlocks, *, may_change: bool = False) -> tuple[Belief, ModelChecks]:
+    return infer_belief(
+        count_games(blocks),
+        blocks,
+        lambda counts, weight: settle_ratings(counts, N, weight=weight),
+        may_change=may_change,
+    )
+
+
 def weigh(blocks: SeedBlocks) -> Floats:
-    return weigh_steps(blocks, settle(blocks), dispersion=1.0, n_parts=16)
+    return weigh_steps(blocks, settle(blocks), dispersion=1.0, n_parts=16, steady=0.8)
 
 
 def test_a_walk_is_told_from_strength_that_stays_and_so_is_its_speed() -> None:
@@ -64,7 +73,7 @@ def test_a_walk_is_told_from_strength_that_stays_and_so_is_its_speed() -> None:
 
 def test_without_results_it_is_thought_of_walks_as_beforehand() -> None:
     none = SeedBlocks(*(np.zeros((0, *shape), np.int64) for shape in ((), (), (2,), ())))
-    chances = weigh_steps(none, settle(none), dispersion=1.0, n_parts=8)
+    chances = weigh_steps(none, settle(none), dispersion=1.0, n_parts=8, steady=0.8)
     assert chances.sum() == pytest.approx(1)
     assert chances[0] > 0.5
     assert np.ptp(chances[1:]) < 1e-9
@@ -73,7 +82,7 @@ def test_without_results_it_is_thought_of_walks_as_beforehand() -> None:
 def test_games_that_repeat_each_other_say_less_about_a_walk() -> None:
     blocks = play_along(walk_strengths(300, STEPS[3], seed=3), 3)
     plain, doubled = (
-        weigh_steps(blocks, settle(blocks), dispersion=dispersion, n_parts=16)[0]
+        weigh_steps(blocks, settle(blocks), dispersion=dispersion, n_parts=16, steady=0.8)[0]
         for dispersion in (1.0, 2.0)
     )
     assert 10 * plain < doubled < 0.5
@@ -109,70 +118,28 @@ def test_a_walk_is_told_though_pairs_share_seeds() -> None:
     assert np.median([find_chance(blocks) for blocks in walks]) > 0.9
 
 
-@given(ratio=st.floats(0, 100), n_parts=st.integers(1, 32))
-def test_older_parts_say_less_of_now(ratio: float, n_parts: int) -> None:
-    weights = weigh_parts(np.array([ratio]), np.ones(1), n_parts)
-    assert weights[0] <= 1 + 1e-9
-    assert (np.diff(weights) <= 0).all()
-    assert weights[-1] >= 0
-    if not ratio:
-        assert weights == pytest.approx(np.ones(n_parts))
-    mixed = weigh_parts(np.array([0.0, ratio]), np.array([0.5, 0.5]), n_parts)
-    assert 1e-9 + mixed.sum() >= weights.sum()
+def test_where_pairs_share_seeds_a_walk_counts_once_it_is_likely() -> None:
+    shared = play_round_robins(0, n_rounds=6, liking=BETA / 2, seed=2)
+    alone = shared._replace(seed=np.arange(len(shared.first)))
+    for blocks, counts in ((shared, False), (alone, True)):
+        belief, checks = infer(blocks, may_change=True)
+        assert 0.01 < checks.drift.chance < 0.5
+        assert (belief.other is not None) is counts
 
 
-@pytest.mark.parametrize("ratio", [0.02, 0.3])
-def test_a_mean_by_these_weights_is_from_now_by_what_they_say(ratio: float) -> None:
-    """Simulated: a walk of 50 small steps a part, each part told with a variance of 1."""
-    rng, n_parts, n_steps = np.random.default_rng(5), 8, 50
-    steps = rng.normal(0, np.sqrt(ratio / n_steps), (10_000, n_parts * n_steps))
-    walk = np.cumsum(steps, axis=1)
-    part_means = walk.reshape(-1, n_parts, n_steps).mean(axis=2) + rng.normal(
-        0, 1, (10_000, n_parts)
-    )
-    weights = weigh_parts(np.array([ratio]), np.ones(1), n_parts)[::-1]
-
-    def miss(by: Floats) -> float:
-        return float(np.mean((part_means @ by / by.sum() - walk[:, -1]) ** 2))
-
-    assert miss(weights) == pytest.approx(1 / weights.sum(), rel=0.05)
-    assert miss(weights) < miss(np.ones(n_parts))
-
-
-def test_what_is_believed_of_now_is_as_far_off_as_it_says() -> None:
-    off = []
-    for seed in range(6):
-        strengths = walk_strengths(400, STEPS[3], seed=seed)
-        blocks = play_along(strengths, seed)
-        belief, checks = infer_belief(
-            count_games(blocks),
-            blocks,
-            lambda counts, weight: settle_ratings(counts, N, weight=weight),
-        )
-        assert checks.drift.is_discounting
-        first, second = np.triu_indices(N, 1)
-        leads = strengths[-1, first] - strengths[-1, second]
-        missed = belief.expected_leads(first, second) - leads
-        # How far two are apart of whom one wins always, results do not tell.
-        is_near = np.abs(leads) < NEAR
-        off.append(np.mean((missed**2 / belief.variances(first, second))[is_near]))
-    # By ratings that stay the same it is 30.
-    assert np.mean(off) < 2
-
-
-@pytest.mark.parametrize(("step", "is_discounting"), [(0.0, False), (STEPS[4], True)])
-def test_walks_of_large_fields_are_followed_too(step: float, *, is_discounting: bool) -> None:
+@pytest.mark.parametrize(("step", "is_likely"), [(0.0, False), (STEPS[4], True)])
+def test_walks_of_large_fields_are_followed_too(step: float, *, is_likely: bool) -> None:
     n = 100
     blocks = play_along(walk_strengths(1_000, step, seed=7, n=n), 7)
     estimate = estimate_drift(blocks, settle(blocks, n), dispersion=1.0)
-    assert estimate.is_discounting is is_discounting
+    assert estimate.is_likely is is_likely
 
 
 @pytest.mark.parametrize("n", [200, 500])
 def test_a_large_field_that_is_far_apart_does_not_walk(n: int) -> None:
     strengths = 100.0 * walk_strengths(1_000, 0.0, seed=3, n=n)
     blocks = play_along(strengths, 3)
-    assert not estimate_drift(blocks, settle(blocks, n), dispersion=1.0).is_discounting
+    assert not estimate_drift(blocks, settle(blocks, n), dispersion=1.0).is_likely
 
 
 def test_of_very_large_fields_nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +147,7 @@ def test_of_very_large_fields_nothing_is_followed(monkeypatch: pytest.MonkeyPatc
     blocks = play_along(walk_strengths(300, STEPS[4], seed=7), 7)
     unfollowed = estimate_drift(blocks, settle(blocks), dispersion=1.0)
     assert np.isnan(unfollowed.chance)
-    assert not unfollowed.is_discounting
+    assert not unfollowed.is_likely
 
 
 def change_opponents(step: float, deviation: float, seed: int) -> SeedBlocks:
@@ -214,8 +181,23 @@ def test_a_walk_is_told_where_pairs_depart() -> None:
     assert np.median(find_chances(STEPS[3], BETA**2)) > 0.9
 
 
-def test_a_walk_that_is_thought_possible_alone_discounts_nothing() -> None:
+def test_where_agents_may_change_verdicts_are_less_sure_by_what_may_be() -> None:
     blocks = play_along(walk_strengths(60, 0, seed=1), 1)
-    estimate = estimate_drift(blocks, settle(blocks), dispersion=1.0)
-    assert 0.01 < estimate.chance < 0.5
-    assert not estimate.is_discounting
+    alone, checks = infer(blocks)
+    belief, checks_of_others = infer(blocks, may_change=True)
+    assert 0.01 < checks.drift.chance < checks_of_others.drift.chance < 0.5
+    assert alone.other is None
+    assert belief.other is not None
+    assert belief.other.chance == checks_of_others.drift.chance
+    assert belief.expected_leads(*PAIRS) == pytest.approx(alone.expected_leads(*PAIRS))
+    # The same results, fewer of them of now: pairs are nearer to being equal.
+    surer, shown = (np.abs(one.superiority(*PAIRS) - 0.5) for one in (alone, belief))
+    assert shown.mean() < surer.mean()
+
+
+def test_strength_that_surely_stays_is_believed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "_LEAST_CHANCE", 0.5)
+    belief, checks = infer(play_along(walk_strengths(300, 0, seed=1), 1), may_change=True)
+    assert checks.drift.chance < 0.5
+    assert checks.drift.speeds is None
+    assert belief.other is None

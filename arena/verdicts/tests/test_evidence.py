@@ -214,7 +214,7 @@ def test_a_single_pair_or_none_departs_from_nothing() -> None:
         )
         assert estimate.variance == 0
     few = SeedBlocks(np.array([0]), np.array([1]), np.array([[1, -1]]), np.array([0]))
-    assert not estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).is_discounting
+    assert not estimate_drift(few, settle_ratings(counts, 2), dispersion=1.0).is_likely
 
 
 def test_pairs_count_as_checked_where_something_is_expected_of_them() -> None:

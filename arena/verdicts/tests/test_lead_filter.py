@@ -46,6 +46,7 @@ def test_pairs_that_meet_again_have_an_effect_whoever_is_first_and_others_are_no
     assert effects.signs.shape == (len(PAIRS), N + N_AGAIN)
     assert effects.signs[:, N:].tolist() == [[1, 0], [-1, 0], [0, -1], [0, 1], [0, 0], [0, 0]]
     assert effects.variance.tolist() == [SPREAD**2] * N + [PAIR_VARIANCE] * N_AGAIN
+    assert list(zip(effects.low, effects.high, strict=True)) == [(0, 1), (1, 2)]
     assert effects.noise.tolist() == [0.0] * 4 + [PAIR_VARIANCE] * 2
     assert find(play(), 0.0).signs.shape == (len(PAIRS), N)
 
@@ -54,10 +55,10 @@ def test_noise_is_as_good_as_an_effect_that_no_other_block_shares() -> None:
     blocks = play()
     effects = find(blocks, PAIR_VARIANCE)
     alone = np.eye(len(PAIRS))[:, 4:]
-    with_all = LeadEffects(
-        np.hstack([effects.signs, alone]),
-        np.concatenate([effects.variance, np.full(2, PAIR_VARIANCE)]),
-        np.zeros(len(PAIRS)),
+    with_all = effects._replace(
+        signs=np.hstack([effects.signs, alone]),
+        variance=np.concatenate([effects.variance, np.full(2, PAIR_VARIANCE)]),
+        noise=np.zeros(len(PAIRS)),
     )
     (evidence, belief), (other_evidence, other) = learn(blocks, effects), learn(blocks, with_all)
     assert evidence == pytest.approx(other_evidence)
@@ -99,7 +100,7 @@ def test_fields_that_are_far_apart_are_followed_to_the_mode(
     scores = np.sign(strengths[first] - strengths[second]).astype(np.int64)
     blocks = SeedBlocks(first, second, np.stack([scores, scores], axis=1), np.arange(1_000))
     settled = settle_ratings(count_games(blocks), n)
-    likely = weigh_steps(blocks, settled, dispersion=1.0, n_parts=n_parts)
+    likely = weigh_steps(blocks, settled, dispersion=1.0, n_parts=n_parts, steady=0.8)
     monkeypatch.setattr(lead_filter, "_N_NEWTON", 100)
-    exact = weigh_steps(blocks, settled, dispersion=1.0, n_parts=n_parts)
+    exact = weigh_steps(blocks, settled, dispersion=1.0, n_parts=n_parts, steady=0.8)
     assert likely == pytest.approx(exact, abs=1e-3)

@@ -13,7 +13,7 @@ from arena.ratings.pair_leads import PairLeads
 from arena.ratings.settled import settle_ratings
 from arena.verdicts import registry
 from arena.verdicts.base import StopReason, Terms, VerdictError
-from arena.verdicts.beliefs import LEAST_SPREAD, N_TOP, form_belief
+from arena.verdicts.beliefs import LEAST_SPREAD, N_TOP, form_belief, mix_beliefs
 from arena.verdicts.claims import Claim, claim_probability, is_sure
 from arena.verdicts.tests.made import belief_of
 from arena.verdicts.words import list_places
@@ -57,6 +57,17 @@ def test_equal_agents_are_said_to_be_near(name: str, near: str) -> None:
     assert verdict is not None
     assert verdict.why is StopReason.WITHIN_MARGIN
     assert verdict.format_statement(NAMES) == near
+
+
+@pytest.mark.parametrize("name", ["best", "top_k", "rank_all", "rank_pairs", "beats"])
+@pytest.mark.parametrize("gap", [0.0, 10.0])
+def test_a_question_is_open_while_something_else_may_be_true(name: str, gap: float) -> None:
+    clear, other = belief_of([30.0, 20.0], 0.1), belief_of([20.0, 20.0 + gap], 0.1)
+    question, terms = registry.get(name), Terms(0.05, parameters={"k": 1})
+    assert question.judge(clear, terms) is not None
+    mixed = mix_beliefs(clear, other, 0.3)
+    assert question.judge(mixed, terms) is None
+    assert question.guess(mixed, terms).probability < 0.95
 
 
 def test_beats_is_open_near_its_lead() -> None:

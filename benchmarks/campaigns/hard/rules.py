@@ -4,6 +4,7 @@ A new rule is a function here and a line in RULES.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -37,18 +38,26 @@ def is_refused(verdict: Verdict) -> bool:
 
 
 def judge_as_campaigns(
-    blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms
+    blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms, *, may_change: bool = False
 ) -> Verdict | None:
-    """Judge as campaigns do: by what is believed for all that the model leaves out."""
+    """Judge as campaigns do: by what is believed for all that the model leaves out.
+
+    may_change: as they do of agents that are programs of others.
+    """
     question_kind = questions.get(question)
     expected = find_expected_departures(question_kind, n_agents, is_checked=True)
-    return question_kind.judge(
-        infer_from_blocks(blocks, n_agents, expected_departures=expected), terms
+    belief = infer_from_blocks(
+        blocks, n_agents, expected_departures=expected, may_change=may_change
     )
+    return question_kind.judge(belief, terms)
 
 
 def infer_from_blocks(
-    blocks: PlayedBlocks, n_agents: int, *, expected_departures: float = 0.0
+    blocks: PlayedBlocks,
+    n_agents: int,
+    *,
+    expected_departures: float = 0.0,
+    may_change: bool = False,
 ) -> Belief:
     seed = np.arange(len(blocks.first))
     last_blocks = SeedBlocks(*blocks[:3], seed).take(slice(-N_LOOKED_AT, None))
@@ -57,6 +66,7 @@ def infer_from_blocks(
         last_blocks,
         lambda counts, weight: settle(counts, n_agents, weight),
         expected_departures=expected_departures,
+        may_change=may_change,
     )
     return belief
 
@@ -75,4 +85,8 @@ def settle(counts: PairCounts, n_agents: int, weight: float | Floats) -> Settled
     return settle_ratings(counts, n_agents, weight=weight, terms=terms)
 
 
-RULES: dict[str, Rule] = {"campaigns": judge_as_campaigns, "plain": judge_plainly}
+RULES: dict[str, Rule] = {
+    "campaigns": judge_as_campaigns,
+    "campaigns_of_programs": partial(judge_as_campaigns, may_change=True),
+    "plain": judge_plainly,
+}
