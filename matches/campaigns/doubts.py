@@ -16,13 +16,20 @@ CLEAR: Final = 3.0
 """Standard deviations beyond chance from which a departure is named."""
 SURE: Final = 0.99
 """The probability that strength walks from which that is named."""
+POSSIBLE: Final = 0.05
+"""And from which it is said that it may, where verdicts go by it."""
 _GAMES_OF_BLOCK = 2
 _MOST_SCORE = 0.999
 
 
 def is_in_doubt(checks: ModelChecks) -> bool:
     """Return whether some assumption does not hold."""
-    return _is_dispersed(checks) or _are_departing(checks) or _is_drifting(checks)
+    return (
+        _is_dispersed(checks)
+        or _are_departing(checks)
+        or _is_drifting(checks)
+        or _may_drift(checks)
+    )
 
 
 def _is_dispersed(checks: ModelChecks) -> bool:
@@ -39,6 +46,11 @@ def _are_departing(checks: ModelChecks) -> bool:
 def _is_drifting(checks: ModelChecks) -> bool:
     drift = checks.drift
     return drift.is_likely and (drift.excess >= CLEAR or drift.chance >= SURE)
+
+
+def _may_drift(checks: ModelChecks) -> bool:
+    drift = checks.drift
+    return drift.speeds is not None and drift.chance >= POSSIBLE and not _is_drifting(checks)
 
 
 def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
@@ -62,6 +74,10 @@ def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
         doubts.append(
             f"Strength drifts, that of {_find_drifting(checks, names)} most: newer results count "
             "for more."
+        )
+    if _may_drift(checks):
+        doubts.append(
+            f"Strength may drift ({100 * checks.drift.chance:.0f} %): the answer is as much less sure."
         )
     return doubts
 

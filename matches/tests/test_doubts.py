@@ -8,10 +8,11 @@ import pytest
 from arena.ratings.pair_variance import NO_PAIR_VARIANCE
 from arena.verdicts.drift import PARTS, Drift
 from arena.verdicts.evidence import ModelChecks
-from matches.campaigns.doubts import CLEAR, SURE, describe_doubts, is_in_doubt
+from matches.campaigns.doubts import CLEAR, POSSIBLE, SURE, describe_doubts, is_in_doubt
 
 NAMES = ("ada", "bob", "cleo")
 STAYS = Drift(0.0, np.zeros((PARTS, len(NAMES))), 0.1)
+SPEEDS = np.full(5, 0.2)
 AS_RANKED = ModelChecks(1.0, 400, NO_PAIR_VARIANCE, STAYS)
 
 
@@ -46,23 +47,25 @@ def test_pairs_are_said_to_depart_by_elo() -> None:
 
 
 @pytest.mark.parametrize(
-    ("excess", "chance", "is_said"),
-    [(CLEAR, 0.5, True), (0.5, SURE, True), (0.5, 0.5, False), (CLEAR, float("nan"), False)],
+    ("excess", "chance", "sentences"),
+    [
+        (CLEAR, 0.5, ["Strength drifts, that of bob (since about 50 % of the newest blocks)"]),
+        (0.5, SURE, ["Strength drifts, that of bob (since about 50 % of the newest blocks)"]),
+        (0.5, 0.5, ["Strength may drift (50 %): the answer is as much less sure."]),
+        (CLEAR, POSSIBLE, ["Strength may drift (5 %): the answer is as much less sure."]),
+        (0.5, POSSIBLE - 0.01, []),
+    ],
 )
-def test_strength_is_said_to_drift_since_it_turned(
-    excess: float, chance: float, *, is_said: bool
+def test_strength_is_said_to_drift_since_it_turned_or_that_it_may(
+    excess: float, chance: float, sentences: list[str]
 ) -> None:
     departures = np.zeros((PARTS, len(NAMES)))
     # It does worse until half of the blocks are played, and better since.
     departures[:, 1] = np.repeat([-2.0, 2.0], PARTS // 2)
-    drift = Drift(excess, departures, chance, np.linspace(1, 0.2, PARTS))
-    checks = replace(AS_RANKED, drift=drift)
-    assert is_in_doubt(checks) is is_said
-    sentences = said_of(checks)
-    assert [text.partition(" most:")[0] for text in sentences] == [
-        "Strength drifts, that of bob (since about 50 % of the newest blocks)"
-    ] * is_said
+    checks = replace(AS_RANKED, drift=Drift(excess, departures, chance, SPEEDS))
+    assert is_in_doubt(checks) is bool(sentences)
+    assert [text.partition(" most:")[0] for text in said_of(checks)] == sentences
 
 
-def test_who_drifts_is_not_said_while_it_is_likelier_that_nobody_does() -> None:
+def test_drift_is_not_said_while_verdicts_do_not_go_by_it() -> None:
     assert not is_in_doubt(replace(AS_RANKED, drift=STAYS._replace(excess=CLEAR, chance=0.4)))
