@@ -23,8 +23,8 @@ PARTS = 8
 _MOST_PARTS = 32
 # How probable it is beforehand that nothing walks, of agents that stay what they are and of others.
 _STEADY, _STEADY_OF_OTHERS = 0.8, 0.7
-# The probability of a walk from which it counts; and if agents may change, and each block has a
-# seed of its own: then it is no less to be thought of because it is unlikely.
+# The probability of a walk from which it counts; and if agents may change, and most blocks have a
+# seed of their own: then it is no less to be thought of because it is unlikely.
 _LIKELY, _LEAST_CHANCE = 0.5, 1e-4
 # In which the seeds are shuffled, where several pairs play one and a walk is likely.
 _N_ORDERS = 16
@@ -98,13 +98,14 @@ def estimate_drift(
         pair_variance=pair_variance,
         steady=_STEADY_OF_OTHERS if may_change else _STEADY,
     )
-    likely, orders = weigh(), shuffle_seeds(blocks, _N_ORDERS)
-    if likely[0] <= 1 - _LIKELY and orders:
-        likely = weigh(other_orders=orders)
+    likely = weigh()
+    if likely[0] <= 1 - _LIKELY:
+        # Other orders of the seeds only where they may matter.
+        likely = weigh(other_orders=shuffle_seeds(blocks, _N_ORDERS))
     chance = float(likely[1:].sum())
     # Next to other orders of the seeds a walk seldom becomes unlikely, however much is played.
-    is_expected = may_change and not orders
-    if chance < (_LEAST_CHANCE if is_expected else _LIKELY):
+    are_alone = 2 * len(np.unique(blocks.seed)) > len(blocks.seed)
+    if chance < (_LEAST_CHANCE if may_change and are_alone else _LIKELY):
         return drift._replace(chance=chance)
     return drift._replace(chance=chance, speeds=likely)
 

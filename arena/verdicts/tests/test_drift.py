@@ -120,8 +120,10 @@ def test_a_walk_is_told_though_pairs_share_seeds() -> None:
 
 def test_where_pairs_share_seeds_a_walk_counts_once_it_is_likely() -> None:
     shared = play_round_robins(0, n_rounds=6, liking=BETA / 2, seed=2)
+    # As if all blocks, or all but a third of them, had a seed of their own.
     alone = shared._replace(seed=np.arange(len(shared.first)))
-    for blocks, counts in ((shared, False), (alone, True)):
+    mostly = shared._replace(seed=np.maximum(alone.seed - len(shared.first) // 3, 0))
+    for blocks, counts in ((shared, False), (alone, True), (mostly, True)):
         belief, checks = infer(blocks, may_change=True)
         assert 0.01 < checks.drift.chance < 0.5
         assert (belief.other is not None) is counts
