@@ -6,8 +6,9 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
+from os.path import normpath
 from random import SystemRandom
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psutil
 
@@ -94,8 +95,10 @@ def check_server_address(name: str, url: str) -> None:
 
 
 def find_place(url: str) -> str:
-    """Return host and port of a Redis server, alike however its address is written."""
+    """Return host and port of a Redis server, or its socket, alike however that is written."""
     parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix:{normpath(unquote(parts.path))}"
     host = LOOPBACK if parts.hostname in {None, "localhost"} else parts.hostname
     return f"{f'[{host}]' if ':' in host else host}:{parts.port or REDIS_PORT}"
 

@@ -109,3 +109,11 @@ def test_one_server_is_one_place_however_its_address_is_written(url: str) -> Non
 def test_other_servers_are_other_places() -> None:
     urls = ["redis://127.0.0.1:6380", "redis://[::1]:6379", "redis://broker:6379/0"]
     assert [find_place(url) for url in urls] == ["127.0.0.1:6380", "[::1]:6379", "broker:6379"]
+
+
+def test_sockets_are_told_apart_by_their_paths() -> None:
+    urls = ["unix:///run/a.sock", "unix://user:b@/run//a%2Esock?db=1", "unix:///run/b.sock"]
+    assert [find_place(url) for url in urls] == [
+        *("unix:/run/a.sock", "unix:/run/a.sock"),
+        "unix:/run/b.sock",
+    ]
