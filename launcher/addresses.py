@@ -88,6 +88,9 @@ def check_server_address(name: str, url: str) -> None:
         has_login_left = (parts.port and "@" in rest) or (is_redis and "@" in parts.path)
     except ValueError:
         raise SetupError(f"{name} cannot be read; {IN_A_PASSWORD}") from None
+    if name == "REDIS_URL" and parts.scheme == "unix":
+        reason = "the queues take a server by host and port, such as redis://127.0.0.1:6379/0"
+        raise SetupError(f"{name} is a socket; {reason}")
     if has_login_left:
         raise SetupError(f"{name} has an @ behind its host; {IN_A_PASSWORD}")
     if is_redis and not re.fullmatch(r"/{0,2}[0-9]*", parts.path):

@@ -64,6 +64,12 @@ def test_an_address_may_name_its_database_in_each_way_that_programs_read(end: st
     check_server_address("REDIS_URL", f"rediss://user:p%40@[::1]:6379{end}")
 
 
+def test_a_socket_is_an_address_of_each_server_but_the_broker() -> None:
+    check_server_address("FAST_REDIS_URL", "unix:///run/fast.sock?db=1")
+    with pytest.raises(SetupError, match="REDIS_URL is a socket; the queues take"):
+        check_server_address("REDIS_URL", "unix:///run/broker.sock")
+
+
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "224.0.0.1", "server.example", "1"])
 def test_what_no_other_machine_can_call_is_no_address_to_bind(host: str) -> None:
     with pytest.raises(SetupError, match="must be one IP address of this machine"):
