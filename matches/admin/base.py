@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
-from matches.admin.plain_fields import label_fields, replace_json
+from matches.admin.plain_fields import label_fields, replace_fields
 from matches.errors import BadInputError, MatchError
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -148,15 +148,15 @@ class Admin(CheckedAddressAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Return the fields; JSON that nobody can change here is written as lines."""
+        """Return the fields; JSON and numbers that nobody can change are written for reading."""
         return self.write_plainly(request, obj, super().get_fieldsets(request, obj))
 
     def write_plainly(self, request: HttpRequest, obj: Model | None, fieldsets: Any) -> Any:
-        """Return the fields, JSON as lines where all of the page is only shown."""
+        """Return the fields, JSON and numbers as text where all of the page is only shown."""
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         return [
-            (title, {**options, "fields": replace_json(self.model, options["fields"])})
+            (title, {**options, "fields": replace_fields(self.model, options["fields"])})
             for title, options in fieldsets
         ]
 
