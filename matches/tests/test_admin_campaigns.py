@@ -209,4 +209,6 @@ def test_an_alarm_is_acknowledged_once(admin_client: Client) -> None:
     alarm.refresh_from_db()
     assert alarm.acknowledged_by == "admin"
     assert "has acknowledged it" in admin_client.get(f"{address}?pk={alarm.pk}").content.decode()
-    assert str(worse) in admin_client.get("/admin/matches/alarm/").content.decode()
+    page = admin_client.get("/admin/matches/alarm/").content.decode()
+    assert str(worse) in page
+    assert "98.7\N{NO-BREAK SPACE}%" in page
