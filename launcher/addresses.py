@@ -6,8 +6,9 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
+from os.path import normpath
 from random import SystemRandom
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psutil
 
@@ -87,6 +88,9 @@ def check_server_address(name: str, url: str) -> None:
         has_login_left = (parts.port and "@" in rest) or (is_redis and "@" in parts.path)
     except ValueError:
         raise SetupError(f"{name} cannot be read; {IN_A_PASSWORD}") from None
+    if name == "REDIS_URL" and parts.scheme == "unix":
+        reason = "the queues take a server by host and port, such as redis://127.0.0.1:6379/0"
+        raise SetupError(f"{name} is a socket; {reason}")
     if has_login_left:
         raise SetupError(f"{name} has an @ behind its host; {IN_A_PASSWORD}")
     if is_redis and not re.fullmatch(r"/{0,2}[0-9]*", parts.path):
@@ -94,8 +98,10 @@ def check_server_address(name: str, url: str) -> None:
 
 
 def find_place(url: str) -> str:
-    """Return host and port of a Redis server, alike however its address is written."""
+    """Return host and port of a Redis server, or its socket, alike however that is written."""
     parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix:{normpath(unquote(parts.path))}"
     host = LOOPBACK if parts.hostname in {None, "localhost"} else parts.hostname
     return f"{f'[{host}]' if ':' in host else host}:{parts.port or REDIS_PORT}"
 

@@ -298,6 +298,16 @@ def is_for_server(arguments: Sequence[str]) -> bool:
     return is_of_campaign or not (first in OWN or first.startswith("-"))
 
 
+def _describe_refusal(error: SetupError | PermissionError) -> str:
+    """Return what to say of it. Raises the error itself where it names no file."""
+    if isinstance(error, SetupError):
+        return str(error)
+    if error.filename is None:
+        raise error
+    refused = f"no right to read or write {error.filename} ({error.strerror})"
+    return f"{refused}: change its rights, or call this as its owner"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run one command; return the exit status."""
     try:
@@ -312,8 +322,8 @@ def main(arguments: Sequence[str]) -> int:
         options = build_parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
-    except SetupError as error:
-        print(error, file=sys.stderr)
+    except (SetupError, PermissionError) as error:
+        print(_describe_refusal(error), file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -15,6 +15,15 @@ NODES = "nodes.env"
 MARK = "EVALSITE_STACK"
 # A Unix socket's address holds about 104 characters on the strictest system.
 LONGEST_SOCKET = 100
+# What a start reads, and what it goes on with: files that an earlier stack has left.
+_READ = ("*.env",)
+_WRITTEN = (
+    *("log", "log/*.log", "log/*.out", "broker", "broker/*", "broker/*/*", "fast", "cache"),
+    *("stream", "stream/*", "stream/*/*", "checkpoints", "trajectories", "experience"),
+    *("training", "static_collected", "flower.db*"),
+)
+_DATABASE = ("db.sqlite3", "db.sqlite3-*")
+N_NAMED = 5
 # At most: options and users of the servers, and logs; the database tells of itself.
 WRITTEN_AT_START = 2**20
 
@@ -52,6 +61,29 @@ def _try_writing(probe: Path) -> None:
         probe.write_bytes(bytes(WRITTEN_AT_START))
     finally:
         probe.unlink(missing_ok=True)
+
+
+def require_rights(var: Path, *, has_database: bool) -> None:
+    """Raise SetupError that names what an earlier stack has left and this one has no right to.
+
+    has_database: whether ours is here. Unnamed they end programs one by one, each in its own log.
+    """
+    read, written = os.R_OK, os.R_OK | os.W_OK
+    patterns = {**dict.fromkeys(_READ, read), **dict.fromkeys(_WRITTEN, written)}
+    if has_database:
+        patterns |= dict.fromkeys(_DATABASE, written)
+    refused = sorted(
+        str(path.relative_to(var))
+        for pattern, rights in patterns.items()
+        for path in var.glob(pattern)
+        if not os.access(path, rights | os.X_OK if path.is_dir() else rights)
+    )
+    if refused:
+        more = f" and {len(refused) - N_NAMED} more" if len(refused) > N_NAMED else ""
+        raise SetupError(
+            f"no right to read or write {', '.join(refused[:N_NAMED])}{more} in the data folder "
+            f"{var}: change their rights, or their owner if another user has started it before"
+        )
 
 
 def socket_path(var: Path) -> Path:

@@ -34,6 +34,7 @@ from launcher.folders import (
     ROOT,
     ensure_secrets,
     read_generations,
+    require_rights,
     require_writable,
     write_variables,
 )
@@ -149,6 +150,7 @@ def child_environment(var: Path, shared: Mapping[str, str]) -> dict[str, str]:
 def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
     """Return the running stack of a plan; SetupError, and nothing left running, when it fails."""
     require_writable(plan.var)
+    require_rights(plan.var, has_database="DATABASE_URL" not in plan.settings)
     require_alone(plan.var)
     secrets = ensure_secrets(plan.var)
     plan = _look_at_given_servers(plan, secrets, say=say)

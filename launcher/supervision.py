@@ -136,9 +136,14 @@ class Supervisor:
             return None
 
     def start_programs(self, names: Iterable[str]) -> None:
-        """Start programs without waiting for them."""
+        """Start programs without waiting for them. Raises SetupError for one that cannot be."""
         for name in names:
-            self._call("startProcess", name, False)
+            try:
+                self._call("startProcess", name, False)
+            except Fault as fault:
+                log = self.var / "log" / "supervisord.log"
+                refused = f"{name} cannot be started ({fault.faultString}): see {log}"
+                raise SetupError(refused) from fault
 
     def stop_programs(self, names: Iterable[str], *, limit_s: float) -> None:
         """Ask programs to end at the same time; return when they have, or when time is up."""

@@ -50,10 +50,11 @@ AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["-m", "not long and not compose", *AT_ONCE]
 # What goes by the database itself: locks, plans of queries, orders of rows, what is counted once.
 OF_THE_DATABASE = (
-    *("auditing", "blobs", "closed_prefix", "costs", "evidence", "imports", "indexes", "judging"),
-    *("locking", "match_search", "migrating", "planning", "quarantine", "rater", "record"),
-    *("relay_and_sweep", "report_queue", "rerating", "reuse", "rewinding", "scheduling", "seasons"),
-    *("shards", "standings", "strike_races", "thinning", "tournament_c", "voiding"),
+    *("auditing", "blobs", "closed_prefix", "costs", "evidence", "generations", "imports"),
+    *("indexes", "judging", "locking", "match_search", "migrating", "planning", "quarantine"),
+    *("rater", "record", "relay_and_sweep", "report_queue", "rerating", "reuse", "rewinding"),
+    *("scheduling", "seasons", "shards", "standings", "strike_races", "thinning", "tournament_c"),
+    "voiding",
 )
 ON_POSTGRES = ["matches", *QUICK, "-k", " or ".join(f"test_{name}" for name in OF_THE_DATABASE)]
 # Tracing takes half again the time of a test, and most of that went to those of Django.

@@ -111,7 +111,8 @@ def watch_tournament(
         sys.stderr.write(f"evalsite: tournament {tournament} goes on without you\n")
         raise
     took = ""
-    if ended.started_at and ended.finished_at:
+    # An end before its start is of a server's clock that was set back meanwhile.
+    if ended.started_at and ended.finished_at and ended.finished_at >= ended.started_at:
         took = f" after {format_duration((ended.finished_at - ended.started_at).total_seconds())}"
     text = f"{ended.name} is {ended.state}{took}: {ended.n_done:,} of {ended.n_matches:,} played"
     status = 0 if ended.state == "done" else ENDED_EARLY

@@ -29,6 +29,8 @@ REGRESSION: Final = 1
 REFUSED: Final = 2
 WEBHOOK_S: Final = 10.0
 CONVERT: Final = "`evalsite checkpoints convert` makes them of files of training libraries"
+MAX_AGAINST: Final = 100
+"""Agents that a checkpoint may be sent to meet; the server takes no more."""
 N_NAMED: Final = 5
 """Files that are named of those left out for one reason."""
 
@@ -70,6 +72,9 @@ class FolderWatch:
         self.n_alarms = self.n_refused = 0
         # As they are now: a run among them that goes on would make each evaluation longer.
         self.against = expand_runs(client, options.against, game=options.game)
+        if len(self.against) > MAX_AGAINST:
+            n_named = f"{len(self.against):,} agents, and a checkpoint meets {MAX_AGAINST} at most"
+            raise InputError("against", f"{n_named}: name some of the steps, such as RUN@4000")
 
     def run(self) -> None:
         """Judge what is new, and go on with that until there is an end."""

@@ -297,6 +297,14 @@ def test_a_watch_writes_a_line_of_json_per_look(evalsite: Evalsite) -> None:
     assert (progress["state"], progress["n_matches"], progress["eta_s"]) == ("done", 84, 0.0)
 
 
+def test_a_watch_tells_no_length_below_nothing(evalsite: Evalsite) -> None:
+    tournament = boards.played_board(n_matches=84)
+    # The clock was set back meanwhile.
+    ended = {"started_at": factories.NOW, "finished_at": factories.later(-3_600)}
+    Tournament.objects.filter(pk=tournament.pk).update(state=Tournament.State.DONE, **ended)
+    assert "is done: 84 of 84 played" in ok(evalsite("watch", tournament.pk))
+
+
 def test_a_watch_that_is_interrupted_says_that_it_goes_on(
     evalsite: Evalsite, monkeypatch: Any
 ) -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from evalsite_client import Client
 from evalsite_client.api.watches import Watches
-from evalsite_client.cli import following
+from evalsite_client.cli import following, watching
 from evalsite_client.tests.commands import Evalsite, ok
 from evalsite_client.tests.test_winrates import add_step
+from matches.api.watches import MAX_AGAINST
 from matches.models import Agent, Campaign, Schedule, Tournament
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,6 +64,21 @@ def test_a_watch_lets_checkpoints_meet_them(
     assert looks[0] == "ppo@4,ppo@30,random"
     status, _, complaint = evalsite("watch", tmp_path, *run)
     assert (status, "game: is missing: 'ppo@*' are agents of one game" in complaint) == (2, True)
+
+
+def test_a_watch_says_how_many_agents_a_checkpoint_may_meet(
+    evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    assert watching.MAX_AGAINST == MAX_AGAINST, "the client asks for no more than the server takes"
+    run = "r" * 100
+    for step in range(1_000, 1_000 + MAX_AGAINST):
+        add_step(step, run=run)
+    command = ("watch", tmp_path, "--agent", "new", "--game", "skill_game", "--once", "--against")
+    ok(evalsite(*command, f"{run}@*"))
+    status, _, complaint = evalsite(*command, f"{run}@*,random")
+    assert status == 2
+    assert "against: 101 agents, and a checkpoint meets 100 at most" in complaint
 
 
 def test_the_client_has_them_too(evalsite: Evalsite) -> None:

@@ -64,6 +64,12 @@ def test_an_address_may_name_its_database_in_each_way_that_programs_read(end: st
     check_server_address("REDIS_URL", f"rediss://user:p%40@[::1]:6379{end}")
 
 
+def test_a_socket_is_an_address_of_each_server_but_the_broker() -> None:
+    check_server_address("FAST_REDIS_URL", "unix:///run/fast.sock?db=1")
+    with pytest.raises(SetupError, match="REDIS_URL is a socket; the queues take"):
+        check_server_address("REDIS_URL", "unix:///run/broker.sock")
+
+
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "224.0.0.1", "server.example", "1"])
 def test_what_no_other_machine_can_call_is_no_address_to_bind(host: str) -> None:
     with pytest.raises(SetupError, match="must be one IP address of this machine"):
@@ -109,3 +115,11 @@ def test_one_server_is_one_place_however_its_address_is_written(url: str) -> Non
 def test_other_servers_are_other_places() -> None:
     urls = ["redis://127.0.0.1:6380", "redis://[::1]:6379", "redis://broker:6379/0"]
     assert [find_place(url) for url in urls] == ["127.0.0.1:6380", "[::1]:6379", "broker:6379"]
+
+
+def test_sockets_are_told_apart_by_their_paths() -> None:
+    urls = ["unix:///run/a.sock", "unix://user:b@/run//a%2Esock?db=1", "unix:///run/b.sock"]
+    assert [find_place(url) for url in urls] == [
+        *("unix:/run/a.sock", "unix:/run/a.sock"),
+        "unix:/run/b.sock",
+    ]

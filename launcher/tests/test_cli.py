@@ -1,9 +1,11 @@
+import errno
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from benchmarks.storm.servers import OutsideServer
-from launcher import foreground
+from launcher import compose, foreground
 from launcher.addresses import LOOPBACK
 from launcher.cli import build_parser, main, read_optional_programs
 from launcher.plan import Plan
@@ -37,6 +39,17 @@ def test_a_wrong_command_line_is_refused_with_the_value_and_the_choices(
         main(arguments)
     assert ended.value.code == 2
     assert named in capsys.readouterr().err
+
+
+def test_a_file_that_a_command_has_no_right_to_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", "/clone/.env")
+
+    monkeypatch.setattr(compose, "write_files", refuse)
+    assert main(["compose-env"]) == 2
+    assert "no right to read or write /clone/.env (Perm" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

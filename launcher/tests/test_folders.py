@@ -11,6 +11,7 @@ from launcher.folders import (
     SECRETS,
     ensure_secrets,
     read_variables,
+    require_rights,
     require_writable,
     var_folder,
     write_variables,
@@ -51,6 +52,29 @@ def test_a_full_disk_is_told_before_anything_is_written(
     with pytest.raises(SetupError, match=r"cannot be written \(No space left .* free some room"):
         require_writable(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_what_another_user_has_left_in_the_data_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = {"db.sqlite3-shm", "log/web.log", "secrets.env", "cache"}
+    (tmp_path / "log").mkdir()
+    (tmp_path / "cache").mkdir()
+    for name in ("db.sqlite3", "db.sqlite3.bak", "log/node-1.log", *refused - {"cache"}):
+        (tmp_path / name).touch()
+    require_rights(tmp_path, has_database=True)
+
+    # Not by rights of files: who is root has all of them.
+    def access(path: Path, rights: int) -> bool:
+        assert bool(rights & os.X_OK) == path.is_dir()
+        return str(path.relative_to(tmp_path)) not in {*refused, "db.sqlite3.bak"}
+
+    monkeypatch.setattr(os, "access", access)
+    with pytest.raises(SetupError, match=f"read or write {', '.join(sorted(refused))} in the data"):
+        require_rights(tmp_path, has_database=True)
+    refused.remove("db.sqlite3-shm")
+    with pytest.raises(SetupError, match=f"read or write {', '.join(sorted(refused))} in the data"):
+        require_rights(tmp_path, has_database=False)
 
 
 def test_a_name_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:

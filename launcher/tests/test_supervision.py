@@ -1,6 +1,8 @@
 import resource
 from configparser import RawConfigParser
 from pathlib import Path
+from typing import NoReturn
+from xmlrpc.client import Fault
 
 import pytest
 
@@ -61,3 +63,14 @@ def test_programs_may_open_as_many_files_as_the_machine_allows(
     monkeypatch.setattr(resource, "setrlimit", lambda _, new_limits: chosen.append(new_limits))
     assert allow_files(60_000) == allowed
     assert chosen[-1] == (allowed, limits[1])
+
+
+def test_a_program_that_cannot_be_started_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise Fault(50, "SPAWN_ERROR: web")
+
+    monkeypatch.setattr(Supervisor, "_call", refuse)
+    with pytest.raises(SetupError, match=r"web cannot be started \(SPAWN_ERROR: web\): see .*log"):
+        Supervisor(tmp_path).start_programs(["web"])

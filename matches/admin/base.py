@@ -5,7 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import messages
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, SuspiciousOperation, ValidationError
+from django.db import DataError, NotSupportedError
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,7 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
-from matches.admin.plain_fields import label_fields, replace_json
+from matches.admin.plain_fields import label_fields, replace_fields
 from matches.errors import BadInputError, MatchError
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -27,6 +28,12 @@ else:
     AnyModelForm = ModelForm
 
 PER_PAGE = 50
+_REFUSED_LOOKUPS = ("__range", "__regex", "__iregex", "__contained_by")
+_UNANSWERABLE = (
+    *(DataError, NotSupportedError, NotImplementedError),
+    *(OverflowError, TypeError, ValueError),
+)
+"""What lookups raise for a value that is none of theirs."""
 
 
 class ModelFormWithAllErrors(AnyModelForm):
@@ -71,10 +78,26 @@ class CheckedAddressAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no ty
         """Say whether an address may ask for this.
 
         A range takes two values, and gets one text; what is given as a regular expression may be
-        none.
+        none; what contains a value is asked of ranges alone.
         """
         is_allowed: bool = super().lookup_allowed(lookup, value, request)
-        return is_allowed and not lookup.endswith(("__range", "__regex", "__iregex"))
+        return is_allowed and not lookup.endswith(_REFUSED_LOOKUPS)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Return the list. Raises SuspiciousOperation for values that no database can look for.
+
+        They are a year 0, a number of 20 digits, text for bytes: each lookup has its own, and only
+        the database knows them all.
+        """
+        try:
+            changelist = super().get_changelist_instance(request)
+            # Read now: the page would read it later, out of reach.
+            len(changelist.result_list)
+        except _UNANSWERABLE as error:
+            if not request.GET:
+                raise
+            raise SuspiciousOperation(f"the address cannot be answered: {error}") from error
+        return changelist
 
 
 class Admin(CheckedAddressAdmin):
@@ -125,15 +148,15 @@ class Admin(CheckedAddressAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Return the fields; JSON that nobody can change here is written as lines."""
+        """Return the fields; JSON and numbers that nobody can change are written for reading."""
         return self.write_plainly(request, obj, super().get_fieldsets(request, obj))
 
     def write_plainly(self, request: HttpRequest, obj: Model | None, fieldsets: Any) -> Any:
-        """Return the fields, JSON as lines where all of the page is only shown."""
+        """Return the fields, JSON and numbers as text where all of the page is only shown."""
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         return [
-            (title, {**options, "fields": replace_json(self.model, options["fields"])})
+            (title, {**options, "fields": replace_fields(self.model, options["fields"])})
             for title, options in fieldsets
         ]
 

@@ -271,8 +271,13 @@ class CampaignAdmin(PlanAdmin):
 class AlarmAdmin(ReadOnlyWithActs):
     """Regressions that campaigns of the watcher found."""
 
-    list_display = ("agent", "ancestor", "probability", "at", "acknowledged_by")
+    list_display = ("agent", "ancestor", "chance", "at", "acknowledged_by")
     list_filter = (("acknowledged_at", admin.EmptyFieldListFilter),)
     list_select_related = ("agent", "ancestor")
     ordering = ("-pk",)
     acts = campaigns.ALARM_ACTS
+
+    @admin.display(description="probability", ordering="probability")
+    def chance(self, obj: Alarm) -> str:
+        """Return how sure it is that the agent is worse."""
+        return format_percent(obj.probability)

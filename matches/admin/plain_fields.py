@@ -1,11 +1,16 @@
-"""How the admin shows fields that nobody enters: labels as people say them, JSON as lines."""
+"""How the admin shows what nobody enters: labels as people say them, JSON as lines, numbers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from django.db.models import JSONField, Model
+from django.db.models import Field, FloatField, JSONField, Model
 from django.utils.text import capfirst
+
+from matches.store.formats import format_number, format_percent
+
+NONE = "-"
+"""Of a number that is not there, as the admin shows whatever is empty."""
 
 
 @cache
@@ -19,25 +24,50 @@ def _strip_name(name: str) -> str:
     return name.removeprefix("n_").removeprefix("is_").removesuffix("_at").replace("_", " ")
 
 
-def replace_json(model: type[Model], names: Iterable[Any]) -> list[Any]:
-    """Return the names of shown fields, those of JSON replaced by what writes them as lines."""
-    json_fields = {field.name for field in model._meta.fields if isinstance(field, JSONField)}
+def replace_fields(model: type[Model], names: Iterable[Any]) -> list[Any]:
+    """Return the names of shown fields, those of JSON and numbers replaced by what writes them."""
+    fields = {field.name: field for field in model._meta.fields}
     return [
-        replace_json(model, name)
+        replace_fields(model, name)
         if isinstance(name, tuple | list)
-        else (_write_field(name) if name in json_fields else name)
+        else (
+            _write_field(name, _writer_of(field))
+            if isinstance(field := fields.get(name), JSONField | FloatField)
+            else name
+        )
         for name in names
     ]
 
 
+def _writer_of(field: "Field[Any, Any]") -> Callable[[Any], str]:
+    """Return what writes the values of a field of JSON or of numbers."""
+    if isinstance(field, JSONField):
+        return write_lines
+    if field.name == "probability":
+        return _write_probability
+    return _write_count if field.name.startswith("n_") else _write_number
+
+
 @cache
-def _write_field(name: str) -> Callable[[Model], str]:
+def _write_field(name: str, writer: Callable[[Any], str]) -> Callable[[Model], str]:
     def write(obj: Model) -> str:
-        return write_lines(getattr(obj, name))
+        return writer(getattr(obj, name))
 
     write.__name__ = name
-    write.short_description = name.replace("_", " ")  # type: ignore[attr-defined]  # read by Django
+    write.short_description = _strip_name(name)  # type: ignore[attr-defined]  # read by Django
     return write
+
+
+def _write_probability(value: float | None) -> str:
+    return NONE if value is None else format_percent(value)
+
+
+def _write_count(value: float | None) -> str:
+    return NONE if value is None else format_number(value)
+
+
+def _write_number(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.6g}"
 
 
 def write_lines(value: Any) -> str:

@@ -21,6 +21,7 @@ from matches.models import Agent, Campaign
 from matches.store.clock import db_now
 
 MAX_AGAINST = 100
+MAX_NAME = 120
 
 
 class WatchedRunSerializer(serializers.Serializer[Any]):
@@ -29,7 +30,7 @@ class WatchedRunSerializer(serializers.Serializer[Any]):
     run = serializers.CharField(max_length=100)
     game = serializers.CharField(max_length=60, default="", allow_blank=True)
     against = serializers.CharField(
-        max_length=10_000,
+        max_length=MAX_AGAINST * (MAX_NAME + 1),
         default="",
         allow_blank=True,
         help_text="Agents that every checkpoint is to meet, with commas: refused if one is none.",
@@ -62,7 +63,7 @@ class NewWatchSerializer(serializers.Serializer[Any]):
         max_length=80, default="", allow_blank=True, help_text="Empty: that of the game's watches."
     )
     against = serializers.ListField(
-        child=serializers.CharField(max_length=120),
+        child=serializers.CharField(max_length=MAX_NAME),
         default=list,
         max_length=MAX_AGAINST,
         help_text="Agents that every checkpoint meets, as spelled.",

@@ -58,9 +58,12 @@ def save_schedule(
         schedule.pairing = PAIRING
     _check_schedule(schedule, agents, now=now)
     try:
-        schedule.save()
+        with transaction.atomic():
+            schedule.save()
     except IntegrityError as error:
-        # Somebody else has saved one of that name since it was looked for.
+        # Somebody else may have saved one of that name since it was looked for.
+        if not Schedule.objects.filter(name=schedule.name).exclude(pk=schedule.pk).exists():
+            raise
         taken = f"there is a schedule {schedule.name!r} already: choose another name"
         raise BadInputError("name", taken) from error
     schedule.agents.set(agents)

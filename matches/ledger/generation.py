@@ -27,6 +27,7 @@ from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
 from matches.store.game_servers import START_HINT
+from matches.store.locks import take_turn_of_runs
 from matches.store.match_needs import needs_of_match, read_programs_of
 from matches.store.start_hints import GPU_HINT, PLAY_HINT
 
@@ -65,6 +66,7 @@ def start_generation(generation: Generation) -> Tournament:
 
     Raises BadInputError: an unknown agent, one of another game, a checkpoint that is not ready.
     """
+    take_turn_of_runs()
     of_this_run = Tournament.objects.filter(key=generation.plan.key)
     if of_this_run.update(order_limit=generation.plan.order_limit):
         return of_this_run.select_related("leaderboard").get()
@@ -90,6 +92,7 @@ def start_generation(generation: Generation) -> Tournament:
 def check_generation(generation: Generation) -> tuple[list[Agent], Needs]:
     """Return the agents and what their matches need; leave nothing behind. Raises as start does."""
     with transaction.atomic():
+        take_turn_of_runs()
         agents = find_agents(generation)
         start_generation(generation)
         # Started for real, so that every check is made, and then undone.

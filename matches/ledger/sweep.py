@@ -107,7 +107,7 @@ def shorten_leases(*, now: datetime) -> int:
     # count as alive until the clock has caught up.
     latest = now + AHEAD
     n_moved = 0
-    for moment in ("last_seen_at", "lost_at", "trusted_at"):
+    for moment in ("last_seen_at", "lost_at", "trusted_at", "rival_seen_at", "forged_at"):
         n_moved += Worker.objects.filter(**{f"{moment}__gt": latest}).update(**{moment: now})
     open_orders = Order.objects.filter(Order.is_open())
     for state, lease in LEASES.items():

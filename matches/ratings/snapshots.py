@@ -45,8 +45,10 @@ def take_due(*, now: datetime) -> int:
     changed = Leaderboard.objects.filter(rated_at__gte=now - 2 * INTERVAL).exclude(results_hash="")
     n_taken = 0
     for board in changed:
-        taken = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at")
-        last = taken.defer("table").first()
+        # One in the future is of a clock that was set back since: it would stay the last one, and
+        # every tick would take another until the clock has caught up.
+        taken = RatingSnapshot.objects.filter(leaderboard=board, taken_at__lte=now)
+        last = taken.defer("table").order_by("-taken_at").first()
         # The same hash is the same ratings, whatever came in between.
         if last and last.results_hash == board.results_hash:
             continue

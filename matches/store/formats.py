@@ -13,6 +13,8 @@ from django.conf import settings
 from arena.catalogs import list_plugin_folders
 
 _UNITS = ((31_557_600, "years"), (86_400, "d"), (3_600, "h"), (60, "min"))
+_LONGEST_S = 1e9 * _UNITS[0][0]
+"""From here on a length of time, which may be infinite, is a slip of what measured it."""
 _IN_SPANS_FROM_S = 120
 _FEW, _MANY = 10, 100
 """Below the one a length of time has a decimal; from the other on no number of a line has one."""
@@ -88,6 +90,8 @@ def format_pace(matches_per_s: float) -> str:
 
 def format_span(seconds: float) -> str:
     """Return a length of time in words: 0.4 s, 40 s, 2.6 min, 12 min, 3.5 h, 2 d, 158 years."""
+    if seconds >= _LONGEST_S:
+        return f">{_LONGEST_S / _UNITS[0][0]:,.0f} years"
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), (1, "s"))
     number = seconds / size
     return f"{round(number, 1):g} {unit}" if number < _FEW else f"{number:,.0f} {unit}"

@@ -12,8 +12,8 @@ from django.db import connection
 from matches.models import Match, Order
 from matches.store.bulk import among
 
-_TURNS = 12
-"""The first half of the keys of turns: advisory locks of others have another one."""
+_TURNS, _RUNS = 12, 13
+"""The first halves of the keys of turns: advisory locks of others have another one."""
 _MAX_KEY = 2**31 - 1
 
 
@@ -22,10 +22,21 @@ def take_turn(tournament_id: int) -> None:
 
     The row of the tournament cannot be what they wait for: it comes after its orders.
     """
+    _wait_for_turn(_TURNS, tournament_id % _MAX_KEY)
+
+
+def take_turn_of_runs() -> None:
+    """Have those who start generated runs wait for each other; before anything is looked for.
+
+    Not by the key of a run: two may need the same new agents and the same new leaderboard.
+    """
+    _wait_for_turn(_RUNS, 0)
+
+
+def _wait_for_turn(kind: int, number: int) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            key = [_TURNS, tournament_id % _MAX_KEY]
-            cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", key)
+            cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [kind, number])
 
 
 def lock_orders(ids: Sequence[int]) -> list[Order]:

@@ -145,6 +145,18 @@ def test_the_list_has_the_verdicts_and_a_row_its_forecast(admin_client: Client) 
     assert "ask/stop/" not in row
 
 
+def test_numbers_of_a_campaign_are_written_as_its_page_writes_them(admin_client: Client) -> None:
+    campaign = ended(campaign_of(max_core_s=7200))
+    Campaign.objects.update(probability=0.98765432, n_round_robin=45438.388123)
+    address = f"/admin/matches/campaign/{campaign.pk}/change/"
+    page = admin_client.get(address).content.decode()
+    for text in ("98.8\N{NO-BREAK SPACE}%", "45,438<", "7,200<", "Round robin"):
+        assert text in page, text
+    assert "0.98765" not in page
+    Campaign.objects.update(probability=None, n_round_robin=None)
+    assert "None" not in admin_client.get(address).content.decode()
+
+
 def _confirm(client: Client, address: str, pk: int) -> str:
     """Answer the page that asks, and return what it says then."""
     page = client.get(f"{address}?pk={pk}&from=row").content.decode()
@@ -197,4 +209,6 @@ def test_an_alarm_is_acknowledged_once(admin_client: Client) -> None:
     alarm.refresh_from_db()
     assert alarm.acknowledged_by == "admin"
     assert "has acknowledged it" in admin_client.get(f"{address}?pk={alarm.pk}").content.decode()
-    assert str(worse) in admin_client.get("/admin/matches/alarm/").content.decode()
+    page = admin_client.get("/admin/matches/alarm/").content.decode()
+    assert str(worse) in page
+    assert "98.7\N{NO-BREAK SPACE}%" in page

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.contenttypes.fields import GenericForeignKey
 from django.test import Client
 from django.utils.html import escape
 from redis import Redis
@@ -50,6 +51,18 @@ def _registered() -> Iterator[str]:
         yield f"{model._meta.app_label}/{model._meta.model_name}"
 
 
+def _lookups() -> Iterator[tuple[str, str]]:
+    """Yield a list and a lookup of it: each lookup of a field of each kind, years in several."""
+    kinds = set[type]()
+    for model in admin.site._registry:
+        address = f"{model._meta.app_label}/{model._meta.model_name}"
+        for field in model._meta.get_fields():
+            if type(field) not in kinds and not isinstance(field, GenericForeignKey):
+                kinds.add(type(field))
+                for lookup in {*field.get_lookups(), "in", "exact", "year__in"}:
+                    yield address, f"{field.name}__{lookup}"
+
+
 def test_every_list_and_form_opens(admin_client: Client, broker: Redis) -> None:
     boards.played_board(n_matches=84)
     for name in _registered():
@@ -65,6 +78,8 @@ def test_every_list_and_form_opens(admin_client: Client, broker: Redis) -> None:
         *("matches/campaign/?question__range=best", "matches/match/?state__range=done"),
         *("auth/user/?id__range=1", "auth/group/?name__range=a"),
         *("axes/accesslog/?username__range=a", "axes/accessattempt/?username__range=a"),
+        *("auth/user/?id__contained_by=1", "matches/agent/?id__in=99999999999999999999"),
+        *("matches/auditrow/?at__year=0", "matches/campaign/?tournament=99999999999999999999"),
         *("auth/user/?username__regex=(", "matches/tournament/?state__iregex=("),
     ],
 )
@@ -72,6 +87,18 @@ def test_a_list_refuses_an_address_that_the_database_cannot_answer(
     admin_client: Client, address: str
 ) -> None:
     assert admin_client.get(f"/admin/{address}").status_code == 400
+
+
+def test_no_list_fails_whatever_its_address_looks_for(admin_client: Client, broker: Redis) -> None:
+    boards.played_board(n_matches=84)
+    admin_client.raise_request_exception = False
+    failed = []
+    for address, lookup in _lookups():
+        for value in ("0", "9" * 30):
+            response = admin_client.get(f"/admin/{address}/", {lookup: value})
+            if response.status_code not in {200, 302, 400}:
+                failed.append(f"{address}/?{lookup}={value}: {response.status_code}")
+    assert not failed
 
 
 def test_the_search_of_the_admin_finds_its_pages(admin_client: Client, broker: Redis) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from matches.ledger import example_tournaments, planning
-from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Tournament
+from matches.models import Agent, AuditRow, Checkpoint, Entrant, Leaderboard, Match, Tournament
 from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +51,17 @@ def test_at_least_eight_checkpoints_are_each_the_child_of_the_one_before(
     }
     names = Agent.objects.filter(checkpoint__isnull=False).values_list("name", flat=True)
     assert set(names) == {f"{example_tournaments.RUN}@{one.step}" for one in checkpoints}
+
+
+def test_the_audit_has_what_an_example_adds() -> None:
+    example_tournaments.schedule_examples()
+    rows = AuditRow.objects.filter(actor="command line")
+    assert Counter(rows.values_list("action", flat=True)) == {
+        "agent.add": Agent.objects.count(),
+        "checkpoint.add": Checkpoint.objects.count(),
+        "leaderboard.add": 1,
+        "tournament.add": 2,
+    }
 
 
 def test_a_second_seed_changes_nothing() -> None:

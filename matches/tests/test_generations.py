@@ -1,5 +1,6 @@
 """Endpoints of generated runs: checked, started once, fetched as shards that never differ."""
 
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from matches.store import blobs
 from matches.store.clock import db_now
 from matches.tests import callers, pieces
 from matches.tests import factories as make
+from matches.tests.test_locking import at_once
 from matches.tests.weights import added, verdict
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +63,23 @@ def played(broker: Redis) -> Tournament:
 
 def _post(client: Client, body: dict[str, Any], address: str = ADDRESS) -> Any:
     return client.post(address, body, "application/json")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_node")
+def test_two_calls_with_one_key_at_once_start_one_run(submitter: Client) -> None:
+    # SQLite lets one write at a time: it is the run on PostgreSQL that tells.
+    for number in range(8):
+        body = {**RUN, "run_key": f"{number:032x}", "agent_b": f"level:{number}"}
+        answers = list[Any]()
+        at_once(*[partial(_post_into, answers, submitter, body)] * 2)
+        assert [answer.status_code for answer in answers] == [201, 201], answers[-1].content
+        assert answers[0].json() == answers[1].json()
+    assert (Tournament.objects.count(), Leaderboard.objects.count()) == (8, 1)
+
+
+def _post_into(answers: list[Any], client: Client, body: dict[str, Any]) -> None:
+    answers.append(_post(client, body))
 
 
 def _get_shard(client: Client, tournament: int, number: int, **headers: str) -> Any:

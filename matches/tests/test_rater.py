@@ -160,6 +160,15 @@ def test_snapshots_are_taken_once_a_minute_and_hold_all_ratings(broker: Redis) -
     assert [tuple(row) for row in snapshots.read_rows(newest)] == list(ratings)
 
 
+def test_snapshots_are_taken_once_a_minute_after_the_clock_was_set_back(broker: Redis) -> None:
+    tournament = make.planned(10)
+    order = make.ordered(tournament)
+    for index, (seconds, n_taken) in enumerate([(3600, 1), (0, 1), (1, 0), (2, 0), (61, 1)]):
+        _record([make.first_wins(order.matches[index])], order)
+        rater.rate(tournament.leaderboard_id, now=make.later(seconds))
+        assert snapshots.take_due(now=make.later(seconds)) == n_taken, seconds
+
+
 def _report(tournament: Tournament, order: MatchOrder, index: int, *, at: float) -> bool:
     """Record one result of an order; say whether that changed ratings."""
     _record([make.first_wins(order.matches[index])], order)

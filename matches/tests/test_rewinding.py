@@ -10,6 +10,7 @@ from matches.control import Pace
 from matches.ledger import recorder_marks, recording
 from matches.ledger.sweep import shorten_leases
 from matches.models import Leaderboard, Order, RatingSnapshot, RecorderMark, Worker
+from matches.nodes.report_keys import list_warnings
 from matches.ratings import rater, snapshots
 from matches.store.clock import is_within
 from matches.tests import factories as make
@@ -36,6 +37,16 @@ def test_a_game_server_that_was_lost_in_the_future_is_tried_again(broker: Redis)
     assert shorten_leases(now=before) == 3
     server = Worker.objects.get()
     assert (server.lost_at, server.trusted_at) == (before, before)
+
+
+def test_warnings_from_the_future_end_in_time(broker: Redis) -> None:
+    make.alive()
+    Worker.objects.update(rival_seen_at=make.NOW, forged_at=make.NOW, n_forged=1)
+    assert shorten_leases(now=make.later(-HOUR_S)) == 3
+    worker = Worker.objects.get()
+    assert len(list_warnings(worker, now=make.later(-HOUR_S))) == 2
+    (warning,) = list_warnings(worker, now=make.later(31 - HOUR_S))
+    assert "two nodes" not in warning
 
 
 def test_leases_in_time_are_left_as_they_are(broker: Redis) -> None:

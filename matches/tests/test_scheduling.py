@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.transaction import atomic
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, PeriodicTask
 from redis import Redis
@@ -137,6 +137,14 @@ def test_of_two_that_are_saved_at_once_with_one_name_the_second_is_refused(
     with pytest.raises(BadInputError, match="there is a schedule 'hourly' already"), atomic():
         save_hourly()
     assert Schedule.objects.count() == 1
+
+
+def test_another_rule_of_the_database_is_not_taken_for_a_name_that_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scheduling, "_check_schedule", lambda *_, **__: None)
+    with pytest.raises(IntegrityError, match="schedule_has_one_time"), atomic():
+        save_hourly(crontab="")
 
 
 def test_the_next_tournament_has_other_games(broker: Redis) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from math import inf
 
 import pytest
 from django.conf import settings
@@ -79,6 +80,8 @@ def test_a_change_that_rounds_to_nothing_has_no_sign(value: float | None, text: 
         (12_600, "3.5 h"),
         (172_800, "2 d"),
         (1e9, "32 years"),
+        (1e300, ">1,000,000,000 years"),
+        (inf, ">1,000,000,000 years"),
     ],
 )
 def test_a_length_of_time_is_no_more_exact_than_it_is_read(seconds: float, text: str) -> None:
