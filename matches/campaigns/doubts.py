@@ -76,9 +76,8 @@ def describe_doubts(checks: ModelChecks, names: Sequence[str]) -> list[str]:
             "for more."
         )
     if _may_drift(checks):
-        doubts.append(
-            f"Strength may drift ({100 * checks.drift.chance:.0f} %): the answer is as much less sure."
-        )
+        percent = f"{100 * checks.drift.chance:.0f} %"
+        doubts.append(f"Strength may drift ({percent}): the answer is as much less sure.")
     return doubts
 
 
