@@ -6,6 +6,7 @@ from typing import cast
 from arena import catalogs
 from arena.games.base import GameSpec
 from arena.policies.base import PolicyKind
+from arena.policies.line_policy import RELEASE
 
 FAMILY = catalogs.Family(
     "arena.policies.catalog", "policy", ("title", "is_batched", "parameters", "refusal", "build")
@@ -36,6 +37,15 @@ def is_repeatable(name: str) -> bool:
     Raises UnknownNameError, CatalogError.
     """
     return bool(getattr(get(name), "is_repeatable", True))
+
+
+def may_change(name: str, parameters: Mapping[str, object]) -> bool:
+    """Return whether an agent of this kind may become another while nobody tells.
+
+    Of a kind that is not installed any more nobody knows; a program that has to say which release
+    it is stays that one, as far as its word goes.
+    """
+    return name not in names() or not (is_repeatable(name) or parameters.get(RELEASE.name))
 
 
 def list_programs(name: str, parameters: Mapping[str, object]) -> tuple[str, ...]:

@@ -80,13 +80,9 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
 
 
 def _may_change(agents: Sequence[int]) -> bool:
-    """Return whether one of them is somebody else's program, whatever it is at the moment.
-
-    Of a kind that is not installed any more nobody knows.
-    """
-    kinds = Agent.objects.filter(pk__in=among(agents)).values_list("policy", flat=True).distinct()
-    installed = policies.names()
-    return not all(kind in installed and policies.is_repeatable(kind) for kind in kinds)
+    """Return whether one of them may be another by now, as a program of somebody else's."""
+    rows = Agent.objects.filter(pk__in=among(agents)).values_list("policy", "parameters")
+    return any(policies.may_change(kind, parameters) for kind, parameters in rows)
 
 
 def list_blocks(evidence: Evidence) -> SeedBlocks:

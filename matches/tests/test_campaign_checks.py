@@ -80,10 +80,16 @@ def test_a_ranking_with_checks_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "may_change"), [("level", False), ("program", True), ("gone", True)]
+    ("kind", "release", "may_change"),
+    [
+        ("level", "", False),
+        ("program", "", True),
+        ("program", "2.1", False),
+        ("gone", "", True),
+    ],
 )
-def test_agents_that_are_programs_of_others_may_change(
-    kind: str, monkeypatch: pytest.MonkeyPatch, *, may_change: bool
+def test_agents_that_are_programs_of_others_may_change_unless_they_say_which_release(
+    kind: str, release: str, monkeypatch: pytest.MonkeyPatch, *, may_change: bool
 ) -> None:
     flags: list[bool] = []
 
@@ -95,7 +101,7 @@ def test_agents_that_are_programs_of_others_may_change(
     campaign = campaign_of()
     go_on(campaign, 0.0, boards.by_strength())
     agents = entrants_of(campaign.tournament)
-    Agent.objects.filter(pk=agents[0]).update(policy=kind)
+    Agent.objects.filter(pk=agents[0]).update(policy=kind, parameters={"release": release})
     flags.clear()
     infer_and_check(gather_evidence(campaign.tournament.leaderboard, agents))
     assert flags == [may_change]
