@@ -3,7 +3,7 @@
 The blocks are cut into parts of equal length in planned order. Of each agent and part the points
 are compared with what ratings expect that are the same throughout: that tells who drifts since
 when. How fast strength walks, adding N(0, q) from part to part, tells how well a walk foretells the
-results (arena.verdicts.walks). The newest part says the most about now.
+results (arena.verdicts.walks), and what it leads to (arena.verdicts.walking_belief).
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ from arena.verdicts.seed_blocks import SeedBlocks, shuffle_seeds
 from arena.verdicts.walks import weigh_steps
 
 PARTS = 8
-# Old results count less by shorter parts, the more is played.
+# The more is played, the shorter are the parts in which a walk is followed.
 _MOST_PARTS = 32
 # How probable it is beforehand that nothing walks, of agents that stay what they are and of others.
 _STEADY, _STEADY_OF_OTHERS = 0.8, 0.7
@@ -28,7 +28,7 @@ _STEADY, _STEADY_OF_OTHERS = 0.8, 0.7
 _LIKELY, _LEAST_CHANCE = 0.5, 1e-4
 # In which the seeds are shuffled, where several pairs play one and a walk is likely.
 _N_ORDERS = 16
-# Of larger fields old results count like new ones.
+# Of larger fields no walk is thought of.
 MOST_FOLLOWED: Final = 500
 # With fewer departures than that, in standard deviations of chance, nothing walks: agents are then
 # further apart than their spread allows for, and a walk would make room for that.
