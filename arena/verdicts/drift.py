@@ -20,7 +20,7 @@ from arena.verdicts.seed_blocks import SeedBlocks, shuffle_seeds
 from arena.verdicts.walks import weigh_steps
 
 PARTS = 8
-# Old results count less by shorter parts, the more is played.
+# A walk is followed in shorter parts, the more is played.
 _MOST_PARTS = 32
 # How probable it is beforehand that nothing walks, of agents that stay what they are and of others.
 _STEADY, _STEADY_OF_OTHERS = 0.8, 0.7
@@ -29,7 +29,7 @@ _STEADY, _STEADY_OF_OTHERS = 0.8, 0.7
 _LIKELY, _LEAST_CHANCE = 0.5, 1e-4
 # In which the seeds are shuffled, where several pairs play one and a walk is likely.
 _N_ORDERS = 16
-# Of larger fields old results count like new ones.
+# Of larger fields no walk is thought of.
 MOST_FOLLOWED: Final = 500
 # With fewer departures than that, in standard deviations of chance, nothing walks: agents are then
 # further apart than their spread allows for, and a walk would make room for that.
