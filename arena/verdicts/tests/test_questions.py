@@ -94,6 +94,17 @@ def test_beats_is_open_beyond_its_margin_until_it_is_sure(gap: float) -> None:
     assert verdict.why is StopReason.DECIDED
 
 
+def test_beats_ends_near_its_lead_where_who_is_ahead_is_sure_by_the_likelier_belief_only() -> None:
+    question, terms = registry.get("beats"), Terms(0.05, margin=3.0)
+    mixed = mix_beliefs(belief_of([21.0, 20.0], 0.15), belief_of([21.0, 20.0], 0.7), 0.4)
+    assert question.judge(mixed, Terms(0.05)) is None
+    verdict = question.judge(mixed, terms)
+    assert verdict is not None
+    assert verdict.why is StopReason.WITHIN_MARGIN
+    far = mix_beliefs(belief_of([28.0, 20.0], 0.15), belief_of([20.0, 20.0], 0.7), 0.4)
+    assert question.judge(far, terms) is None
+
+
 def test_beats_asks_nothing_of_the_others() -> None:
     few = replace(CLEAR, n_matches=np.array([4, 4, 0, 0]))
     assert registry.get("beats").judge(few, Terms()) is not None
