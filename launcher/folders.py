@@ -76,7 +76,9 @@ def require_rights(var: Path, *, has_database: bool) -> None:
         str(path.relative_to(var))
         for pattern, rights in patterns.items()
         for path in var.glob(pattern)
-        if not os.access(path, rights | os.X_OK if path.is_dir() else rights)
+        # Not a link to what is gone, nor what lies in a folder that is refused itself.
+        if os.access(path, os.F_OK)
+        and not os.access(path, rights | os.X_OK if path.is_dir() else rights)
     )
     if refused:
         more = f" and {len(refused) - N_NAMED} more" if len(refused) > N_NAMED else ""

@@ -63,8 +63,8 @@ class Belief:
 
     @cached_property
     def order(self) -> Ints:
-        """The agents from the highest to the lowest mu; of equals the first one first."""
-        return np.argsort(-self.mu, kind="stable")
+        """The agents from the highest to the lowest mean of mu; of equals the first one first."""
+        return np.argsort(-self.average(lambda one: one.mu), kind="stable")
 
     def expected_leads(self, above: Ints, below: Ints) -> Floats:
         """Return by how much the one is expected to be better than the other, pair by pair."""
@@ -156,10 +156,16 @@ class Belief:
 
     @cached_property
     def top(self) -> Ints:
-        """The agents that may be among the best: all, or the N_TOP with the highest mu + 3 sd."""
+        """The agents that may be among the best: all, or the N_TOP with the highest mu + 3 sd.
+
+        By whichever of what may be true has it higher.
+        """
         if self.n_agents <= N_TOP:
             return np.arange(self.n_agents)
-        return np.sort(np.argsort(-(self.mu + 3 * self.sd), kind="stable")[:N_TOP])
+        reach = self.mu + 3 * self.sd
+        if self.other is not None:
+            reach = np.maximum(reach, self.other.belief.mu + 3 * self.other.belief.sd)
+        return np.sort(np.argsort(-reach, kind="stable")[:N_TOP])
 
     @cached_property
     def samples(self) -> Floats:

@@ -12,36 +12,37 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from arena.ratings.counts import Floats, Ints
+from arena.ratings.counts import Bools, Floats, Ints
 from arena.verdicts.beliefs import Belief
 
 # Of larger fields the circles are not looked for, and of larger groups not tested.
 MOST_AGENTS = 64
 MOST_IN_CIRCLE = 7
+EVEN = 0.5
 # Doubts of a circle that is none, and of the surest victory: a graph has no edge of about 0.
 _NONE, _LEAST = 1.0, 1e-6
 
 
 def group_by_circles(belief: Belief) -> list[Ints]:
-    """Return the agents in groups, the best first: each beats all behind, by what is expected.
+    """Return the agents in groups, the best first: each beats all behind, rather than not.
 
     Within a group of several each is reached by the others' victories: they make a circle, and each
     beats the next one.
     """
     n = belief.n_agents
     every = np.arange(n)
-    leads = belief.expected_leads(np.repeat(every, n), np.tile(every, n)).reshape(n, n)
-    is_above = leads > 0
+    is_above = belief.superiority(np.repeat(every, n), np.tile(every, n)).reshape(n, n) > EVEN
     _, group = connected_components(coo_array(is_above), connection="strong")
     n_beaten = is_above.sum(axis=1)
     # Groups follow each other in a line: whoever is in an earlier one beats more agents.
     places = sorted(np.unique(group), key=lambda one: -int(n_beaten[group == one].max()))
-    return [_sort_by_leads(np.flatnonzero(group == one), belief.mu, leads) for one in places]
+    return [_sort_by_victories(np.flatnonzero(group == one), belief, is_above) for one in places]
 
 
 def rank_agents(belief: Belief) -> Ints:
     """Return the agents from the best to the worst: by whom they beat, else by their ratings."""
-    if belief.leads is None or belief.n_agents > MOST_AGENTS:
+    is_by_mu = belief.leads is None and belief.other is None
+    if is_by_mu or belief.n_agents > MOST_AGENTS:
         return belief.order
     return np.concatenate(group_by_circles(belief))
 
@@ -102,12 +103,12 @@ def _walk(circle: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(circle, (*circle[1:], circle[0]), strict=True))
 
 
-def _sort_by_leads(agents: Ints, mu: Floats, leads: Floats) -> Ints:
+def _sort_by_victories(agents: Ints, belief: Belief, is_above: Bools) -> Ints:
     """Return the agents by their ratings, but behind whoever beats them just after them."""
     ranked: list[int] = []
-    for agent in agents[np.argsort(-mu[agents], kind="stable")].tolist():
+    for agent in belief.order[np.isin(belief.order, agents)].tolist():
         place = len(ranked)
-        while place and leads[agent, ranked[place - 1]] > 0:
+        while place and is_above[agent, ranked[place - 1]]:
             place -= 1
         ranked.insert(place, agent)
     return np.array(ranked, np.int64)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from arena.pairing.base import COUPLE
 from arena.ratings.counts import Floats
 from arena.ratings.expected_points import expect_points
 from arena.ratings.settled import SettledRatings
@@ -32,7 +33,8 @@ _N_ORDERS = 16
 MOST_FOLLOWED: Final = 500
 # With fewer departures than that, in standard deviations of chance, nothing walks: agents are then
 # further apart than their spread allows for, and a walk would make room for that.
-_FEWEST_DEPARTURES = -2.0
+# Two depart by mirror images, so that theirs is never below -1.87: of them what is as seldom.
+_FEWEST_DEPARTURES, _FEWEST_OF_TWO = -2.0, -1.43
 # Fewer blocks of an agent in a part say nothing of it.
 _LEAST_BLOCKS = 2
 _LEAST_VARIANCE = 0.05
@@ -115,7 +117,8 @@ def _is_followed(blocks: SeedBlocks, seen: _Departures, n_agents: int) -> bool:
     n_met = len(np.union1d(blocks.first, blocks.second))
     # With less than a block of each agent in a part the spread of the field is told no better.
     is_enough = 2 * len(blocks.first) >= PARTS * n_met
-    is_departing = seen.information > 0 and seen.excess >= _FEWEST_DEPARTURES
+    fewest = _FEWEST_DEPARTURES if n_met > COUPLE else _FEWEST_OF_TWO
+    is_departing = seen.information > 0 and seen.excess >= fewest
     return is_enough and is_departing and n_agents <= MOST_FOLLOWED
 
 
@@ -128,7 +131,7 @@ def _measure_departures(
     # A rating takes one degree of freedom of each agent.
     df = float(is_seen.sum() - is_seen.any(axis=0).sum())
     n_seen = int(is_seen.any(axis=0).sum())
-    if df <= 0 or n_seen < 2:  # noqa: PLR2004
+    if df <= 0 or n_seen < COUPLE:
         return _Departures(departures)
     # What one agent has too much others have too little: of two they are mirror images.
     by_chance = sqrt(2 * df * n_seen / (n_seen - 1))

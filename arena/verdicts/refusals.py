@@ -8,6 +8,7 @@ from arena.ratings.counts import Ints
 from arena.verdicts.base import StopReason, Verdict
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.circles import (
+    EVEN,
     MOST_AGENTS,
     doubt_beaten,
     doubt_circle,
@@ -62,7 +63,7 @@ def except_upsets(
         return None
     order = np.concatenate(group_by_circles(belief))
     above, below = Claim(order, [1] * len(order), margin).pairs
-    is_upset = belief.expected_leads(above, below) < 0
+    is_upset = belief.superiority(above, below) < EVEN
     if not is_upset.any():
         return None
     winners, losers = np.where(is_upset, (below, above), (above, below))

@@ -32,6 +32,7 @@ from matches.ledger.tournaments import cancel_tournament
 from matches.models import Agent, Checkpoint, Outcome, Tournament, TrajectoryPiece
 from matches.plans import TournamentPlan
 from matches.store import signing
+from matches.store.locks import take_turn_of_runs
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +85,8 @@ def _advance(run: TrainingRun, *, now: datetime) -> bool:
 @transaction.atomic
 def _begin_matches(begun: Round, *, now: datetime) -> bool:
     """Start the matches of a round once all who play are checked; say whether it has done so."""
+    # Before all rows, as matches.store.locks has it: start_generation takes it anyway.
+    take_turn_of_runs()
     # Two ticks may come to it at once: the second one finds what the first has done.
     one = Round.objects.select_for_update().get(pk=begun.pk)
     if one.tournament_id is not None:

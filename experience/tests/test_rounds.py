@@ -7,7 +7,7 @@ import pytest
 from redis import Redis
 
 from experience.models import Round, TrainingRun
-from experience.runs import ordering, releasing
+from experience.runs import ordering, releasing, rounds
 from experience.runs.rounds import advance_rounds
 from experience.runs.starting import stop_run
 from experience.tests.made import ACTOR, begun, later, ordered
@@ -50,6 +50,23 @@ def test_the_first_slice_has_no_matches_and_its_version_plays_before_the_next_on
     link = f"/files/trajectories/{pieces[hashes[0]].order.hex}/{hashes[0]}?"
     assert order.files[0].source.startswith(link)
     assert (order.checkpoint, order.state) == (one.release.sha256, run.state_sha256)
+
+
+def test_a_round_takes_its_turn_before_it_writes_what_other_runs_may_write(
+    run: TrainingRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On PostgreSQL: who has the turn may wait for the agent, which a round would hold already.
+    steps = list[str]()
+    register = rounds._register_player
+    monkeypatch.setattr(rounds, "take_turn_of_runs", lambda: steps.append("turn"))
+
+    def note(*args: Any, **options: Any) -> Agent:
+        steps.append("agent")
+        return register(*args, **options)
+
+    monkeypatch.setattr(rounds, "_register_player", note)
+    admit(publish(run, tmp_path, 0, n_steps=0, seed=0))
+    assert steps[:2] == ["turn", "agent"]
 
 
 def test_ticks_begin_a_round_and_its_matches_once(run: TrainingRun, tmp_path: Path) -> None:

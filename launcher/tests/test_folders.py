@@ -66,8 +66,9 @@ def test_what_another_user_has_left_in_the_data_folder_is_named(
 
     # Not by rights of files: who is root has all of them.
     def access(path: Path, rights: int) -> bool:
-        assert bool(rights & os.X_OK) == path.is_dir()
-        return str(path.relative_to(tmp_path)) not in {*refused, "db.sqlite3.bak"}
+        assert rights == os.F_OK or bool(rights & os.X_OK) == path.is_dir()
+        named = {*refused, "db.sqlite3.bak"}
+        return rights == os.F_OK or str(path.relative_to(tmp_path)) not in named
 
     monkeypatch.setattr(os, "access", access)
     with pytest.raises(SetupError, match=f"read or write {', '.join(sorted(refused))} in the data"):
@@ -75,6 +76,13 @@ def test_what_another_user_has_left_in_the_data_folder_is_named(
     refused.remove("db.sqlite3-shm")
     with pytest.raises(SetupError, match=f"read or write {', '.join(sorted(refused))} in the data"):
         require_rights(tmp_path, has_database=False)
+
+
+def test_a_link_to_what_is_gone_is_no_matter_of_rights(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "latest.log").symlink_to(tmp_path / "gone")
+    (tmp_path / "log" / "loop.log").symlink_to("loop.log")
+    require_rights(tmp_path, has_database=True)
 
 
 def test_a_name_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ else:
     AnyModelForm = ModelForm
 
 PER_PAGE = 50
+# SQLite takes patterns of 50,000 bytes.
+_LONGEST_VALUE = 10_000
 _REFUSED_LOOKUPS = ("__range", "__regex", "__iregex", "__contained_by")
 _UNANSWERABLE = (
     *(DataError, NotSupportedError, NotImplementedError),
@@ -67,10 +69,16 @@ class CheckedAddressAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no ty
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """List the rows that the address asks for. Raises Http404 for a NUL in it."""
+        """List the rows that the address asks for.
+
+        Raises Http404 for a NUL in it, SuspiciousOperation for a value too long to look for.
+        """
+        values = [text for texts in request.GET.lists() for text in texts[1]]
         # PostgreSQL takes none, and Django's filters look for what is given as it stands.
-        if any("\0" in text for texts in request.GET.lists() for text in texts[1]):
+        if any("\0" in text for text in values):
             raise Http404("no row has a NUL character: take it out of the address")
+        if any(len(text) > _LONGEST_VALUE for text in values):
+            raise SuspiciousOperation("the address has a value too long to look for")
         response: HttpResponse = super().changelist_view(request, extra_context)
         return response
 

@@ -11,6 +11,7 @@ from matches.store.formats import format_number, format_percent
 
 NONE = "-"
 """Of a number that is not there, as the admin shows whatever is empty."""
+_MILLION = 1_000_000
 
 
 @cache
@@ -67,7 +68,10 @@ def _write_count(value: float | None) -> str:
 
 
 def _write_number(value: float | None) -> str:
-    return NONE if value is None else f"{value:,.6g}"
+    if value is None:
+        return NONE
+    # From a million on six digits are written with an exponent.
+    return format_number(value) if abs(value) >= _MILLION else f"{value:,.6g}"
 
 
 def write_lines(value: Any) -> str:

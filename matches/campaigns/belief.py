@@ -59,13 +59,14 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
     data = load_fit(board, evidence.agents, counts, late_sides=late_sides)
     spec = games.get(board.game).spec
     if spec.n_seats == COUPLE:
-        blocks = list_blocks(evidence)
+        may_change = _may_change(evidence.agents)
+        blocks = list_blocks(evidence, may_change=may_change)
         inferred = weighing.infer_belief(
             counts,
             blocks,
             data.settle_weighted,
             expected_departures=expected_departures,
-            may_change=_may_change(evidence.agents),
+            may_change=may_change,
         )
         return Inferred(*inferred)
     settled = data.settle()
@@ -85,22 +86,27 @@ def _may_change(agents: Sequence[int]) -> bool:
     return any(policies.may_change(kind, parameters) for kind, parameters in rows)
 
 
-def list_blocks(evidence: Evidence) -> SeedBlocks:
-    """Return the newest blocks of which both games are over, by position, in planned order."""
+def list_blocks(evidence: Evidence, *, may_change: bool = False) -> SeedBlocks:
+    """Return the newest blocks of which both games are over, by position, in planned order.
+
+    may_change: whether a game that is played again, in another tournament of the same seed set,
+    tells how its agents are by then. Else it replaces the first.
+    """
     index = {agent: position for position, agent in enumerate(evidence.agents)}
-    blocks: dict[tuple[int, int, int], dict[int, int]] = {}
+    blocks = list[tuple[tuple[int, int, int], dict[int, int]]]()
+    newest: dict[tuple[int, int, int], dict[int, int]] = {}
     # In the order in which they were planned, on whatever leaderboard.
     for _, seed, lineup, ranks in sorted(_read_newest(evidence)):
         met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
         if len(met) == COUPLE:
             first, second = sorted(met)
-            played = blocks.setdefault((seed, first, second), {})
-            # The same game again, in another tournament of the same seed set, replaces the first.
-            played[met.index(first)] = round(2 * score_seats(ranks)[met.index(first)] - 1)
+            block, seat = (seed, first, second), met.index(first)
+            if block not in newest or (may_change and seat in newest[block]):
+                newest[block] = {}
+                blocks.append((block, newest[block]))
+            newest[block][seat] = round(2 * score_seats(ranks)[seat] - 1)
     rows = [
-        (*block, played[0], played[1])
-        for block, played in blocks.items()
-        if len(played) == GAMES_OF_BLOCK
+        (*block, played[0], played[1]) for block, played in blocks if len(played) == GAMES_OF_BLOCK
     ]
     table = np.array(rows, dtype=np.int64).reshape(-1, 3 + GAMES_OF_BLOCK)
     return SeedBlocks(table[:, 1], table[:, 2], table[:, 3:], table[:, 0])

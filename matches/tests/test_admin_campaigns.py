@@ -146,11 +146,11 @@ def test_the_list_has_the_verdicts_and_a_row_its_forecast(admin_client: Client) 
 
 
 def test_numbers_of_a_campaign_are_written_as_its_page_writes_them(admin_client: Client) -> None:
-    campaign = ended(campaign_of(max_core_s=7200))
+    campaign = ended(campaign_of(max_core_s=7_200_000, max_money=0.25))
     Campaign.objects.update(probability=0.98765432, n_round_robin=45438.388123)
     address = f"/admin/matches/campaign/{campaign.pk}/change/"
     page = admin_client.get(address).content.decode()
-    for text in ("98.8\N{NO-BREAK SPACE}%", "45,438<", "7,200<", "Round robin"):
+    for text in ("98.8\N{NO-BREAK SPACE}%", "45,438<", "7,200,000<", "0.25<", "Round robin"):
         assert text in page, text
     assert "0.98765" not in page
     Campaign.objects.update(probability=None, n_round_robin=None)

@@ -2,23 +2,29 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from redis import Redis
 
+from arena.messages import MatchOrderRow, ResultRow
+from arena.policies import registry as policies
 from arena.verdicts import evidence as weighing
 from arena.verdicts.base import Question, find_expected_departures
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.evidence import ModelChecks, infer_belief
 from matches.campaigns import forecasting, judging
-from matches.campaigns.belief import infer_and_check
+from matches.campaigns.belief import infer_and_check, list_blocks
 from matches.campaigns.forecasting import forecast_start
-from matches.models import Agent
+from matches.ledger import reuse
+from matches.models import Agent, Match, Tournament
 from matches.plans import CampaignPlan
+from matches.ratings import rater
 from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import gather_evidence
-from matches.tests import boards
+from matches.ratings.evidence import Evidence, gather_evidence
+from matches.tests import boards, factories
 from matches.tests.factories import NOW
 from matches.tests.test_campaigns import campaign_of, ended, go_on
+from matches.tests.test_reuse import again
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,3 +111,29 @@ def test_agents_that_are_programs_of_others_may_change_unless_they_say_which_rel
     flags.clear()
     infer_and_check(gather_evidence(campaign.tournament.leaderboard, agents))
     assert flags == [may_change]
+
+
+def test_what_agents_that_may_change_play_again_is_of_another_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (policies, reuse):
+        monkeypatch.setattr(module, "is_repeatable", lambda _: False)
+
+    def play(tournament: Tournament, winner: str) -> Evidence:
+        best = Agent.objects.get(name=winner).pk
+
+        def win(row: MatchOrderRow) -> ResultRow:
+            seat = Match.objects.get(pk=row.match).agent_ids.index(best)
+            return factories.result(row, ranks=[seat, 1 - seat])
+
+        boards.play_some(tournament, 12, win)
+        rater.rate(tournament.leaderboard_id, now=NOW)
+        return gather_evidence(tournament.leaderboard, entrants_of(tournament))
+
+    first = factories.planned(12, agents=("level:10", "level:50"))
+    before = list_blocks(play(first, "level:10"), may_change=True)
+    blocks = list_blocks(play(again(first), "level:50"), may_change=True)
+    assert (len(before.first), len(blocks.first)) == (6, 12)
+    assert np.ptp(blocks.scores[:6]) == np.ptp(blocks.scores[6:]) == 0
+    assert (blocks.scores[:6] == -blocks.scores[6:]).all()
+    assert (blocks.seed[:6] == blocks.seed[6:]).all()

@@ -45,13 +45,14 @@ class _Beats:
         if not is_ready(belief, np.array([a, b])):
             return None
         needed, yes = -log(terms.error), _probability_above(belief, a, b, lead)
-        verdict = None
+        decided = near = None
         if belief.weight_of_evidence(a, b, lead) >= needed:
-            verdict = _make_verdict(terms, yes, StopReason.DECIDED)
-        elif terms.margin:
-            verdict = _judge_margin(belief, terms, needed)
+            decided = _make_verdict(terms, yes, StopReason.DECIDED)
+        if terms.margin:
+            near = _judge_margin(belief, terms, needed)
         # The evidence is that of the likelier belief, the probability that of all there are.
-        return verdict if verdict and verdict.probability >= 1 - terms.error else None
+        sure = (one for one in (decided, near) if one and one.probability >= 1 - terms.error)
+        return next(sure, None)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         return _make_verdict(
@@ -69,11 +70,11 @@ def _read_terms(terms: Terms) -> tuple[int, int, float]:
 
 
 def _judge_margin(belief: Belief, terms: Terms, needed: float) -> Verdict | None:
-    """Return that the gap is within the margin of the lead, if that is sure on both sides."""
+    """Return that the gap is within the margin of the lead, if there is evidence on both sides."""
     a, b, lead = _read_terms(terms)
     low, high = lead - terms.margin, lead + terms.margin
-    # The weight of evidence speaks for the side on which the gap is. Of a gap beyond both bounds it
-    # says less at the nearer one than at the lead, where it did not say enough.
+    # The weight of evidence speaks for the side on which the gap is, be it beyond both bounds: then
+    # the probability is small that it is within them.
     if min(belief.weight_of_evidence(a, b, bound) for bound in (low, high)) < needed:
         return None
     within = _probability_above(belief, a, b, low) - _probability_above(belief, a, b, high)

@@ -144,6 +144,21 @@ def test_a_large_field_that_is_far_apart_does_not_walk(n: int) -> None:
     assert not estimate_drift(blocks, settle(blocks, n), dispersion=1.0).is_likely
 
 
+def test_of_two_of_whom_one_always_wins_nothing_walks() -> None:
+    doubts = []
+    for n_blocks in (40, 200, 1_000):
+        first = np.zeros(n_blocks, np.int64)
+        scores = np.ones((n_blocks, 2), np.int64)
+        belief, checks = infer(
+            SeedBlocks(first, first + 1, scores, np.arange(n_blocks)), may_change=True
+        )
+        assert np.isnan(checks.drift.chance)
+        doubts.append(1 - belief.superiority(np.array([0]), np.array([1]))[0])
+    # With each win the winner is surer to be better.
+    assert doubts == sorted(doubts, reverse=True)
+    assert doubts[-1] < 1e-4
+
+
 def test_of_very_large_fields_nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift, "MOST_FOLLOWED", N - 1)
     blocks = play_along(walk_strengths(300, STEPS[4], seed=7), 7)

@@ -70,6 +70,16 @@ def test_a_question_is_open_while_something_else_may_be_true(name: str, gap: flo
     assert question.guess(mixed, terms).probability < 0.95
 
 
+@pytest.mark.parametrize("name", ["best", "top_k", "rank_all", "rank_pairs", "beats"])
+def test_the_likeliest_answer_is_that_of_all_that_may_be_true(name: str) -> None:
+    # The likelier belief hardly tells the two apart, the other one is sure.
+    mixed = mix_beliefs(belief_of([20.3, 20.0], 1.0), belief_of([20.0, 30.0], 0.1), 0.45)
+    guess = registry.get(name).guess(mixed, Terms(0.05, parameters={"k": 1}))
+    assert guess.probability > 0.5
+    assert mixed.chances_of_best().argmax() == 1
+    assert guess.subjects[0] == (0 if name == "beats" else 1)
+
+
 def test_beats_is_open_near_its_lead() -> None:
     question = registry.get("beats")
     assert question.judge(belief_of([25.0, 25.0], 1.0), Terms(margin=0.5)) is None
@@ -82,6 +92,17 @@ def test_beats_is_open_beyond_its_margin_until_it_is_sure(gap: float) -> None:
     verdict = question.judge(belief_of([25.0 + gap, 25.0], 0.2), terms)
     assert verdict is not None
     assert verdict.why is StopReason.DECIDED
+
+
+def test_beats_ends_near_its_lead_where_who_is_ahead_is_sure_by_the_likelier_belief_only() -> None:
+    question, terms = registry.get("beats"), Terms(0.05, margin=3.0)
+    mixed = mix_beliefs(belief_of([21.0, 20.0], 0.15), belief_of([21.0, 20.0], 0.7), 0.4)
+    assert question.judge(mixed, Terms(0.05)) is None
+    verdict = question.judge(mixed, terms)
+    assert verdict is not None
+    assert verdict.why is StopReason.WITHIN_MARGIN
+    far = mix_beliefs(belief_of([28.0, 20.0], 0.15), belief_of([20.0, 20.0], 0.7), 0.4)
+    assert question.judge(far, terms) is None
 
 
 def test_beats_asks_nothing_of_the_others() -> None:
@@ -155,6 +176,17 @@ def test_the_best_of_a_large_field_is_found_among_its_top() -> None:
     verdict = registry.get("best").judge(large, Terms())
     assert verdict is not None
     assert verdict.subjects == (n - 1,)
+
+
+def test_who_may_be_the_best_by_either_belief_is_among_the_top_of_a_large_field() -> None:
+    n = N_TOP + 1
+    clear = belief_of(np.append(np.full(n - 1, 20.0), 10.0), 0.1)
+    clear.mu[0] = 30.0
+    other = belief_of(np.append(clear.mu[:-1], 40.0), 0.1)
+    mixed = mix_beliefs(clear, other, 0.3)
+    assert n - 1 in mixed.top
+    assert registry.get("best").judge(mixed, Terms(0.05)) is None
+    assert registry.get("best").guess(mixed, Terms(0.05)).probability == pytest.approx(0.7)
 
 
 def test_the_share_of_pairs_does_not_depend_on_how_it_is_added_up(
