@@ -185,8 +185,18 @@ def test_kinds_say_which_programs_they_ask_and_that_nobody_knows_them_beforehand
     assert policies.list_programs("program", {"program": "a"}) == ("a",)
     assert policies.list_programs("uci", {}) == ("stockfish",)
     assert policies.list_programs("random", {}) == ()
-    kinds = [policies.get(name) for name in ("program", "http_agent", "uci")]
-    assert not any(kind.is_repeatable for kind in kinds)  # type: ignore[attr-defined]
+    kinds = ("program", "http_agent", "uci")
+    assert not any(policies.is_repeatable(kind) for kind in kinds)
+    assert policies.is_repeatable("random")
+
+
+def test_programs_may_change_unless_they_have_to_say_which_release_they_are() -> None:
+    for kind in ("program", "http_agent", "uci"):
+        assert policies.may_change(kind, {})
+        assert policies.may_change(kind, {"release": ""})
+        assert not policies.may_change(kind, {"release": "Stockfish 17"})
+    assert not policies.may_change("random", {})
+    assert policies.may_change("no_longer_installed", {"release": "1"})
 
 
 # UCI
