@@ -54,7 +54,8 @@ def _find_leads(
     with_gap = covariance[low, pair] - covariance[high, pair]
     # How much of a difference of the agents is one of their lead, and what is left of it.
     share[low, high] = 1 + with_gap / of_gap
-    variance[low, high] = alone[pair] - with_gap**2 / of_gap
+    # Rounding may leave of a lead that the difference tells a variance below 0.
+    variance[low, high] = np.maximum(alone[pair] - with_gap**2 / of_gap, 0)
     own[low, high] = mu[pair] - with_gap / of_gap * (mu[low] - mu[high])
     share[high, low], variance[high, low] = share[low, high], variance[low, high]
     own[high, low] = -own[low, high]
