@@ -86,10 +86,10 @@ def estimate_drift(
     pair_variance: of what leads of pairs have of their own, always, in units of rating, squared.
     may_change: whether nobody knows that an agent stays what it is.
     """
-    seen = _measure_departures(blocks, settled, dispersion)
+    parts = _measure_departures(blocks, settled, dispersion)
     n_parts = _choose_parts(len(blocks.first), len(settled.mu))
-    drift = Drift(seen.excess, seen.departures, n_parts=n_parts)
-    if not _is_followed(blocks, seen, len(settled.mu)):
+    drift = Drift(parts.excess, parts.departures, n_parts=n_parts)
+    if not _is_followed(blocks, parts, len(settled.mu)):
         return drift
     weigh = partial(
         weigh_steps,
@@ -112,13 +112,13 @@ def estimate_drift(
     return drift._replace(chance=chance, speeds=likely)
 
 
-def _is_followed(blocks: SeedBlocks, seen: _Departures, n_agents: int) -> bool:
+def _is_followed(blocks: SeedBlocks, parts: _Departures, n_agents: int) -> bool:
     """Return whether it is asked at all how well walks foretell the results."""
     n_met = len(np.union1d(blocks.first, blocks.second))
     # With less than a block of each agent in a part the spread of the field is told no better.
     is_enough = 2 * len(blocks.first) >= PARTS * n_met
     fewest = _FEWEST_DEPARTURES if n_met > COUPLE else _FEWEST_OF_TWO
-    is_departing = seen.information > 0 and seen.excess >= fewest
+    is_departing = parts.information > 0 and parts.excess >= fewest
     return is_enough and is_departing and n_agents <= MOST_FOLLOWED
 
 

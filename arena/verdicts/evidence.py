@@ -79,15 +79,7 @@ def infer_belief(
     pairs = _estimate_pairs(counts, settled, dispersion)
     checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
     belief = _believe_steady(counts, settle, settled, checks, expected_departures)
-    if drift.speeds is not None:
-        # What pairs show may be the walk's doing.
-        variance = _find_pair_variance(NO_PAIR_VARIANCE, settled, expected_departures)
-        walked = follow_walks(
-            blocks, LeadFilter(settled, dispersion), STEPS[1:], drift.n_parts, variance
-        )
-        walking = believe_walk(walked, drift.speeds[1:], variance, belief)
-        belief = mix_beliefs(belief, walking, drift.chance)
-    return belief, checks
+    return _mix_with_walk(belief, blocks, settled, checks, expected_departures), checks
 
 
 def _believe_steady(
@@ -114,6 +106,25 @@ def _believe_steady(
     belief = form_belief(settled, counts, leads=leads)
     departures = _find_departures(belief, counts, settled, dispersion)
     return replace(belief, departures=departures, is_checked=expected_departures > 0)
+
+
+def _mix_with_walk(
+    steady: Belief,
+    blocks: SeedBlocks,
+    settled: SettledRatings,
+    checks: ModelChecks,
+    expected_departures: float,
+) -> Belief:
+    """Return what is believed with what is if strength walks beside it, where that counts."""
+    drift = checks.drift
+    if drift.speeds is None:
+        return steady
+    # What pairs show may be the walk's doing.
+    variance = _find_pair_variance(NO_PAIR_VARIANCE, settled, expected_departures)
+    lead_filter = LeadFilter(settled, checks.dispersion)
+    walked = follow_walks(blocks, lead_filter, STEPS[1:], drift.n_parts, variance)
+    walking = believe_walk(walked, drift.speeds[1:], variance, steady)
+    return mix_beliefs(steady, walking, drift.chance)
 
 
 def _find_departures(
