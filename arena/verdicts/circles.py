@@ -6,6 +6,7 @@ is named first is beaten by one who is not, or who is named later.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
@@ -32,11 +33,18 @@ def group_by_circles(belief: Belief) -> list[Ints]:
     n = belief.n_agents
     every = np.arange(n)
     is_above = belief.superiority(np.repeat(every, n), np.tile(every, n)).reshape(n, n) > EVEN
-    _, group = connected_components(coo_array(is_above), connection="strong")
     n_beaten = is_above.sum(axis=1)
+    ranked = np.argsort(-n_beaten)
+    if (n_beaten[ranked] == every[::-1]).all():
+        # Without a circle, and only then, each beats one agent less than the one before.
+        return list(ranked[:, None])
+    n_groups, group = connected_components(coo_array(is_above), connection="strong")
     # Groups follow each other in a line: whoever is in an earlier one beats more agents.
-    places = sorted(np.unique(group), key=lambda one: -int(n_beaten[group == one].max()))
-    return [_sort_by_victories(np.flatnonzero(group == one), belief, is_above) for one in places]
+    strongest = np.zeros(n_groups, np.int64)
+    np.maximum.at(strongest, group, n_beaten)
+    by_rating = belief.order
+    members = [by_rating[group[by_rating] == place] for place in np.argsort(-strongest)]
+    return [_sort_by_victories(agents, is_above) for agents in members]
 
 
 def rank_agents(belief: Belief) -> Ints:
@@ -84,11 +92,8 @@ def doubt_circle(belief: Belief, group: Ints, margin: float) -> float:
     """
     if len(group) > MOST_IN_CIRCLE:
         return _NONE
-    table = _doubt_victories(belief, group, margin)
-    return min(
-        float(sum(table[one, other] for one, other in _walk((0, *rest))))
-        for rest in permutations(range(1, len(group)))
-    )
+    table, circles = _doubt_victories(belief, group, margin), _list_circles(len(group))
+    return float(table[circles, np.roll(circles, -1, axis=1)].sum(axis=1).min())
 
 
 def _doubt_victories(belief: Belief, group: Ints, margin: float) -> Floats:
@@ -99,14 +104,18 @@ def _doubt_victories(belief: Belief, group: Ints, margin: float) -> Floats:
     return doubts
 
 
-def _walk(circle: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(circle, (*circle[1:], circle[0]), strict=True))
+@lru_cache(maxsize=MOST_IN_CIRCLE)
+def _list_circles(size: int) -> Ints:
+    """Return all ways round that many, each beginning with the first: int64 [ways, size]."""
+    ways = np.array([(0, *rest) for rest in permutations(range(1, size))], np.int64)
+    ways.setflags(write=False)
+    return ways
 
 
-def _sort_by_victories(agents: Ints, belief: Belief, is_above: Bools) -> Ints:
+def _sort_by_victories(by_rating: Ints, is_above: Bools) -> Ints:
     """Return the agents by their ratings, but behind whoever beats them just after them."""
     ranked: list[int] = []
-    for agent in belief.order[np.isin(belief.order, agents)].tolist():
+    for agent in by_rating.tolist():
         place = len(ranked)
         while place and is_above[agent, ranked[place - 1]]:
             place -= 1

@@ -39,6 +39,8 @@ def refuse_first(belief: Belief, n_named: int, margin: float, error: float) -> V
         reason = f"each of {places} is beaten by another of them"
     else:
         doubt = doubt_circle(belief, circle, margin)
+        if doubt > error:
+            return None
         reason = f"{places} beat each other in a circle"
         # Who is within the margin of the circle might take the place of one of it.
         above, below = _claim_groups(groups, circle, margin).pairs
