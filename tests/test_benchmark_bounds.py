@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
-from arena.verdicts.forecast import match_information
+from arena.verdicts.futures import match_information
 from benchmarks.campaigns import stopping
 from benchmarks.campaigns.bounds import (
     bound_matches,

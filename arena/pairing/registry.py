@@ -38,6 +38,11 @@ def get_adaptive(name: str) -> AdaptivePairing:
     return cast(AdaptivePairing, _get_entry(name, adaptive_names()))
 
 
+def find_edge(question: str, parameters: Mapping[str, Value]) -> int:
+    """Return behind how many agents the edge is that a question turns on; 0: it turns on none."""
+    return int({"best": 1, "top_k": parameters.get("k", 0)}.get(question, 0))
+
+
 def choose_pairing(
     question: str, parameters: Mapping[str, Value], *, n_agents: int, n_seats: int = COUPLE
 ) -> tuple[str, Mapping[str, Value]]:
@@ -48,7 +53,7 @@ def choose_pairing(
     information about all pairs costs too much for a question about the first few, and is not known
     of a very large one.
     """
-    edge = {"best": 1, "top_k": parameters.get("k", 0)}.get(question, 0)
+    edge = find_edge(question, parameters)
     if question == "rank_all" and n_seats == COUPLE and n_agents <= MOST_AGENTS:
         return ORDER, {CHECKS: 1}
     if n_seats > 1 and (n_agents <= MOST_INFORMED or not edge):

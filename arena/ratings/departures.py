@@ -49,6 +49,13 @@ class Departures:
         return Departures(self.chance[chosen], self.mean[chosen], self.variance[chosen])
 
 
+def expect_departures(n_agents: int) -> Departures:
+    """Return what is thought of the pairs of so many agents, 2 or more, before any result."""
+    chance = _FIELDS / (n_agents * (n_agents - 1) / 2)
+    own = 1 - np.eye(n_agents)
+    return Departures(chance * own, np.zeros_like(own), 2 * SIGMA**2 * own + np.eye(n_agents))
+
+
 def estimate_departures(
     counts: PairCounts,
     gaps: Floats,

@@ -27,7 +27,7 @@ from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief, mix_beliefs
 from arena.verdicts.dispersion import measure_dispersion
 from arena.verdicts.drift import MOST_FOLLOWED, Drift, estimate_drift
-from arena.verdicts.forecast import match_information
+from arena.verdicts.futures import match_information
 from arena.verdicts.lead_filter import LeadFilter
 from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.sprt import BLOCKS

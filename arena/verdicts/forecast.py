@@ -1,80 +1,90 @@
 """How many matches a verdict will take, and what some more would change: played forward in thought.
 
-Truths are drawn from the belief. For each, matches are spent as the pairing would spend them, their
-results are normal with the information that a match has, and the belief moves as normal beliefs do,
-all truths at once. The rule that stops is the question's own.
+Truths are drawn from the belief: skills, what the lead of each pair has of its own, and which pairs
+depart from the ratings altogether. For each, matches are spent as the pairing would spend them,
+their results are normal with the information that a match has, and the belief moves as normal
+beliefs do, all truths at once. The rule that stops is the question's own. Strength is taken to stay
+as it is.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
 
-from arena.ratings.base import BETA, MU, SIGMA
-from arena.ratings.counts import Floats, Ints
+from arena.pairing.registry import find_edge
+from arena.ratings.base import MU, SIGMA
+from arena.ratings.counts import Bools, Floats
+from arena.ratings.departures import expect_departures
+from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.base import Question, Terms, VerdictError
 from arena.verdicts.beliefs import Belief
+from arena.verdicts.futures import Allocation, Futures, match_information
+from arena.verdicts.lead_states import LeadStates
 
-# Of a larger field, those with the highest mu + 3 sd are looked at.
+# Of a larger field so many are looked at.
 MAX_AGENTS = 60
-_N_TRUTHS = 32
-_N_SAMPLES = 512
-_GROWTH, _GROWTH_AT_FIRST = 0.25, 0.5
-_UNIT = sqrt(2) * BETA
-_LEAST = 1e-12
+# How much more is played between two looks: a part of what is known, and of what was played; of
+# very many the first.
+_GROWTH, _GROWTH_AT_FIRST, _GROWTH_OF_MANY, _MANY = 0.25, 0.5, 0.5, 1_000
+# The share of the cases that has to end to know their median.
+_MOST = 0.6
 _LOW, _HIGH = 0.1, 0.9
+_LEAST = 1e-12
 
 
-class BeliefState(NamedTuple):
-    """What is believed in each of t cases: mu float64 [t, n], covariance float64 [t, n, n]."""
+def weigh_edge(states: LeadStates, edge: int) -> Floats:
+    """Return the weights of a pairing for the first so many: pairs by how likely both cross it.
 
-    mu: Floats
-    covariance: Floats
+    Who is among the first does so behind the first of the others, who is not ahead of the last of
+    the first.
+    """
+    lead, variance = states.find_leads()
+    ranked = np.argsort(-states.find_skills()[0], axis=1)
+    is_first = np.empty(ranked.shape, np.bool_)
+    np.put_along_axis(is_first, ranked, np.arange(ranked.shape[1]) < edge, axis=1)
+    rival = np.where(is_first, ranked[:, [edge]], ranked[:, [edge - 1]])
+    case, agent = np.indices(ranked.shape)
+    distance = np.abs(lead[case, agent, rival]) / np.sqrt(variance[case, agent, rival])
+    # Whoever the last of the first has beaten may stand above it: then as likely as not.
+    crosses = ndtr(-distance)
+    is_across = is_first[:, :, None] & ~is_first[:, None, :]
+    most = crosses.max(axis=1)[:, None, None]
+    both = crosses[:, :, None] * crosses[:, None, :]
+    weights = both * np.where(is_across | is_across.transpose(0, 2, 1), 1, most)
+    return _add_upsets(weights, states, is_across)
 
 
-# From what is believed to the weight of each pair: float64 [t, n, n], symmetric.
-Allocation = Callable[[BeliefState], Floats]
-
-
-def weigh_best(state: BeliefState) -> Floats:
-    """Return the weights of a pairing for the best: pairs by how likely both are to lead."""
-    best = state.mu.argmax(axis=1)
-    gap, variance = _pair_gaps(state)
-    which = np.arange(len(best))
-    may_lead: Floats = ndtr(-gap[which, best] / np.sqrt(variance[which, best]))
-    # The leader against itself: by the gap of 0 it would be one half.
-    may_lead[which, best] = 1.0
-    both: Floats = may_lead[:, :, None] * may_lead[:, None, :]
-    return both
-
-
-def weigh_order(state: BeliefState) -> Floats:
+def weigh_order(states: LeadStates) -> Floats:
     """Return the weights of the order information."""
-    gap, variance = _pair_gaps(state)
-    weights: Floats = match_information(gap) * variance * np.exp(-(gap**2) / (2 * variance))
+    lead, variance = states.find_leads()
+    weights: Floats = match_information(lead) * variance * np.exp(-(lead**2) / (2 * variance))
     return weights
 
 
-def weigh_evenly(state: BeliefState) -> Floats:
+def weigh_checked_order(states: LeadStates) -> Floats:
+    """Return those of one that also lets pairs meet that may depart from the ratings."""
+    return _add_upsets(weigh_order(states), states, states.find_leads()[0] > 0)
+
+
+def weigh_evenly(states: LeadStates) -> Floats:
     """Return the weights of a round robin."""
-    return np.ones_like(state.covariance)
+    return np.ones_like(states.share)
 
 
-# What the pairing of a question attends to; that of any other to the order.
-_ALLOCATIONS: dict[str, Allocation] = {"best": weigh_best}
+def _add_upsets(weights: Floats, states: LeadStates, are_claimed: Bools) -> Floats:
+    """Return weights with those of pairs that may depart, by what is in doubt because of either.
 
-
-def match_information(gap: Floats) -> Floats:
-    """Return what one match says about a gap: the inverse of the variance, nearly."""
-    z = np.clip(gap / _UNIT, -8, 8)
-    win = ndtr(z)
-    information: Floats = (
-        np.exp(-(z**2)) / (2 * np.pi) / np.maximum(win * (1 - win), _LEAST) / _UNIT**2
-    )
-    return information
+    are_claimed: bool [t, n, n], whether the row's agent is said to be above the column's.
+    """
+    lead, variance = states.find_leads()
+    doubts = np.where(are_claimed, ndtr(-lead / np.sqrt(variance)), 0).sum(axis=(1, 2))
+    upsets = np.where(are_claimed, states.doubt_upsets(), 0)
+    total = np.triu(weights, 1).sum(axis=(1, 2))
+    scale = doubts / np.maximum(total, _LEAST)
+    both: Floats = weights * scale[:, None, None] + upsets + upsets.transpose(0, 2, 1)
+    return both
 
 
 @dataclass(frozen=True)
@@ -117,10 +127,10 @@ def forecast_matches(
     """Return the matches to the verdict, at most `limit`. Raises VerdictError."""
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
-    looked_at = _take_ratings_of_top(belief)
-    adaptive = _ALLOCATIONS.get(question.id, weigh_order)
-    matches = _Futures(looked_at, seed).play_until(question, terms, adaptive, limit)
-    even = _Futures(looked_at, seed).play_until(question, terms, weigh_evenly, limit)
+    looked_at, terms = _look_at(belief, question, terms)
+    adaptive = _choose_allocation(looked_at, question, terms)
+    matches = _play_until(Futures(looked_at, seed), question, terms, adaptive, limit)
+    even = _play_until(Futures(looked_at, seed), question, terms, weigh_evenly, limit, _MOST)
     low, high = np.quantile(matches, [_LOW, _HIGH])
     return Forecast(
         float(np.median(matches)),
@@ -137,17 +147,18 @@ def forecast_change(
     """Return what n_matches more would change. Raises VerdictError."""
     if n_matches < 1:
         raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
-    looked_at = _take_ratings_of_top(belief)
-    futures = _Futures(looked_at, seed)
+    now = question.guess(belief, terms).probability
+    looked_at, terms = _look_at(belief, question, terms)
+    futures = Futures(looked_at, seed)
     # In four parts: the pairing looks at the ratings again between them.
     for _ in range(4):
-        futures.play_matches(n_matches / 4, _ALLOCATIONS.get(question.id, weigh_order))
-    then = futures.list_beliefs()
-    return Outlook(
-        question.guess(looked_at, terms).probability,
-        float(np.mean([question.guess(one, terms).probability for one in then])),
-        float(np.mean([question.judge(one, terms) is not None for one in then])),
-    )
+        futures.play_matches(n_matches / 4, _choose_allocation(looked_at, question, terms))
+    # What is not foretold, as whether strength walks, stays as much in doubt as it is.
+    doubt = question.guess(looked_at, terms).probability - now
+    beliefs = futures.list_beliefs()
+    then = float(np.mean([question.guess(one, terms).probability for one in beliefs])) - doubt
+    verdicts = [question.judge(one, terms) is not None for one in beliefs]
+    return Outlook(now, min(max(then, 0.0), 1.0), float(np.mean(verdicts)))
 
 
 def round_robin_matches(
@@ -159,103 +170,80 @@ def round_robin_matches(
     """
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
-    looked_at = _take_ratings_of_top(belief)
-    futures = _Futures(looked_at, seed, first_belief=prior_belief(looked_at.n_agents))
-    return float(np.median(futures.play_until(question, terms, weigh_evenly, limit)))
+    looked_at, terms = _look_at(belief, question, terms)
+    futures = Futures(looked_at, seed, first_belief=_believe_nothing(looked_at))
+    return float(np.median(_play_until(futures, question, terms, weigh_evenly, limit, _MOST)))
 
 
-class _Futures:
-    """Some truths that the belief allows, and what would be believed in each."""
-
-    def __init__(self, belief: Belief, seed: int, *, first_belief: Belief | None = None) -> None:
-        """Draw the truths. first_belief: what is believed at first, if not the same."""
-        self._rng, n = np.random.default_rng(seed), belief.n_agents
-        self._spread = belief.spread
-        joint = np.diag(belief.sd**2) if belief.covariance is None else belief.covariance
-        factor = np.linalg.cholesky(joint + _LEAST * np.eye(n))
-        truth = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
-        self._gap = truth[:, :, None] - truth[:, None, :]
-        self._information = match_information(self._gap)
-        first = first_belief or belief
-        joint = np.diag(first.sd**2) if first.covariance is None else first.covariance
-        # In information form what a match tells is added, and an inverse gives the belief.
-        self._precision = np.repeat(np.linalg.inv(joint)[None], _N_TRUTHS, axis=0)
-        self._pull = self._precision @ first.mu
-        self._mu = np.repeat(first.mu[None], _N_TRUTHS, axis=0)
-        self._covariance = np.repeat(joint[None], _N_TRUTHS, axis=0)
-        self._n_matches = np.repeat(first.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
-
-    def play_until(
-        self, question: Question, terms: Terms, allocation: Allocation, limit: int
-    ) -> Floats:
-        """Return the matches to the verdict in each: float64 [t], at most the limit."""
-        ended, waiting = np.full(_N_TRUTHS, float(limit)), np.arange(_N_TRUTHS)
-        n_known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
-        while n_played < limit and len(waiting):
-            # Looks get rarer as the matches grow: a quarter more between two of them. Where much is
-            # known, the first are closer: a quarter of that may be all that is missing.
-            more = min((n_known + n_played) * _GROWTH, n_played * _GROWTH_AT_FIRST)
-            more = min(max(len(self._mu[0]) / 2, more), limit - n_played)
-            self.play_matches(more, allocation)
-            n_played += more
-            is_over = np.array([question.judge(b, terms) is not None for b in self.list_beliefs()])
-            ended[waiting[is_over]] = n_played - more / 2  # somewhere since the last look
-            waiting = waiting[~is_over]
-            # All that is kept of each truth stands in arrays of as many rows.
-            for name, value in vars(self).items():
-                if isinstance(value, np.ndarray):
-                    setattr(self, name, value[~is_over])
-        return ended
-
-    def play_matches(self, n_matches: float, allocation: Allocation) -> None:
-        """Spend so many matches in each, and learn."""
-        weights = np.triu(allocation(BeliefState(self._mu, self._covariance)), 1)
-        # Where every order is as good as sure all weights are too small for a float64: then no pair
-        # comes before another.
-        is_sure = ~weights.any(axis=(1, 2))
-        weights[is_sure] = np.triu(np.ones(weights.shape[1:]), 1)
-        share = weights / weights.sum(axis=(1, 2), keepdims=True)
-        information = n_matches * share * self._information
-        # A result is normal about the true gap, with the variance that its information says.
-        noise = np.sqrt(information) * self._rng.standard_normal(information.shape)
-        evidence = information * self._gap + noise
-        both = information + information.transpose(0, 2, 1)
-        diagonal = np.arange(both.shape[1])
-        self._precision -= both
-        self._precision[:, diagonal, diagonal] += both.sum(axis=2)
-        self._pull += evidence.sum(axis=2) - evidence.sum(axis=1)
-        self._n_matches += n_matches * (share.sum(axis=1) + share.sum(axis=2))
-        self._covariance = np.linalg.inv(self._precision)
-        self._mu = (self._covariance @ self._pull[:, :, None])[:, :, 0]
-
-    def list_beliefs(self) -> list[Belief]:
-        """Return what would be believed in each truth that goes on, by few samples each."""
-        return [
-            Belief(
-                mu,
-                joint,
-                np.sqrt(np.diag(joint)),
-                np.floor(n).astype(np.int64),
-                _N_SAMPLES,
-                self._spread,
-            )
-            for mu, joint, n in zip(self._mu, self._covariance, self._n_matches, strict=True)
-        ]
+def _choose_allocation(belief: Belief, question: Question, terms: Terms) -> Allocation:
+    """Return what the pairing of a question attends to: its edge, or the order of all."""
+    if edge := find_edge(question.id, terms.parameters):
+        return partial(weigh_edge, edge=edge)
+    return weigh_checked_order if belief.is_checked else weigh_order
 
 
-def _take_ratings_of_top(belief: Belief) -> Belief:
-    """Return what ratings alone say of the top.
+def _play_until(
+    futures: Futures,
+    question: Question,
+    terms: Terms,
+    allocation: Allocation,
+    limit: int,
+    enough: float = 1.0,
+) -> Floats:
+    """Return the matches to the verdict in each: float64 [t], at most the limit.
 
-    What pairs will do beside them is not foretold, nor is a walk.
+    enough: the share of those that have to end; the others count as the limit then.
     """
-    belief = replace(belief, leads=None, departures=None, other=None)
-    agents: Ints = np.sort(np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")[:MAX_AGENTS])
-    return belief if belief.n_agents <= MAX_AGENTS else belief.restrict_to(agents)
+    ended, waiting = np.full(futures.n_cases, float(limit)), np.arange(futures.n_cases)
+    n_played, most = 0.0, (1 - enough) * futures.n_cases
+    while n_played < limit and len(waiting) > most:
+        more = min(_count_to_look(futures, n_played), limit - n_played)
+        futures.play_matches(more, allocation)
+        n_played += more
+        is_over = np.array([question.judge(b, terms) is not None for b in futures.list_beliefs()])
+        ended[waiting[is_over]] = n_played - more / 2  # somewhere since the last look
+        waiting = waiting[~is_over]
+        futures.keep(~is_over)
+    return ended
 
 
-def _pair_gaps(state: BeliefState) -> tuple[Floats, Floats]:
-    """Return the differences [t, n, n] and their variances."""
-    mu, covariance = state
-    alone = np.diagonal(covariance, axis1=1, axis2=2)
-    variance = alone[:, :, None] + alone[:, None, :] - 2 * covariance
-    return mu[:, :, None] - mu[:, None, :], np.maximum(variance, _LEAST)
+def _count_to_look(futures: Futures, n_played: float) -> float:
+    """Return how many matches are played to the next look: the more, the rarer looks are.
+
+    Where much is known, the first are closer: a quarter of that may be all that is missing.
+    """
+    growth = _GROWTH if n_played < _MANY else _GROWTH_OF_MANY
+    more = min((futures.n_known + n_played) * growth, n_played * _GROWTH_AT_FIRST)
+    return max(futures.n_agents / 2, more)
+
+
+def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, Terms]:
+    """Return the belief about those who are looked at, if strength stays, and what is asked then.
+
+    Of a large field those are the top, or who stands around the edge that the question turns on.
+    """
+    steady, edge = replace(belief, other=None), find_edge(question.id, terms.parameters)
+    if belief.n_agents <= MAX_AGENTS:
+        return steady, terms
+    n_above = min(edge - MAX_AGENTS // 2, belief.n_agents - MAX_AGENTS)
+    if n_above <= 0:
+        reach = np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")
+        return steady.restrict_to(np.sort(reach[:MAX_AGENTS])), terms
+    around = np.sort(belief.order[n_above:][:MAX_AGENTS])
+    parameters = {**terms.parameters, "k": edge - n_above}
+    return steady.restrict_to(around), replace(terms, parameters=parameters)
+
+
+def _believe_nothing(belief: Belief) -> Belief:
+    """Return what was believed of a field before its first result."""
+    n, leads = belief.n_agents, belief.leads
+    if leads is not None:
+        # Of an agent and itself there are no results: what is thought of any pair before.
+        before = np.full((n, n), leads.variance[0, 0])
+        leads = PairLeads(np.ones((n, n)), np.zeros((n, n)), before)
+    return replace(
+        prior_belief(n),
+        leads=leads,
+        departures=belief.departures and expect_departures(n),
+        is_checked=belief.is_checked,
+    )

@@ -1,25 +1,29 @@
 """Campaigns played forward in thought."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from arena.ratings.departures import expect_departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts import registry
 from arena.verdicts.base import Terms, VerdictError
+from arena.verdicts.beliefs import Belief, mix_beliefs
 from arena.verdicts.forecast import (
     MAX_AGENTS,
-    BeliefState,
     forecast_change,
     forecast_matches,
-    match_information,
     prior_belief,
     round_robin_matches,
-    weigh_best,
+    weigh_checked_order,
+    weigh_edge,
     weigh_evenly,
     weigh_order,
 )
+from arena.verdicts.futures import match_information
+from arena.verdicts.lead_states import LeadStates
 from arena.verdicts.tests.made import belief_of
 
 BEST, TERMS = registry.get("best"), Terms(0.05, 1.0)
@@ -108,17 +112,47 @@ def test_of_a_large_field_the_top_is_looked_at() -> None:
     assert forecast.matches < 2_000
 
 
+def test_an_edge_below_the_agents_that_are_looked_at_is_foreseen() -> None:
+    # All of the first 60 were named of course: it said that two matches of each are enough.
+    n, k = MAX_AGENTS + 40, MAX_AGENTS + 10
+    skills = np.where(np.arange(n) < k - 1, 40.0, 20.0)
+    skills[k - 1 : k + 1] = 30.0, 29.0
+    close = belief_of(skills, 0.5)
+    asked = Terms(0.05, parameters={"k": k})
+    forecast = forecast_matches(close, registry.get("top_k"), asked, limit=20_000, seed=1)
+    assert forecast.matches > 30
+    outlook = forecast_change(close, registry.get("top_k"), asked, seed=1)
+    assert 0.9 < outlook.now < outlook.then < 1
+
+
 def test_pairs_of_possible_leaders_get_the_matches_of_a_contest() -> None:
-    belief = belief_of([30.0, 29.0, 15.0], 1.0)
-    weights = weigh_best(BeliefState(belief.mu[None], np.eye(3)[None]))[0]
+    weights = weigh_edge(LeadStates.repeat(belief_of([30.0, 29.0, 15.0], 1.0), 1), 1)[0]
     assert weights[0, 1] > 100 * weights[0, 2]
     assert weights[0, 2] > weights[1, 2]
 
 
+def test_pairs_across_an_edge_get_the_matches_of_a_top_k() -> None:
+    skills = [40.0, 33.0, 30.0, 29.0, 26.0, 15.0]
+    weights = weigh_edge(LeadStates.repeat(belief_of(skills, 1.0), 1), 3)[0]
+    assert weights[2, 3] == pytest.approx(np.triu(weights, 1).max())
+    assert weights[2, 3] > 10 * weights[2, 4] > 10 * weights[1, 4]
+    assert weights[1, 3] > weights[0, 3]
+
+
+def test_who_may_have_learnt_to_beat_just_the_leader_meets_it() -> None:
+    belief = replace(
+        belief_of([40.0, 20.0, 19.0], 1.0), departures=expect_departures(3), is_checked=True
+    )
+    for weigh in (partial(weigh_edge, edge=1), weigh_checked_order):
+        weights = weigh(LeadStates.repeat(belief, 1))[0]
+        plain = weigh(LeadStates.repeat(replace(belief, departures=None), 1))[0]
+        assert weights[0, 1] > 0.01 > 100 * plain[0, 1]
+
+
 def test_open_pairs_get_the_matches_of_an_order() -> None:
-    state = BeliefState(np.array([[30.0, 29.0, 15.0]]), np.eye(3)[None])
-    assert weigh_order(state)[0, 0, 1] > 100 * weigh_order(state)[0, 0, 2]
-    assert (weigh_evenly(state) == 1.0).all()
+    states = LeadStates.repeat(belief_of([30.0, 29.0, 15.0], 1.0), 1)
+    assert weigh_order(states)[0, 0, 1] > 100 * weigh_order(states)[0, 0, 2]
+    assert (weigh_evenly(states) == 1.0).all()
 
 
 def test_a_match_of_equal_agents_tells_most() -> None:
@@ -137,11 +171,43 @@ def test_nothing_is_foreseen_without_matches(n: int) -> None:
         forecast_change(prior_belief(3), BEST, TERMS, seed=1, n_matches=n)
 
 
-def test_what_is_now_and_what_will_be_are_told_by_the_same_belief() -> None:
-    belief = belief_of([30.0, 27.0, 24.0, 20.0], 1.0)
-    n = belief.n_agents
-    departing = PairLeads(np.full((n, n), 0.5), np.zeros((n, n)), np.full((n, n), 9.0))
-    doubted = replace(belief, leads=departing)
-    outlook = forecast_change(doubted, BEST, TERMS, seed=1, n_matches=1)
-    assert outlook == forecast_change(belief, BEST, TERMS, seed=1, n_matches=1)
-    assert abs(outlook.then - outlook.now) < 0.05
+def _depart(belief: Belief, variance: float) -> Belief:
+    """Return the belief if leads of pairs depart from it so far, and none has met."""
+    own = np.zeros((belief.n_agents, belief.n_agents))
+    return replace(belief, leads=PairLeads(own + 1, own, own + variance), is_checked=True)
+
+
+def test_leads_of_their_own_take_more_matches() -> None:
+    plain = belief_of([30.0, 27.0, 24.0, 20.0], 1.0)
+    departing = _depart(plain, 9.0)
+    without, with_leads = (
+        forecast_matches(belief, BEST, TERMS, limit=40_000, seed=1) for belief in (plain, departing)
+    )
+    assert without.matches < with_leads.matches
+    assert without.decided == 1 > with_leads.decided  # nobody may beat all others
+    outlook = forecast_change(departing, BEST, TERMS, seed=1)
+    assert outlook.now == BEST.guess(departing, TERMS).probability
+
+
+def test_in_hindsight_leads_were_not_known_either() -> None:
+    plain = belief_of([40.0, 20.0, 20.0, 20.0], 0.5)
+    known = _depart(plain, 9.0)
+    assert known.leads is not None
+    known = replace(known, leads=replace(known.leads, variance=9 * np.eye(4) + 0.01))
+    known = replace(known, departures=expect_departures(4))
+    needed = [
+        round_robin_matches(belief, BEST, TERMS, limit=4_000, seed=1) for belief in (plain, known)
+    ]
+    assert needed[0] < needed[1] < 4_000
+
+
+def test_a_walk_that_is_not_foretold_stays_in_doubt() -> None:
+    steady, walked = belief_of([30.0, 27.0, 24.0], 1.0), belief_of([30.0, 29.5, 24.0], 2.0)
+    mixed = mix_beliefs(steady, walked, 0.2)
+    outlook = forecast_change(mixed, BEST, TERMS, seed=1)
+    alone = forecast_change(steady, BEST, TERMS, seed=1)
+    assert outlook.now == BEST.guess(mixed, TERMS).probability < alone.now
+    assert outlook.then - outlook.now == pytest.approx(alone.then - alone.now)
+    # Where the likelier belief is the less sure one, it is no surer than sure.
+    doubtful = mix_beliefs(walked, belief_of([90.0, 27.0, 24.0], 0.1), 0.4)
+    assert forecast_change(doubtful, BEST, TERMS, seed=1, n_matches=100_000).then == 1.0

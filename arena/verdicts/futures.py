@@ -1,0 +1,115 @@
+"""What may come of a field: truths that a belief allows, and what would be believed in each."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.base import BETA
+from arena.ratings.counts import Bools, Floats
+from arena.ratings.departures import Departures
+from arena.ratings.pair_leads import PairLeads
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.lead_states import LeadStates, find_covariance, find_departures, find_leads
+
+_N_TRUTHS = 32
+_N_SAMPLES = 512
+_UNIT = sqrt(2) * BETA
+_LEAST = 1e-12
+
+# From what is believed to the weight of each pair: float64 [t, n, n], symmetric.
+Allocation = Callable[[LeadStates], Floats]
+
+
+def match_information(gap: Floats) -> Floats:
+    """Return what one match says about a gap: the inverse of the variance, nearly."""
+    z = np.clip(gap / _UNIT, -8, 8)
+    win = ndtr(z)
+    information: Floats = (
+        np.exp(-(z**2)) / (2 * np.pi) / np.maximum(win * (1 - win), _LEAST) / _UNIT**2
+    )
+    return information
+
+
+class Futures:
+    """Truths that go on, one a case, and what is believed in each."""
+
+    def __init__(self, belief: Belief, seed: int, *, first_belief: Belief | None = None) -> None:
+        """Draw the truths. first_belief: what is believed at first, if not the same."""
+        self._rng = np.random.default_rng(seed)
+        self._lead = self._draw_leads(belief)
+        self._information = match_information(self._lead)
+        self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
+        self._states = LeadStates.repeat(self._first, _N_TRUTHS)
+        n_matches = self._first.n_matches.astype(np.float64)
+        self._n_matches = np.repeat(n_matches[None], _N_TRUTHS, axis=0)
+
+    @property
+    def n_cases(self) -> int:
+        """How many go on."""
+        return len(self._lead)
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents they are about."""
+        return self._first.n_agents
+
+    @property
+    def n_known(self) -> float:
+        """Matches that are known at first."""
+        return float(self._first.n_matches.sum()) / 2
+
+    def keep(self, are_kept: Bools) -> None:
+        """Go on with these cases alone: bool [t]."""
+        self._states = LeadStates(*(part[are_kept] for part in self._states))
+        self._lead, self._information = self._lead[are_kept], self._information[are_kept]
+        self._n_matches = self._n_matches[are_kept]
+
+    def play_matches(self, n_matches: float, allocation: Allocation) -> None:
+        """Spend so many matches in each, and learn."""
+        weights = np.triu(allocation(self._states), 1)
+        # Where every order is as good as sure all weights are too small for a float64: then no pair
+        # comes before another.
+        is_sure = ~weights.any(axis=(1, 2))
+        weights[is_sure] = np.triu(np.ones(weights.shape[1:]), 1)
+        share = weights / weights.sum(axis=(1, 2), keepdims=True)
+        information = n_matches * share * self._information
+        # A result is normal about the true lead, with the variance that its information says.
+        noise = np.sqrt(information) * self._rng.standard_normal(information.shape)
+        self._states = self._states.learn(information, information * self._lead + noise)
+        self._n_matches += n_matches * (share.sum(axis=1) + share.sum(axis=2))
+
+    def list_beliefs(self) -> list[Belief]:
+        """Return what would be believed in each truth that goes on, by few samples each."""
+        skills = zip(*self._states.find_skills(), self._n_matches, strict=True)
+        return [self._form_belief(case, *of_case) for case, of_case in enumerate(skills)]
+
+    def _form_belief(self, case: int, mu: Floats, covariance: Floats, n_matches: Floats) -> Belief:
+        first, states = self._first, self._states
+        leads = PairLeads(states.share[case], states.own[case], states.variance[case])
+        apart = Departures(states.chance[case], states.apart[case], states.apart_variance[case])
+        return replace(
+            first,
+            mu=mu,
+            covariance=covariance,
+            sd=np.sqrt(np.diag(covariance)),
+            n_matches=np.floor(n_matches).astype(np.int64),
+            leads=first.leads and leads,
+            departures=first.departures and apart,
+        )
+
+    def _draw_leads(self, belief: Belief) -> Floats:
+        """Return true leads that the belief allows: float64 [t, n, n], antisymmetric."""
+        n, leads, apart = belief.n_agents, find_leads(belief), find_departures(belief)
+        factor = np.linalg.cholesky(find_covariance(belief) + _LEAST * np.eye(n))
+        skills = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
+        gaps = skills[:, :, None] - skills[:, None, :]
+        noise = self._rng.standard_normal(gaps.shape)
+        drawn = leads.share * gaps + leads.own + np.sqrt(leads.variance) * noise
+        departs = self._rng.random(gaps.shape) < apart.chance
+        drawn = np.where(departs, apart.mean + np.sqrt(apart.variance) * noise, drawn)
+        upper = np.triu(drawn, 1)
+        turned: Floats = upper - upper.transpose(0, 2, 1)
+        return turned
