@@ -161,8 +161,7 @@ PASSED_ON_HELP = {
     "node": "make this machine a play node of a server elsewhere: ./run node --help",
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage migrate",
-    "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
-    "large_fields|comparison|scores|showdown|loop|ingest",
+    "bench": "measure: ./run bench NAME; without a name it says which there are",
     "chaos": "play while processes are killed, and compare",
 }
 

@@ -1,1 +1,1 @@
-"""`evalsite` on the command line: the common jobs of the API."""
+"""`evalsite` on the command line: the common uses of the API."""

@@ -49,7 +49,11 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     flag("--candidate", required=True, metavar="AGENT", help="a name, or a checkpoint's file")
     flag("--baseline", required=True, metavar="AGENT")
     flag(
-        "--bounds", type=read_bounds, default=(0.0, 20.0), metavar="ELO0,ELO1", help="in Elo (0,20)"
+        "--bounds",
+        type=read_bounds,
+        default=(0.0, 20.0),
+        metavar="ELO0,ELO1",
+        help="the two strengths to tell apart, in Elo (0,20)",
     )
     flag(
         "--alpha",
@@ -73,7 +77,7 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "--max-matches",
         type=read_whole(2, 100_000_000),
         default=20_000,
-        help="of this call (%(default)s)",
+        help="the most matches that this call plays (%(default)s)",
     )
     flag("--game", default="", help="when agents of several games have these names")
     flag("--leaderboard", default="", help="default: one for the gates of the game")

@@ -52,16 +52,38 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     add("--game-parameter", type=read_pair, action="append", default=[], metavar="NAME=VALUE")
     add("--matches", type=read_whole(1, MAX_MATCHES), metavar="N")
     add("--out", "--save-dir", type=Path, required=True, metavar="DIR")
-    add("--seed", type=read_whole(0, 2**62), default=0, help="replays the games (0)")
+    add(
+        "--seed",
+        type=read_whole(0, 2**62),
+        default=0,
+        help="the same seed plays the same games (0)",
+    )
     add("--opening-plies", type=read_whole(0, 1_000), help="seeded random plies; else the game's")
     add("--matches-per-shard", type=read_whole(1, 10_000), default=MATCHES_PER_SHARD)
     add("--move-s", type=read_within(0.01, 86_400), default=10.0, help="limit of a move (10)")
-    add("--match-s", type=read_within(0.01, 86_400), default=600.0, help="of a match (600)")
-    add("--keep-days", type=read_whole(1, 32_767), default=30, help="of the server's pieces (30)")
-    add("--num-workers", type=read_whole(1, 1_000_000), help="so many orders at least")
+    add("--match-s", type=read_within(0.01, 86_400), default=600.0, help="limit of a match (600)")
+    add(
+        "--keep-days",
+        type=read_whole(1, 32_767),
+        default=30,
+        help="how long the server keeps its pieces (30)",
+    )
+    add(
+        "--num-workers",
+        type=read_whole(1, 1_000_000),
+        help="split the matches into at least so many orders",
+    )
     add("--matches-per-worker", type=read_whole(1, MAX_MATCHES), help="matches of an order")
-    add("--batch-size", type=read_whole(1, 1 << 20), help="see EVALSITE_MAX_BATCH_SIZE")
-    add("--timeout-ms", type=read_whole(0, 60_000), help="see EVALSITE_MAX_WAIT_MS")
+    add(
+        "--batch-size",
+        type=read_whole(1, 1 << 20),
+        help="refused: set EVALSITE_MAX_BATCH_SIZE of the gpu workers",
+    )
+    add(
+        "--timeout-ms",
+        type=read_whole(0, 60_000),
+        help="refused: set EVALSITE_MAX_WAIT_MS of the gpu workers",
+    )
     add("--tournament", type=read_whole(1), metavar="ID", help="only fetch what is stored of one")
 
 

@@ -55,7 +55,9 @@ FAILED: Final = 1
 BAD_INPUT: Final = 2
 # Their 1 says that a candidate fails or has regressed: no answer must not be taken for that.
 VERDICTS: Final = {"gate", "watch"}
-DESCRIPTION: Final = "Which agent is best, how sure that is: the common jobs of an evalsite server."
+DESCRIPTION: Final = """\
+Rate agents on an evalsite server: which is best, how sure that is, what it costs to be surer.
+Begin with evaluate (ratings), campaign (a question), gate (for CI) or watch (a training run)."""
 EPILOG: Final = """\
 examples:
   export EVALSITE_URL=https://evalsite.example.org EVALSITE_TOKEN=...

@@ -74,7 +74,7 @@ def void_matches(client: Client, options: Namespace) -> Answer:
 
 
 def requeue_matches(client: Client, options: Namespace) -> Answer:
-    """Have void matches played again: same agents, seats and game seed, each once."""
+    """Play void matches again: same agents, seats and game seed, each once."""
     requeued = client.matches.requeue(options.matches, reason=options.reason)
     lines = [f"{one.replaced} is played again as {one.match}" for one in requeued.replacements]
     return Answer(requeued, "\n".join(lines))

@@ -68,6 +68,6 @@ def begin_season(client: Client, options: Namespace) -> Answer:
 
 
 def rerate_board(client: Client, options: Namespace) -> Answer:
-    """Have all ratings of a leaderboard computed again from every outcome that counts."""
+    """Compute all ratings of a leaderboard again from every outcome that counts."""
     board = client.leaderboards.rerate(options.leaderboard, reason=options.reason)
     return Answer(board, f"{board.name} is rated again from {board.n_counted:,} outcomes")

@@ -97,7 +97,7 @@ def show_tournaments(client: Client, options: Namespace) -> Answer:
 
 
 def start_tournament(client: Client, options: Namespace) -> Answer:
-    """Begin with a tournament that was scheduled as paused."""
+    """Start a tournament that was scheduled as paused."""
     return _change_tournament(client.tournaments.start, options)
 
 
@@ -117,7 +117,7 @@ def cancel_tournament(client: Client, options: Namespace) -> Answer:
 
 
 def extend_tournament(client: Client, options: Namespace) -> Answer:
-    """Let a tournament have more matches; one that was done goes on."""
+    """Give a tournament more matches; one that was done goes on."""
     tournament = client.tournaments.extend(options.tournament, n_matches=options.matches)
     return Answer(tournament, _describe_tournament(tournament))
 

@@ -36,9 +36,11 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     flag = watched.add_argument
     flag("target", metavar="ID|FOLDER", help="a tournament, or a folder of *.safetensors")
-    flag("--timeout", type=read_seconds, metavar="S", help="of a tournament: give up after so long")
-    flag("--every", type=duration_s, metavar="S", help="look so often: 1s, of a folder 60s")
-    folder = watched.add_argument_group("of a folder")
+    flag(
+        "--timeout", type=read_seconds, metavar="S", help="for a tournament: give up after so long"
+    )
+    flag("--every", type=duration_s, metavar="S", help="how often to look (1s; 60s for a folder)")
+    folder = watched.add_argument_group("for a folder")
     flag = folder.add_argument
     flag("--agent", metavar="NAME", help="agents become NAME@STEP")
     flag(
@@ -48,21 +50,21 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         help="matches per checkpoint (%(default)s)",
     )
     margins = folder.add_mutually_exclusive_group()
-    help_text = "in units of rating, of 45 Elo each (%(default)s)"
+    help_text = "how much worse it may be, in units of rating of 45 Elo each (%(default)s)"
     margins.add_argument("--margin", type=read_within(0, 100), default=1.0, help=help_text)
-    help_text = "of a game of one seat: in mean score on equal seeds"
+    help_text = "for a game of one seat: the same in mean score on equal seeds"
     margins.add_argument("--margin-score", type=read_within(0, 100), metavar="M", help=help_text)
     flag(
         "--level",
         type=read_within(0.5, 0.9999),
         default=0.95,
-        help="P(worse) of an alarm (%(default)s)",
+        help="the probability of being worse that raises an alarm (%(default)s)",
     )
     flag(
         "--against",
         type=split_agents,
         default=["random"],
-        help="agents that all meet, RUN@* too: all of a run (random)",
+        help="agents that every checkpoint also meets; RUN@*: all of a run (random)",
     )
     flag("--leaderboard", default="", help="default: one for the watches of the game")
     flag("--game", default="", help="needed unless the files are sealed")
@@ -70,11 +72,11 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     flag("--parameter", type=read_pair, action="append", default=[], metavar="NAME=VALUE")
     flag("--webhook", type=read_address, help="an alarm is posted there as JSON")
     flag("--once", action="store_true", help="evaluate what is new and end")
-    flag("--stop-on-regression", action="store_true")
+    flag("--stop-on-regression", action="store_true", help="end at the first alarm")
 
 
 def watch_target(client: Client, options: Namespace) -> Answer:
-    """Follow a tournament to its end; of a folder evaluate each new checkpoint, uploaded first."""
+    """Follow a tournament to its end, or rate each new checkpoint of a folder."""
     target = options.target
     if options.agent is None and not target.isdecimal():
         problem = "no whole number of a tournament; of a folder --agent names the run"

@@ -75,15 +75,34 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
         examples="  evalsite winrates --run ppo --matches 200 --out tables\n"
         "  the same command goes on where it was stopped, and takes new checkpoints in",
     ).add_argument
-    add("--run", "--model", dest="of_run", required=True, metavar="NAME", help="of checkpoints")
+    add(
+        "--run",
+        "--model",
+        dest="of_run",
+        required=True,
+        metavar="NAME",
+        help="whose checkpoints play",
+    )
     add("--game", default="", help="needed where the run has checkpoints of more than one")
-    add("--matches", type=read_whole(2, 1_000_000), default=100, metavar="N", help="a pair (100)")
+    add(
+        "--matches",
+        type=read_whole(2, 1_000_000),
+        default=100,
+        metavar="N",
+        help="matches of each pair (100)",
+    )
     add("-l", "--leaderboard", default="", help="where they are played (winrates-GAME-RUN)")
-    add("--out", "--save-dir", type=Path, metavar="DIR", help=f"of {FILE}.csv and {FILE}.json")
+    add(
+        "--out",
+        "--save-dir",
+        type=Path,
+        metavar="DIR",
+        help=f"folder for {FILE}.csv and {FILE}.json",
+    )
 
 
 def show_win_rates(client: Client, options: Namespace) -> Answer:
-    """Play all pairs of a run as often as asked, what was played included, and show the table."""
+    """Play all pairs of a run until each has so many matches, and show the table."""
     out = following.find_stream(options)
     agents = find_agents(client, options.of_run, options.game)
     board = options.leaderboard or name_board(agents[0].game, options.of_run)
