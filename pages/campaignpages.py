@@ -145,6 +145,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "upsets": results.list_upsets(campaign),
         "curve": campaign_curve.draw_campaign(campaign),
         "forecast": texts.describe_forecast(foreseen, campaign.max_matches - tournament.n_done),
+        "round_robin": texts.describe_number(needed) if (needed := campaign.n_round_robin) else "",
         "budget": texts.describe_budget(campaign),
         "bounds": texts.describe_bounds(campaign),
         "is_test": campaign.question == IS_SPRT,

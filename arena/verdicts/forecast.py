@@ -223,6 +223,9 @@ def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, 
     Of a large field those are the top, or who stands around the edge that the question turns on.
     """
     steady, edge = replace(belief, other=None), find_edge(question.id, terms.parameters)
+    if not belief.n_matches.any():
+        # Of pairs most is thought before the first results, which take the better part of it away.
+        steady = replace(steady, leads=None, departures=None)
     if belief.n_agents <= MAX_AGENTS:
         return steady, terms
     n_above = min(edge - MAX_AGENTS // 2, belief.n_agents - MAX_AGENTS)

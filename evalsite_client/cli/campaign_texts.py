@@ -3,13 +3,21 @@
 from collections.abc import Mapping, Sequence
 
 from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail, Ranked, Upset
-from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
-from evalsite_client.cli.show import Answer, format_pairs, round_matches
+from evalsite_client.api.shared import Forecast, ForecastCost, ForecastMore, Pairs
+from evalsite_client.cli.show import (
+    MOST_FORESEEN,
+    Answer,
+    describe_number,
+    format_pairs,
+    round_matches,
+)
 from evalsite_client.progress import format_duration
 
 UNDECIDED = 3
 HOUR_S = 3_600
 N_CHANCES = 5
+_SURE = 0.995
+_NO_COST = ForecastCost(core_s=None, gpu_s=0.0, wall_s=None, money=None)
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""
 RANKINGS = ("rank_all", "rank_pairs")
@@ -32,7 +40,7 @@ def describe_progress(campaign: CampaignDetail) -> str:
         parts.append(describe_ranking(campaign.ranking[:N_CHANCES]))
     if campaign.forecast and not campaign.is_over:
         beyond = _describe_beyond_budget(campaign.forecast, _count_left(campaign))
-        parts.append(f"about {round_matches(campaign.forecast.matches)} more{beyond}")
+        parts.append(f"{describe_number(campaign.forecast.matches)} more{beyond}")
     if campaign.state == "paused":
         parts.append("paused")
     return ", ".join(parts)
@@ -63,7 +71,8 @@ def describe_verdict(campaign: CampaignDetail) -> Answer:
         "matches": f"{campaign.n_done:,} of at most {campaign.max_matches:,}",
         "saved": campaign.saved,
         **(_describe_blocks(campaign.pairs) if campaign.pairs else {}),
-        "a round robin": campaign.n_round_robin and f"about {campaign.n_round_robin:,.0f} matches",
+        "a round robin": campaign.n_round_robin
+        and f"{describe_number(campaign.n_round_robin)} matches",
         "core time": _format_core_time(campaign.spent.core_s),
         "money": campaign.spent.money or None,
         **(
@@ -135,12 +144,13 @@ def _describe_forecast(forecast: Forecast, n_left: int | None = None) -> Mapping
     """n_left: what the budget leaves to play, where one is set."""
     if not forecast.matches:
         return {"to the verdict": "nothing more: what is known decides it"}
-    cost, span = forecast.cost, f"{round_matches(forecast.low)} to {round_matches(forecast.high)}"
+    # What a million matches cost is no answer where even they bring none.
+    cost = forecast.cost if forecast.matches < MOST_FORESEEN else _NO_COST
     beyond = _describe_beyond_budget(forecast, n_left)
     return {
-        "to the verdict": f"about {round_matches(forecast.matches)} ({span}){beyond}",
+        "to the verdict": f"{_describe_matches(forecast)}{beyond}",
         "by round robin": forecast.round_robin
-        and f"about {round_matches(forecast.round_robin)} matches",
+        and f"{describe_number(forecast.round_robin)} matches",
         "ends accepted": None if forecast.accepted is None else f"{forecast.accepted:.1%} of cases",
         "cores": None if cost.core_s is None else _format_core_time(cost.core_s),
         "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
@@ -148,6 +158,16 @@ def _describe_forecast(forecast: Forecast, n_left: int | None = None) -> Mapping
         "costs": cost.money or None,
         f"{forecast.more.n_matches} more": _describe_more(forecast.more),
     }
+
+
+def _describe_matches(forecast: Forecast) -> str:
+    """Return the matches to the verdict, their range, and in how many cases they bring none."""
+    never = f"{1 - forecast.decided:.1%} of cases"
+    if forecast.matches >= MOST_FORESEEN:
+        return f"{describe_number(forecast.matches)} in {never}"
+    high = describe_number(forecast.high).removeprefix("about ")
+    text = f"{describe_number(forecast.matches)} ({round_matches(forecast.low)} to {high})"
+    return text if forecast.decided > _SURE else f"{text}, never in {never}"
 
 
 def _format_core_time(seconds: float) -> str:

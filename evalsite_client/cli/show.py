@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 SMALL, SIGNIFICANT = 10, 2
+# A forecast looks at no more matches.
+MOST_FORESEEN = 1_000_000
 # Names are chosen by whoever registers an agent: none may move the cursor of who reads it.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 Table = Sequence[Sequence[object]]
@@ -49,6 +51,11 @@ def format_pairs(pairs: Mapping[str, object]) -> str:
     }
     width = max(map(len, texts), default=0)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in texts.items())
+
+
+def describe_number(n: float) -> str:
+    """Return a number of matches that was foreseen, or that it is beyond what is looked at."""
+    return f"more than {MOST_FORESEEN:,}" if n >= MOST_FORESEEN else f"about {round_matches(n)}"
 
 
 def round_matches(n: float) -> str:

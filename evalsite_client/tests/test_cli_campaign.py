@@ -133,12 +133,22 @@ def test_a_top_k_that_was_stopped_names_whom_it_would_have_named(
         "matches": 512.0,
         "low": 391.0,
         "high": 998.0,
+        "decided": 1.0,
     }
     Campaign.objects.update(forecast=left)
     _, out, _ = evalsite("verdict", campaign.pk)
     assert re.search(
         r"^to the verdict +about 510 \(390 to 1,000\); the budget leaves 384$", out, re.MULTILINE
     )
+    assert re.search("^cores ", out, re.MULTILINE)
+    Campaign.objects.update(forecast=left | {"high": 1e6, "decided": 0.75, "round_robin": 1e6})
+    _, out, _ = evalsite("verdict", campaign.pk)
+    assert "about 510 (390 to more than 1,000,000), never in 25.0% of cases; the budget" in out
+    assert re.search("^by round robin +more than 1,000,000 matches$", out, re.MULTILINE)
+    Campaign.objects.update(forecast=left | {"matches": 1e6, "high": 1e6, "decided": 0.25})
+    _, out, _ = evalsite("verdict", campaign.pk)
+    assert "more than 1,000,000 in 75.0% of cases; the budget leaves 384" in out
+    assert not re.search("^cores ", out, re.MULTILINE)
     assert re.search(rf"^verdict +none yet; most likely: {likely}$", out, re.MULTILINE)
     cancel_tournament(campaign.tournament, now=later(3))
     judging.judge_campaign(Campaign.objects.get(), now=later(3))

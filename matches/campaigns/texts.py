@@ -116,7 +116,7 @@ def describe_forecast(
     beyond = "" if n_left is None else describe_beyond_budget(forecast, n_left)
     lines = [LabelledText("Matches to the verdict", f"{_describe_matches(forecast)}{beyond}")]
     if forecast["round_robin"] is not None:
-        text = f"about {round_matches(forecast['round_robin'])} matches"
+        text = f"{describe_number(forecast['round_robin'])} matches"
         lines.append(LabelledText("A round robin", text))
     else:
         lines.append(
@@ -129,7 +129,9 @@ def describe_forecast(
         then = f"the likeliest answer would be true with {format_percent(more['then'])}"
     outlook = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
     label = f"{more['n_matches']:.0f} more matches"
-    return [*lines, *describe_costs(forecast["cost"]), LabelledText(label, outlook)]
+    # What a million matches cost is no answer where even they bring none.
+    costs = describe_costs(forecast["cost"]) if forecast["matches"] < LIMIT else ()
+    return [*lines, *costs, LabelledText(label, outlook)]
 
 
 def describe_beyond_budget(forecast: Mapping[str, Any], n_left: int) -> str:
@@ -141,9 +143,7 @@ def warn_of_forecast(forecast: Mapping[str, Any] | None, n_left: int) -> str | N
     """Return a warning where the median forecast is over the matches that are left to play."""
     if forecast is None or forecast["matches"] <= n_left:
         return None
-    needed = f"more than {LIMIT:,}"
-    if forecast["matches"] < LIMIT:
-        needed = f"about {round_matches(forecast['matches'])}"
+    needed = describe_number(forecast["matches"])
     return (
         f"The budget will probably not suffice: the verdict needs {needed} more matches, "
         f"{n_left:,} are left. Raise the budget, or ask for less."
@@ -227,6 +227,11 @@ def describe_waiting(waits: WaitingResults) -> str:
     return f"{blocks} planned earlier {are} still being played: {results} behind {them} {wait}"
 
 
+def describe_number(n: float) -> str:
+    """Return a number of matches that was foreseen, or that it is beyond what is looked at."""
+    return f"more than {LIMIT:,}" if n >= LIMIT else f"about {round_matches(n)}"
+
+
 def round_matches(n: float) -> str:
     """Return a number of matches no more exactly than it is known."""
     if n < _SMALL:
@@ -257,13 +262,20 @@ def _format_matches(n_matches: int) -> str:
 def _describe_matches(forecast: Mapping[str, Any]) -> str:
     if forecast["matches"] >= LIMIT:
         wider = "bounds further apart" if forecast["round_robin"] is None else "a larger margin"
-        return f"more than {LIMIT:,}: {wider} would end it earlier"
-    low, high = round_matches(forecast["low"]), round_matches(forecast["high"])
-    most = f"more than {high}" if forecast["high"] >= LIMIT else high
-    text = f"about {round_matches(forecast['matches'])} (80 % lie from {low} to {most})"
+        cases = format_percent(1 - forecast["decided"])
+        return f"more than {LIMIT:,} in {cases} of cases: {wider} would end it earlier"
+    low, high = describe_span(forecast)
+    text = f"about {round_matches(forecast['matches'])} (80 % lie from {low} to {high})"
     if forecast["decided"] < _SURE:
         text += f"; never within {LIMIT:,} in {format_percent(1 - forecast['decided'])}"
     return text
+
+
+def describe_span(forecast: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the fewest and the most matches of 80 % of the cases."""
+    high = forecast["high"]
+    most = f"more than {LIMIT:,}" if high >= LIMIT else round_matches(high)
+    return round_matches(forecast["low"]), most
 
 
 def describe_costs(cost: Mapping[str, float | None]) -> list[LabelledText]:

@@ -100,7 +100,13 @@ def test_blocks_are_said_as_users_of_sequential_tests_read_them() -> None:
 
 def test_a_forecast_beyond_all_limits_says_what_would_help() -> None:
     lines = _describe_lines(_forecast(matches=float(LIMIT), high=float(LIMIT), decided=0.1))
-    assert lines["Matches to the verdict"].startswith("more than 1,000,000: a larger margin")
+    assert lines["Matches to the verdict"].startswith(
+        "more than 1,000,000 in 90 % of cases: a larger margin"
+    )
+    assert "Core time" not in lines
+    lines = _describe_lines(_forecast(round_robin=float(LIMIT)))
+    assert lines["A round robin"] == "more than 1,000,000 matches"
+    assert "Core time" in lines
 
 
 def test_a_doubtful_forecast_says_how_often_nothing_is_decided() -> None:

@@ -59,5 +59,5 @@ def _list_notes(campaign: Campaign) -> list[str]:
         notes.append(f"saved: {saved}")
     if campaign.n_round_robin is None:
         return notes
-    needed = texts.round_matches(campaign.n_round_robin)
-    return [*notes, f"a round robin from nothing would have needed about {needed} matches"]
+    needed = texts.describe_number(campaign.n_round_robin)
+    return [*notes, f"a round robin from nothing would have needed {needed} matches"]

@@ -57,10 +57,10 @@ def _describe_remaining(campaign: Campaign) -> str:
     if foreseen["matches"] >= LIMIT:
         wider = "bounds further apart" if is_test else "a larger margin"
         return f"{goal} would need more than {LIMIT:,} matches: ask again with {wider}"
-    about, low, high = (texts.round_matches(foreseen[name]) for name in ("matches", "low", "high"))
+    about, (low, high) = texts.describe_number(foreseen["matches"]), texts.describe_span(foreseen)
     n_left = campaign.max_matches - campaign.tournament.n_done
     beyond = texts.describe_beyond_budget(foreseen, n_left)
-    return f"{goal} needs about {about} more matches ({low} to {high}){beyond}"
+    return f"{goal} needs {about} more matches ({low} to {high}){beyond}"
 
 
 def _list_notes(campaign: Campaign) -> tuple[str, ...]:
