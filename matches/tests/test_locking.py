@@ -9,7 +9,9 @@ from functools import partial
 from threading import Barrier
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
@@ -112,3 +114,18 @@ def test_of_two_who_cancel_at_once_one_is_noted(broker: Redis) -> None:
         tournament = make.planned(8, board=f"twice-{number}", seed=number)
         at_once(partial(cancel_with_audit, []), partial(cancel_with_audit, []))
         assert AuditRow.objects.filter(target_id=tournament.pk).count() == 1
+
+
+def test_an_agent_that_several_calls_add_at_once_is_added_by_one_in_the_audit(
+    admin_user: User,
+) -> None:
+    client = Client()
+    client.force_login(admin_user)
+    agent = {"name": "a", "game": "skill_game", "policy": "level", "parameters": {"level": 20}}
+
+    def add() -> None:
+        answer = client.post("/api/v1/agents/", agent, "application/json")
+        assert answer.status_code == 201, answer.content
+
+    at_once(*[add] * 4)
+    assert AuditRow.objects.get().action == "agent.add"
