@@ -83,7 +83,13 @@ def open_board(name: str, *, game: str, title: str) -> Leaderboard:
     """Return the leaderboard of this name, opened if there is none. Raises BadInputError."""
     board = Leaderboard.objects.filter(name=name).first()
     if board is None:
-        board = open_leaderboard(name, game=game, title=title)
+        try:
+            board = open_leaderboard(name, game=game, title=title)
+        except BadInputError:
+            # Another call may have opened it meanwhile.
+            board = Leaderboard.objects.filter(name=name).first()
+            if board is None:
+                raise
     if board.game != game:
         raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not of {game}")
     return board
