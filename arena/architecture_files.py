@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from pkgutil import iter_modules
+from threading import Lock
 
 from arena.catalogs import find_plugin_file, list_plugin_folders
 from arena.parameters import Parameter, Value
 
 FOLDER = "architectures"
+# Python 3.11 counts how deep all threads parse in one number: SystemError where two do at once.
+_parsing = Lock()
 _SHIPPED = Path(__file__).parents[1] / "inference" / FOLDER / "catalog"
 
 
@@ -40,7 +43,9 @@ def list_architectures() -> dict[str, Sequence[Parameter] | None]:
 def _read_file(path: Path, _changed_ns: int) -> Sequence[Parameter] | None:
     """Return what a file declares in its order; None where that is not plain."""
     try:
-        return _read_parameters(ast.parse(path.read_text(encoding="utf-8")))
+        with _parsing:
+            module = ast.parse(path.read_text(encoding="utf-8"))
+        return _read_parameters(module)
     # A value that is no constant, a name that is none, arguments that Parameter does not take.
     except (SyntaxError, ValueError, LookupError, TypeError):
         return None

@@ -33,7 +33,7 @@ class Program:
 
     @property
     def is_there(self) -> bool:
-        """Whether it can be started here; of an address nobody knows before it is asked."""
+        """Whether it can be started here; an address is tried by the node."""
         return bool(self.address) or which(self.command[0]) is not None
 
 

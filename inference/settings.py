@@ -12,7 +12,9 @@ from arena.machine import LabelError, read_machine_labels
 from arena.parameters import parse_number
 from inference.errors import SettingsError
 
-SCHEMES = ("redis://", "rediss://", "unix://")
+# Celery takes the broker by host and port, never as a socket.
+BROKER_SCHEMES = ("redis://", "rediss://")
+FAST_SCHEMES = (*BROKER_SCHEMES, "unix://")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float16", "bfloat16")
 COMPILES = ("none", "compile", "graphs")
@@ -76,9 +78,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and what would do."""
     n_shards = _whole_number(environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS)
     return Settings(
-        redis_url=_read_url(environ, "REDIS_URL"),
-        fast_url=_read_url(environ, "FAST_REDIS_URL")
-        or _read_url(environ, "EVALSITE_INFERENCE_URL"),
+        redis_url=_read_url(environ, "REDIS_URL", BROKER_SCHEMES),
+        fast_url=_read_url(environ, "FAST_REDIS_URL", FAST_SCHEMES)
+        or _read_url(environ, "EVALSITE_INFERENCE_URL", FAST_SCHEMES),
         site_url=_read_site_url(environ),
         cache=Path(environ.get("EVALSITE_CACHE") or DEFAULT_CACHE),
         key=environ.get("EVALSITE_NODE_KEY", ""),
@@ -117,21 +119,24 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 def read_worker_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings of a gpu worker, which needs both servers. Raises SettingsError."""
     settings = read_settings(environ)
-    for name, url in (("REDIS_URL", settings.redis_url), ("FAST_REDIS_URL", settings.fast_url)):
+    for name, url, schemes in (
+        ("REDIS_URL", settings.redis_url, BROKER_SCHEMES),
+        ("FAST_REDIS_URL", settings.fast_url, FAST_SCHEMES),
+    ):
         if not url:
-            raise SettingsError(name, url, f"an address, {' or '.join(SCHEMES)}")
+            raise SettingsError(name, url, f"an address, {' or '.join(schemes)}")
     if not settings.key:
         rule = "the key of the reports of gpu workers, see docs/operating.md"
         raise SettingsError("EVALSITE_NODE_KEY", "", rule)
     return settings
 
 
-def _read_url(environ: Mapping[str, str], name: str) -> str:
+def _read_url(environ: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str:
     url = environ.get(name, "")
-    if url and not url.startswith(SCHEMES):
+    if url and not url.startswith(schemes):
         # The address may hold a password: only its scheme is shown.
         shown = url.split("//")[0] + "//..." if "//" in url else url
-        raise SettingsError(name, shown, f"an address, {' or '.join(SCHEMES)}")
+        raise SettingsError(name, shown, f"an address, {' or '.join(schemes)}")
     return url
 
 

@@ -1,6 +1,10 @@
 """What architectures declare, read from their files without torch."""
 
+import ast
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -60,3 +64,23 @@ def test_what_came_without_its_source_is_left_out(
     write_plugin(tmp_path, monkeypatch, "")
     (tmp_path / "architectures" / "compiled.pyc").write_bytes(b"")
     assert "compiled" not in architecture_files.list_declared()
+
+
+def test_no_two_files_are_parsed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, parsing, most = ast.parse, list[Any](), 0
+
+    def parse_slowly(*arguments: Any, **options: Any) -> Any:
+        nonlocal most
+        parsing.append(arguments)
+        most = max(most, len(parsing))
+        Event().wait(0.01)
+        module = parse(*arguments, **options)
+        parsing.remove(arguments)
+        return module
+
+    monkeypatch.setattr(ast, "parse", parse_slowly)
+    architecture_files._read_file.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(architecture_files.list_architectures) for _ in range(4)]:
+            done.result(30)
+    assert most == 1

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from training.errors import SettingsError
 
-SCHEMES = ("redis://", "rediss://", "unix://")
+# Celery takes the broker by host and port, never as a socket.
+BROKER_SCHEMES = ("redis://", "rediss://")
+STREAM_SCHEMES = (*BROKER_SCHEMES, "unix://")
 MAX_NAME = 60
 
 
@@ -35,8 +37,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         rule = f"1 to {MAX_NAME} printable characters"
         raise SettingsError(f"EVALSITE_TRAINER is {name!r:.80}: must be {rule}")
     return Settings(
-        _read_url(environ, "REDIS_URL", SCHEMES),
-        _read_url(environ, "STREAM_REDIS_URL", SCHEMES),
+        _read_url(environ, "REDIS_URL", BROKER_SCHEMES),
+        _read_url(environ, "STREAM_REDIS_URL", STREAM_SCHEMES),
         _read_url(environ, "EVALSITE_SITE_URL", ("http://", "https://")).rstrip("/"),
         name,
         key,

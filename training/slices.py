@@ -21,6 +21,8 @@ from training.files import RunFiles
 
 STATE_S, MOST_STATE_S = 2.0, 30.0
 """Seconds between two states: at least and at most."""
+IDLE_S: Final = 10.0
+"""Of a slice to which nothing comes: then its trainer is free for another run."""
 BYTES_PER_S: Final = 4 << 20
 """Of states that a trainer may store."""
 
@@ -92,8 +94,11 @@ class Slice:
         self._pause_s = STATE_S
 
     def run(self, source: Source, *, clock_s: Callable[[], float]) -> None:
-        """Learn until the time is over or enough is learned; report versions, then the state."""
-        self._published_s = clock_s()
+        """Learn until the time is over, enough is learned or nothing comes any more.
+
+        Versions are reported on the way, the state at the end.
+        """
+        self._published_s = came_s = clock_s()
         until, due_s = self._published_s + self._order.slice_s, self._published_s + STATE_S
         # A sign of life; at the start of a run also what its first players load.
         weights = "" if self._order.state else self._reporter.put_weights(self._learner)
@@ -105,7 +110,12 @@ class Slice:
                 self._report_state(source)
                 due_s = now + self._pause_s
             if len(waiting) < source.at_once:
-                waiting += source.read(source.most - len(waiting))
+                n_before = len(waiting)
+                waiting += source.read(source.most - n_before)
+                if len(waiting) > n_before:
+                    came_s = now
+                elif now - came_s >= IDLE_S:
+                    break
             if len(waiting) >= source.at_once:
                 self._learn(source, waiting[: source.at_once], now=now)
                 del waiting[: source.at_once]

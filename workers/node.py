@@ -24,6 +24,7 @@ from workers.notices.watcher import NoticeWatcher, choose_cloud
 from workers.orphans import adopt_orphans
 from workers.outbox import OutboxThread, Publish
 from workers.pool import PlayerPool
+from workers.programs.address_watcher import AddressWatcher
 from workers.progress import PaceEstimate
 from workers.publisher import Publisher
 from workers.reports import OrderReports
@@ -59,6 +60,7 @@ class Node:
         self._stop_signals = StopSignals()
         cloud = choose_cloud(own.notices, own.notices_url)
         self._notices = NoticeWatcher(cloud) if cloud else None
+        self._addresses = AddressWatcher(own.programs.values())
         self._outbox = OutboxThread(
             publish, self.sign_of_life, alive_s=own.alive_s, clock=clock, ring=ring
         )
@@ -76,6 +78,7 @@ class Node:
         if self._notices:
             self._notices.hold_start(self._stop_signals)
             self._notices.start()
+        self._addresses.start()
         adopt_orphans()
         # Celery's objects live as long as the worker: going through them at each collection took
         # a third of the parent's time in orders of short matches.
@@ -89,6 +92,7 @@ class Node:
         """End the players and send the reports that wait."""
         if self._notices:
             self._notices.close()
+        self._addresses.close()
         self._pool.close()
         adopt_orphans(adopt=False)
         self._outbox.close(self._own.notice_s)
@@ -112,12 +116,15 @@ class Node:
     def _list_programs(self) -> list[str]:
         """Return what it has of the programs that its operator lists: looked for each time.
 
-        One that was taken away is no reason to be sent its matches and to give them back.
+        One that was taken away, or whose address is, is no reason to be sent its matches and to
+        give them back: they wait for it, and no attempt is spent.
         """
-        programs = self._own.programs.values()
-        present = [program.name for program in programs if program.is_there]
+        away, programs = self._addresses.away, self._own.programs.values()
+        present = [one.name for one in programs if one.is_there and one.name not in away]
         if lacking := sorted(self._own.programs.keys() - present):
-            log.warning("no match is played here of programs not found: %s", ", ".join(lacking))
+            log.warning(
+                "no match is played here of programs not found or away: %s", ", ".join(lacking)
+            )
         return [name_capability(name) for name in present]
 
     def play_order(self, order: MatchOrder) -> dict[str, int]:

@@ -17,7 +17,8 @@ from workers.errors import SettingsError
 from workers.notices.base import ADDRESS
 from workers.notices.watcher import CHOICES, OFF
 
-SCHEMES = ("redis://", "rediss://", "unix://")
+# Celery takes the broker by host and port, never as a socket.
+SCHEMES = ("redis://", "rediss://")
 MAX_SLOTS = 4096
 MAX_NAME = 200
 MAX_SHARDS = 1024

@@ -14,7 +14,7 @@ for: it makes both errors a little rarer than alpha and beta.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import isfinite, log, sqrt
+from math import isfinite, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,12 +100,13 @@ class SequentialTest:
     @property
     def lower(self) -> float:
         """The log-likelihood ratio at which elo1 is rejected."""
-        return log(self.beta / (1 - self.alpha))
+        return log(self.beta) - log1p(-self.alpha)
 
     @property
     def upper(self) -> float:
         """The log-likelihood ratio at which elo1 is accepted."""
-        return log((1 - self.beta) / self.alpha)
+        # The quotient is beyond all floats where alpha is the least of them.
+        return log1p(-self.beta) - log(self.alpha)
 
     def llr(self, counts: ArrayLike) -> Floats:
         """Return the log-likelihood ratio of elo1 against elo0: [...] for counts [..., 3 or 5].

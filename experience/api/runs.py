@@ -12,7 +12,7 @@ from experience.models import Dataset, TrainingRun
 from experience.runs.resuming import resume_run
 from experience.runs.starting import NewRun, start_run, stop_run
 from matches.api.base import Endpoints, answer_created, read_body
-from matches.api.fields import Parameters
+from matches.api.fields import ByName, Parameters
 from matches.api.filters import RowsOfGame
 from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.pagination import NewestFirst
@@ -54,7 +54,7 @@ class NewTrainingRunSerializer(serializers.Serializer[Any]):
     game = serializers.CharField(max_length=60)
     algorithm = serializers.CharField(max_length=60, default=NewRun.algorithm)
     parameters = Parameters(default=dict, help_text="Of the algorithm; what is left out: its own.")
-    dataset = serializers.SlugRelatedField(
+    dataset = ByName(
         slug_field="name",
         queryset=Dataset.objects.all(),
         error_messages={

@@ -22,6 +22,7 @@ from arena.trainers.networks import check_network
 from arena.trainers.ppo import AGAINST, NETWORK
 from experience.models import Dataset, TrainingRun
 from experience.stream import MISSING
+from matches.campaigns.inputs import check_margin
 from matches.errors import BadInputError, ConflictError
 from matches.ledger.naming import find_agent
 from matches.models import Checkpoint
@@ -58,6 +59,8 @@ def start_run(new: NewRun, *, actor: Actor, now: datetime) -> TrainingRun:
     trainer, spec = find_trainer(new.algorithm), find_game(new.game)
     parameters = check_parameters(new, trainer)
     _check_name(new.name)
+    if not spec.is_scored:
+        check_margin(new.margin)
     is_streamed = trainer.is_streamed and new.dataset is None
     check_source(new, trainer, spec, against=parameters.get(AGAINST))
     try:

@@ -65,6 +65,14 @@ def test_a_network_that_no_trainer_can_build_is_refused(network: str, words: str
     assert not TrainingRun.objects.exists()
 
 
+def test_a_margin_that_no_two_agents_are_apart_is_refused_before_anything_is_trained(
+    db: None,
+) -> None:
+    with pytest.raises(BadInputError, match="must be at most 100, got 1000000") as caught:
+        begun(game="connect_four", algorithm="ppo_selfplay", margin=1e6)
+    assert caught.value.field == "margin"
+
+
 def test_a_name_that_is_taken_is_refused(stream_server: Redis, tmp_path: Any) -> None:
     made.ended(0, "poles")
     added(tmp_path, "walkers")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
@@ -84,6 +85,20 @@ def test_with_0_rows_nothing_is_joined_and_just_after_midnight_neither() -> None
     assert compact(most_rows=0) is None
     assert compact(now=NOW.replace(hour=0) + timedelta(days=1, minutes=59)) is None
     assert Segment.objects.filter(is_compacted=False).count() == 2
+
+
+def test_a_joined_file_takes_no_more_memory_than_it_may_however_well_it_packs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zeros = np.zeros((1_000, 4), np.float32)
+    for seed in range(1, 5):
+        sent = chunk_of((1_000,), seed=seed, observations=zeros, next_observations=zeros)
+        packed = stored(sent, at=NOW)
+        assert packed.n_bytes < zeros.nbytes
+    # Two observations a step: as much as two files have.
+    monkeypatch.setattr(compaction, "MOST_BYTES", 2 * 2 * zeros.nbytes)
+    joined = list(iter(lambda: compact(most_rows=10_000), None))
+    assert [one.n_rows for one in joined] == [2_000, 2_000]
 
 
 def test_what_a_dataset_is_built_from_is_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:

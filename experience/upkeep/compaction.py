@@ -12,6 +12,7 @@ from hashlib import sha256
 from io import BytesIO
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from django.core.files.storage import storages
 from django.db import transaction
@@ -26,7 +27,7 @@ from experience.models import ChunkIndex, DatasetSource, Segment
 from matches.errors import GoneError
 
 MOST_BYTES: Final = 2**28
-"""Of observations in memory."""
+"""Of observations in memory; in files they may be packed to a small part of that."""
 LATE: Final = timedelta(hours=1)
 """After midnight a sink may still write the row of a segment of the day before."""
 log = logging.getLogger(__name__)
@@ -65,14 +66,24 @@ def find_group(*, most_rows: int, now: datetime) -> list[Segment]:
     of_day = free.filter(
         game=first.game, created_at__gte=day, created_at__lt=day + timedelta(days=1)
     )
+    most_rows = min(most_rows, MOST_BYTES // _measure_step(first.game))
     group: list[Segment] = []
-    n_rows, n_bytes = 0, 0
+    n_rows = 0
     for segment in of_day.order_by("pk").iterator():
-        n_rows, n_bytes = n_rows + segment.n_rows, n_bytes + segment.n_bytes
-        if group and (n_rows > most_rows or n_bytes > MOST_BYTES):
+        n_rows += segment.n_rows
+        if group and n_rows > most_rows:
             break
         group.append(segment)
     return group
+
+
+def _measure_step(game: str) -> int:
+    """Return the bytes of the two observations of a step in memory."""
+    try:
+        form = TrajectorySpec.of_game(games.get(game).spec)
+    except ArenaError:
+        return 1  # nothing is read of a game that is not here
+    return 2 * form.n_features * np.dtype(np.float32).itemsize
 
 
 def join_files(group: Sequence[Segment], form: TrajectorySpec) -> bytes:

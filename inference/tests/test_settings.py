@@ -51,6 +51,7 @@ def test_a_player_has_the_address_with_few_rights() -> None:
     ("name", "value"),
     [
         ("REDIS_URL", "http://elsewhere"),
+        ("REDIS_URL", "unix:///run/redis.sock"),
         ("EVALSITE_SITE_URL", "ftp://site"),
         ("EVALSITE_GPU", "new\nline"),
         ("EVALSITE_GPU", "x" * 201),

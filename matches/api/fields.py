@@ -10,7 +10,7 @@ from rest_framework.parsers import JSONParser
 
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_no_board
-from matches.models import Agent, Leaderboard
+from matches.models import Agent
 
 NUL = "\x00"
 # A larger number would be no refusal but an error of the database.
@@ -42,7 +42,16 @@ def describe_choices(choices: Iterable[object]) -> str:
     return f"choose one of {', '.join(str(choice) for choice in choices if choice != '')}."
 
 
-class BoardField(serializers.SlugRelatedField[Leaderboard]):
+class ByName(serializers.SlugRelatedField[Any]):
+    """A row by its name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the row. Raises ValidationError, also for what PostgreSQL cannot look for."""
+        validate_text(data)
+        return super().to_internal_value(data)
+
+
+class BoardField(ByName):
     """A leaderboard by its name; a refusal says which one may be meant and how to open one."""
 
     def fail(self, key: str, **context: Any) -> NoReturn:

@@ -128,10 +128,14 @@ class GateView(Endpoints[Campaign]):
 
 
 def _enter_test(values: Mapping[str, Any]) -> Campaign:
-    pair = gates.find_pair(values["game"], values["candidate"], values["baseline"])
     bounds = Bounds(*(values[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
-    return gates.enter_test(
-        *pair, bounds, leaderboard=values["leaderboard"], max_matches=values["max_matches"]
+    return gates.enter_named_test(
+        values["candidate"],
+        values["baseline"],
+        bounds,
+        game=values["game"],
+        leaderboard=values["leaderboard"],
+        max_matches=values["max_matches"],
     )
 
 

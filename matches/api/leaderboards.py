@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
@@ -33,10 +32,11 @@ from matches.errors import BadInputError
 from matches.ledger import tournaments
 from matches.ledger.board_places import place_board
 from matches.ledger.noted_changes import add_with_audit
-from matches.models import Leaderboard, Rating, RatingSnapshot, Season
+from matches.models import Leaderboard, Rating, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons, standings
 from matches.ratings.comparisons import compare_agents
+from matches.ratings.snapshots import list_snapshots
 
 AGENT = OpenApiParameter("agent", OpenApiTypes.INT, OpenApiParameter.PATH, pattern="^[0-9]{1,18}$")
 
@@ -141,7 +141,7 @@ class LeaderboardView(
     def history(self, request: Request, name: str) -> Response:
         """List when the ratings were kept, at most once a minute, the newest first."""
         del request, name
-        return self.answer_page(self._list_snapshots().defer("table"), SnapshotSerializer)
+        return self.answer_page(list_snapshots(self.get_object()), SnapshotSerializer)
 
     @extend_schema(parameters=[AGENT], responses=PointSerializer(many=True), filters=False)
     @action(
@@ -154,7 +154,7 @@ class LeaderboardView(
         """List the ratings that an agent had, the newest first; a page may lack some."""
         del request, name
         # The tables are read by list_points, those of the page only.
-        snapshots: Any = self._list_snapshots().defer("table")
+        snapshots: Any = list_snapshots(self.get_object())
         page: Any = self.paginate_queryset(snapshots)
         points = list_points(page, int(agent))
         return self.get_paginated_response(PointSerializer(points, many=True).data)
@@ -220,9 +220,6 @@ class LeaderboardView(
         del request, name
         kept = Season.objects.filter(leaderboard=self.get_object()).select_related("leaderboard")
         return self.answer_page(kept, SeasonSerializer)
-
-    def _list_snapshots(self) -> QuerySet[RatingSnapshot]:
-        return RatingSnapshot.objects.filter(leaderboard=self.get_object())
 
     def _find_rating(self, board: Leaderboard, agent: int) -> Rating:
         rating = standings.rank_ratings(board.pk).filter(agent_id=agent).first()

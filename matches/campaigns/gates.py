@@ -20,6 +20,7 @@ from matches.models.validation import replace_unprintable
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import gather_all_evidence
+from matches.store.locks import take_turn_of_runs
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,25 @@ def find_pair(game: str, candidate: str, baseline: str) -> tuple[Agent, Agent]:
     if first == second:
         raise BadInputError("baseline", f"{baseline!r} is the candidate itself")
     return first, second
+
+
+@transaction.atomic
+def enter_named_test(
+    candidate: str,
+    baseline: str,
+    bounds: Bounds,
+    *,
+    game: str,
+    leaderboard: str,
+    max_matches: int,
+) -> Campaign:
+    """Return the test of two agents by name, as `find_pair` and `enter_test` do.
+
+    Of two calls at once the second finds what the first has added: agents, leaderboard, test.
+    """
+    take_turn_of_runs()
+    pair = find_pair(game, candidate, baseline)
+    return enter_test(*pair, bounds, leaderboard=leaderboard, max_matches=max_matches)
 
 
 @transaction.atomic

@@ -14,6 +14,8 @@ SHOWN_MISSING = 10
 MAX_AGENTS = 10_000
 # Above the 50 % of equals: who always wins.
 _ALL_POINTS = 50
+MOST_MARGIN = 100
+"""In units of rating: some 4,500 Elo, as for the lead of `beats`."""
 
 
 def convert_margin(plan: CampaignPlan, leaderboard: Leaderboard) -> float:
@@ -32,7 +34,14 @@ def convert_margin(plan: CampaignPlan, leaderboard: Leaderboard) -> float:
         return _convert_gap("margin_elo", plan.margin_elo, leaderboard)
     if plan.margin_points is not None:
         return _convert_gap("margin_points", plan.margin_points, leaderboard)
+    check_margin(plan.margin or 0.0)
     return plan.margin or 0.0
+
+
+def check_margin(margin: float) -> None:
+    """Refuse a gap in rating that no two agents have. Raises BadInputError."""
+    if margin > MOST_MARGIN:
+        raise BadInputError("margin", f"must be at most {MOST_MARGIN:g}, got {margin!r}")
 
 
 def _convert_gap(field: str, value: float, leaderboard: Leaderboard) -> float:
@@ -74,7 +83,13 @@ def open_board(name: str, *, game: str, title: str) -> Leaderboard:
     """Return the leaderboard of this name, opened if there is none. Raises BadInputError."""
     board = Leaderboard.objects.filter(name=name).first()
     if board is None:
-        board = open_leaderboard(name, game=game, title=title)
+        try:
+            board = open_leaderboard(name, game=game, title=title)
+        except BadInputError:
+            # Another call may have opened it meanwhile.
+            board = Leaderboard.objects.filter(name=name).first()
+            if board is None:
+                raise
     if board.game != game:
         raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not of {game}")
     return board

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.db import transaction
 from django.db.models import Max, Model
 
-from matches.models import Agent, Campaign, Leaderboard, Tournament
+from matches.models import Agent, AuditRow, Campaign, Leaderboard, Tournament
 from matches.store import auditing
 from matches.store.auditing import Actor, Target
 from matches.store.locks import take_turn
@@ -26,8 +26,11 @@ def add_with_audit(add: Callable[[], Added], *, actor: Actor, now: datetime) -> 
     newest = {kind: _find_newest_key(kind) for kind in kinds}
     added = add()
     for row in _list_new_rows(added, newest):
+        action = f"{row._meta.model_name}.add"
+        if _is_noted(row, action):
+            continue
         auditing.add_audit_row(
-            f"{row._meta.model_name}.add",
+            action,
             actor=actor,
             targets=[row],
             reason="",
@@ -35,6 +38,13 @@ def add_with_audit(add: Callable[[], Added], *, actor: Actor, now: datetime) -> 
             now=now,
         )
     return added
+
+
+def _is_noted(row: Model, action: str) -> bool:
+    """Say whether another call at the same moment has added this row: it was waited for."""
+    target = Target.of(row)
+    noted = AuditRow.objects.filter(target_kind=target.kind, target_id=target.id, action=action)
+    return noted.exists()
 
 
 def _find_newest_key(kind: type[Model]) -> int:

@@ -71,7 +71,9 @@ def open_leaderboard(
         with transaction.atomic():
             board.save()
     except IntegrityError as error:
-        # Somebody else has opened one of that name since it was looked for.
+        # Somebody else may have opened one of that name since it was looked for.
+        if not Leaderboard.objects.filter(name=name).exists():
+            raise
         taken = f"there is a leaderboard {name!r} already: choose another name"
         raise BadInputError("name", taken) from error
     return board

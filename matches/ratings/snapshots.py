@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.store import snapshot_tables
@@ -99,9 +100,18 @@ def read_mu_before(board: Leaderboard, agents: Collection[int] | None) -> Mappin
     return {agent: row[1] for agent, row in rows.items()}
 
 
+def list_snapshots(board: Leaderboard) -> QuerySet[RatingSnapshot]:
+    """Return the snapshots of a board, without their tables.
+
+    Those in the future were taken before the clock was set back, and are left out until it has
+    caught up: they would pass for the newest ratings.
+    """
+    return RatingSnapshot.objects.filter(leaderboard=board, taken_at__lte=Now()).defer("table")
+
+
 def list_comparable(board: Leaderboard) -> QuerySet[RatingSnapshot]:
     """Return the snapshots since the ratings were last reset, without their tables."""
-    taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
+    taken = list_snapshots(board)
     if board.ratings_reset_at is not None:
         taken = taken.filter(taken_at__gt=board.ratings_reset_at)
     return taken

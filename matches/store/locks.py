@@ -26,7 +26,7 @@ def take_turn(tournament_id: int) -> None:
 
 
 def take_turn_of_runs() -> None:
-    """Have those who start generated runs wait for each other; before anything is looked for.
+    """Have those who start generated runs or gates wait for each other, before they look.
 
     Not by the key of a run: two may need the same new agents and the same new leaderboard.
     """

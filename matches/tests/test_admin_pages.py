@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils.html import escape
 from redis import Redis
 
+from matches.admin.matches import NewestTournaments
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
@@ -88,6 +89,17 @@ def test_a_list_refuses_an_address_that_the_database_cannot_answer(
     admin_client: Client, address: str
 ) -> None:
     assert admin_client.get(f"/admin/{address}").status_code == 400
+
+
+def test_a_fault_of_a_filter_is_an_error_of_the_server(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TypeError("a fault of ours")
+
+    monkeypatch.setattr(NewestTournaments, "queryset", fail)
+    admin_client.raise_request_exception = False
+    assert admin_client.get("/admin/matches/match/?tournament=1").status_code == 500
 
 
 def test_no_list_fails_whatever_its_address_looks_for(admin_client: Client, broker: Redis) -> None:

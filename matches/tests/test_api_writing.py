@@ -260,3 +260,10 @@ def test_errors_of_the_services_are_answered(error: Exception, status: int) -> N
 
 def test_a_fault_of_ours_stays_one() -> None:
     assert exception_handler(ZeroDivisionError(), {}) is None
+
+
+@pytest.mark.parametrize("address", ["tournaments", "campaigns", "schedules"])
+def test_a_leaderboard_whose_name_nobody_can_look_for_is_refused(
+    admin_client: Client, field: dict[str, Any], address: str
+) -> None:
+    _refused(_post(admin_client, address, field | {"leaderboard": "a\0b"}), "leaderboard", "NUL")

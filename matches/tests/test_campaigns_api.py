@@ -200,6 +200,7 @@ def test_a_sequential_test_shows_what_its_blocks_say(client: Client) -> None:
             "a and b must be two agents, got 'level:5' as both",
         ),
         ({"margin": -1}, "margin", "margin must be finite and 0 or more, got -1.0"),
+        ({"margin": 1e308}, "margin", "must be at most 100, got 1e+308"),
         ({"error": 0.5}, "error", "error must be between 0 and 0.5, got 0.5"),
         ({"pairing": "lottery"}, "pairing", "choose one of common_seeds, double_round_robin"),
         ({"weight": 0}, "weight", "greater than or equal to 1"),

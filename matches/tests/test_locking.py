@@ -7,22 +7,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from matches.admin.acts.base import Confirmed
 from matches.admin.acts.tournaments import Cancel
+from matches.campaigns import inputs
 from matches.ledger import order_states, recording, tournaments, voiding
 from matches.ledger.noted_changes import change_with_audit
-from matches.models import AuditRow, Match, Order, Tournament
+from matches.models import AuditRow, Campaign, Leaderboard, Match, Order, Tournament
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N_ROUNDS = 12
+GATE = {"candidate": "level:10", "baseline": "level:90", "game": "skill_game"}
 
 
 def at_once(*works: Callable[[], object]) -> None:
@@ -112,3 +117,44 @@ def test_of_two_who_cancel_at_once_one_is_noted(broker: Redis) -> None:
         tournament = make.planned(8, board=f"twice-{number}", seed=number)
         at_once(partial(cancel_with_audit, []), partial(cancel_with_audit, []))
         assert AuditRow.objects.filter(target_id=tournament.pk).count() == 1
+
+
+def test_an_agent_that_several_calls_add_at_once_is_added_by_one_in_the_audit(
+    admin_user: User,
+) -> None:
+    client = Client()
+    client.force_login(admin_user)
+    agent = {"name": "a", "game": "skill_game", "policy": "level", "parameters": {"level": 20}}
+
+    def add() -> None:
+        answer = client.post("/api/v1/agents/", agent, "application/json")
+        assert answer.status_code == 201, answer.content
+
+    at_once(*[add] * 4)
+    assert AuditRow.objects.get().action == "agent.add"
+
+
+def test_gates_of_one_pair_at_once_start_one_test(broker: Redis, admin_user: User) -> None:
+    client = Client()
+    client.force_login(admin_user)
+
+    def enter() -> None:
+        answer = client.post("/api/v1/gates/", GATE, "application/json")
+        assert answer.status_code == 201, answer.content
+
+    at_once(*[enter] * 4)
+    assert Campaign.objects.count() == 1
+    rows = AuditRow.objects.filter(action__endswith=".add").values_list("action", flat=True)
+    assert sorted(rows) == ["agent.add", "agent.add", "campaign.add", "leaderboard.add"]
+
+
+def test_a_leaderboard_that_another_call_opens_meanwhile_is_taken(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_first(name: str, **options: Any) -> Leaderboard:
+        tournaments.open_leaderboard(name, **options)
+        return tournaments.open_leaderboard(name, **options)
+
+    monkeypatch.setattr(inputs, "open_leaderboard", open_first)
+    board = inputs.open_board("watch", game="skill_game", title="A watch")
+    assert board == Leaderboard.objects.get()

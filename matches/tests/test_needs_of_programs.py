@@ -46,7 +46,8 @@ def test_a_match_goes_to_a_node_that_lists_every_program_in_it(broker: Redis) ->
     of_both = Match.objects.filter(needs="cpu+program.far+program.mine").first()
     assert of_both is not None
     waits = " ".join(explain.of_match(of_both, now=make.NOW).waits_for)
-    hint = 'where it is installed: ./run stop, then EVALSITE_PROGRAMS="far=...; mine=..." ./run up'
+    where = "where it is installed or its address answers"
+    hint = f'{where}: ./run stop, then EVALSITE_PROGRAMS="far=...; mine=..." ./run up'
     assert f"a play node with cpu and program.far and program.mine: none is alive ({hint})" in waits
 
 

@@ -1,13 +1,14 @@
 """Tournaments that are paused, resumed, started late and extended."""
 
 import pytest
+from django.db import IntegrityError
 from redis import Redis
 
 from arena.pairing import registry as pairings
 from arena.pairing.base import Field
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError, ConflictError
-from matches.ledger import planning, recording
+from matches.ledger import planning, recording, tournaments
 from matches.ledger.tournaments import (
     cancel_tournament,
     check_agents,
@@ -205,6 +206,14 @@ class _Name(str):
         return str(self) == other
 
     __hash__ = str.__hash__
+
+
+def test_another_rule_of_the_database_is_not_taken_for_the_name_of_a_leaderboard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tournaments, "_clean_row", lambda _: None)
+    with pytest.raises(IntegrityError, match="opening_plies"):
+        open_leaderboard("board", game="connect_four", opening_plies=-1)
 
 
 def test_a_hundred_thousand_agents_are_not_compared_each_with_each(broker: Redis) -> None:

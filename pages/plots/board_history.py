@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
-from django.db.models import Q, Subquery
+from django.db.models import Subquery
 from django.db.models.functions import Length
 
 from matches.models import Leaderboard, RatingSnapshot
-from matches.ratings.snapshots import list_comparable
+from matches.ratings.snapshots import list_comparable, list_snapshots
 from matches.ratings.standings import Row
 from matches.store import snapshot_tables
 from pages.plots.charts import BOTTOM, MIN_POINTS, Scale, Tick, TimeAxis
@@ -89,8 +89,8 @@ def draw_rates(board: Leaderboard) -> Rates | None:
     """Return how fast matches were counted lately, None before there are two moments. One query."""
     if board.rated_at is None:
         return None
-    since = Q(leaderboard=board, taken_at__gte=board.rated_at - SHOWN_RATES)
-    newest = RatingSnapshot.objects.filter(since).order_by("-taken_at")
+    since = board.rated_at - SHOWN_RATES
+    newest = list_snapshots(board).filter(taken_at__gte=since).order_by("-taken_at")
     # Every snapshot says how many outcomes it counts, so no outcome is counted here.
     counts = list(newest.values_list("taken_at", "n_outcomes")[:N_RATES])[::-1]
     if len(counts) < MIN_MOMENTS:

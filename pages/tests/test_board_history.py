@@ -11,6 +11,8 @@ from redis import Redis
 
 from matches.models import Leaderboard, PairCount, RatingSnapshot
 from matches.ratings import snapshots, standings
+from matches.store.clock import db_now
+from matches.store.snapshot_tables import pack_rows
 from matches.tests import boards
 from matches.tests.factories import NOW
 from pages import winrates
@@ -62,6 +64,25 @@ def test_curves_begin_where_the_ratings_were_reset(board: Leaderboard, client: C
         "when a season began all ratings anew"
         in client.get(f"/leaderboards/{board.name}/").content.decode()
     )
+
+
+def test_what_a_clock_that_was_set_back_left_in_the_future_is_not_drawn(
+    board: Leaderboard, client: Client
+) -> None:
+    before = board_history.draw_history(board, standings.load_rows(board.pk))
+    assert before is not None
+    now = db_now()
+    RatingSnapshot.objects.create(
+        leaderboard=board, taken_at=now + timedelta(hours=1), n_outcomes=1, table=pack_rows([])
+    )
+    drawn = board_history.draw_history(board, standings.load_rows(board.pk))
+    assert drawn is not None
+    assert drawn.table == before.table
+    rates = board_history.draw_rates(board)
+    assert rates is not None
+    assert rates.bars[-1].title == "11:59 to 12:00: 2.0 matches/s"
+    newest = client.get(f"/api/v1/leaderboards/{board.name}/history/").json()["results"][0]
+    assert newest["taken_at"] == "2026-01-01T12:00:00Z"
 
 
 def test_the_page_draws_the_curves(board: Leaderboard, client: Client) -> None:

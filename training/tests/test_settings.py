@@ -32,6 +32,7 @@ def test_files_for_tensorboard_need_its_package(monkeypatch: pytest.MonkeyPatch)
     ("name", "value"),
     [
         ("REDIS_URL", ""),
+        ("REDIS_URL", "unix:///run/redis.sock"),
         ("STREAM_REDIS_URL", "http://user:hidden@s"),
         ("EVALSITE_SITE_URL", "site"),
         ("EVALSITE_NODE_KEY", ""),

@@ -295,6 +295,25 @@ def test_a_slice_ends_in_time_whatever_waits(run: Run) -> None:
     assert run.train(n_looks=4)[-1].n_steps == 3 * CHUNKS_AT_ONCE * STEPS
 
 
+def test_a_slice_to_which_nothing_comes_leaves_its_trainer_to_others(run: Run) -> None:
+    run.add_chunks(CHUNKS_AT_ONCE + 3)
+    n_looks = 0
+
+    def count_time() -> float:
+        nonlocal n_looks
+        n_looks += 1
+        return LOOK_S * n_looks
+
+    terms = make_order(parameters={"epochs": 1, "max_lag": 1_000}, max_steps=10**9, slice_s=600.0)
+    reports: list[Trained] = []
+    reporter = Reporter(terms, trainer="trainer-1", files=run.files, report=reports.append)
+    Slice(terms, reporter).run(run.make_reader(0), clock_s=count_time)
+    assert slices.IDLE_S <= LOOK_S * n_looks < slices.IDLE_S + STATE_S
+    assert reports[-1].is_last
+    # What waited for more is the next slice's.
+    assert run.count_pending() == 3
+
+
 def test_a_stream_that_has_no_group_or_no_server_is_nobodys_fault(run: Run) -> None:
     run.client.xgroup_destroy(KEY, GROUP)
     with pytest.raises(UnavailableError, match="the stream refuses: NOGROUP"):

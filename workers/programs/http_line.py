@@ -82,7 +82,7 @@ class HttpLine:
     ) -> None:
         """address: http:// or https://, as the list has it."""
         self._clock, self._sleep = clock, sleep
-        self._patience_s = AWAY_S
+        self._patience_s, self._waits_until = AWAY_S, 0.0
         parts = urlsplit(address)
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._host, self._port = parts.hostname or "", parts.port
@@ -94,17 +94,11 @@ class HttpLine:
     def open(self) -> None:
         """Forget the connection; the next message opens one.
 
-        The first time wait for the address: no match does yet, and without a wait all attempts at
-        one are over within seconds.
+        The first time that message waits for the address, or for what a proxy finds behind it: no
+        match does yet, and without a wait all attempts at one are over within seconds.
         """
         self.close()
-        until, self._patience_s = self._clock() + self._patience_s, 0.0
-        while self._clock() < until:
-            try:
-                self._connection = self._connect()
-                return
-            except OSError:  # said with the next message if it stays so
-                self._sleep(PAUSE_S)
+        self._waits_until, self._patience_s = self._clock() + self._patience_s, 0.0
 
     def send(self, text: str) -> None:
         """Keep a message until its answer is waited for."""
@@ -113,6 +107,25 @@ class HttpLine:
     def receive(self, *, within_s: float | None = None) -> str:
         """Return the answer to the message. It is a death when the address does not answer."""
         until = None if within_s is None else self._clock() + within_s
+        while True:
+            try:
+                text = self._ask(until)
+            except AgentDiedError as error:
+                now, waits_until = self._clock(), self._waits_until
+                if error.is_own_doing or now >= min(waits_until, until or waits_until):
+                    raise
+                self._sleep(PAUSE_S)
+            else:
+                self._waits_until = 0.0
+                return text
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ask(self, until: float | None) -> str:
         try:
             connection = self._connection = self._connection or self._connect()
             if connection.sock is None:
@@ -141,12 +154,6 @@ class HttpLine:
             return body.decode()
         except UnicodeDecodeError:
             raise InvalidOutputError(f"an answer that is no UTF-8: {body[:60]!r}") from None
-
-    def close(self) -> None:
-        """End the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
     def _connect(self) -> HTTPConnection:
         connection = self._kind(self._host, self._port, timeout=CONNECT_S)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -98,7 +99,18 @@ def test_a_node_reports_the_programs_that_it_finds(caplog: pytest.LogCaptureFixt
     own = replace(OWN, programs=programs)
     sign = Node(own, incarnation="first", publish=lambda *_: None).sign_of_life()
     assert sign.capabilities == ["cpu", "program.cat", "program.far"]
-    assert "programs not found: gone" in caplog.text
+    assert "programs not found or away: gone" in caplog.text
+
+
+def test_a_node_does_not_offer_a_program_whose_address_is_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = f"http://127.0.0.1:{server.getsockname()[1]}/decide"
+        programs = read_programs(f"here={here}; far=http://127.0.0.1:1")
+        this_node = Node(
+            replace(OWN, programs=programs), incarnation="first", publish=lambda *_: None
+        )
+        this_node._addresses.look()
+        assert this_node.sign_of_life().capabilities == ["cpu", "program.here"]
 
 
 def test_what_is_known_of_the_pace_is_kept_per_game_and_bounded() -> None:

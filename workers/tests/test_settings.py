@@ -74,6 +74,7 @@ def test_a_node_offers_torch_where_it_is_installed(
     [
         (KEY, "REDIS_URL", ""),
         (URL | {"REDIS_URL": "http://x"}, "REDIS_URL", "http://..."),
+        (URL | {"REDIS_URL": "unix:///run/redis.sock"}, "REDIS_URL", "unix://..."),
         (URL | {"EVALSITE_NODE_KEY": ""}, "EVALSITE_NODE_KEY", "0 characters"),
         (URL | {"EVALSITE_NODE_KEY": "secret"}, "EVALSITE_NODE_KEY", "6 characters"),
         (URL | {"EVALSITE_SLOTS": "0"}, "EVALSITE_SLOTS", "0"),

@@ -110,6 +110,11 @@ def test_the_bounds_are_walds() -> None:
     assert test.lower == pytest.approx(log(0.1 / 0.99))
 
 
+def test_the_bounds_of_the_least_error_are_finite() -> None:
+    least = SequentialTest(0, 5, alpha=5e-324, beta=5e-324)
+    assert (least.lower, least.upper) == pytest.approx((-744.44, 744.44), abs=0.01)
+
+
 def test_it_accepts_rejects_and_goes_on() -> None:
     assert TEST.state([100, 200, 300, 260, 160]).decision is Decision.ACCEPT
     assert TEST.state([160, 260, 300, 200, 100]).decision is Decision.REJECT

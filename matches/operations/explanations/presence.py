@@ -136,7 +136,8 @@ def _describe_start(needs: Needs) -> str:
     """Return how a node is started that can play these."""
     if programs := needs.programs:
         listed = "; ".join(f"{name}=..." for name in programs)
-        return f'where it is installed: ./run stop, then EVALSITE_PROGRAMS="{listed}" ./run up'
+        where = "where it is installed or its address answers"
+        return f'{where}: ./run stop, then EVALSITE_PROGRAMS="{listed}" ./run up'
     if own := needs.capabilities - {CPU, TORCH}:
         named = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
         return f"where it is installed: ./run stop, then ./run up --capabilities {named}"

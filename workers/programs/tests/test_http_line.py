@@ -81,7 +81,8 @@ def test_another_status_is_a_death_and_nothing_is_followed(
     server: ThreadingHTTPServer, status: int, is_own: bool
 ) -> None:
     Answers.status, Answers.body = status, b"out of\norder"
-    line = line_to(server)
+    # Not opened for an order: nothing is waited for.
+    line = HttpLine(f"http://127.0.0.1:{server.server_port}/")
     line.send("one")
     with pytest.raises(AgentDiedError, match=f"answers {status}: out of order") as died:
         line.receive()
@@ -146,10 +147,33 @@ def test_an_address_is_waited_for_as_an_order_begins_and_never_later() -> None:
         now_s += pause_s
 
     line = HttpLine("http://127.0.0.1:1", clock=lambda: now_s, sleep=sleep)
+    for _ in range(2):
+        line.open()
+        line.send("one")
+        with pytest.raises(AgentDiedError, match="refused"):
+            line.receive()
+        assert now_s == http_line.AWAY_S
+
+
+def test_what_a_proxy_has_behind_it_is_waited_for_until_it_has_answered_once(
+    server: ThreadingHTTPServer,
+) -> None:
+    n_waits = 0
+
+    def come_back(_: float) -> None:
+        nonlocal n_waits
+        n_waits, Answers.status = n_waits + 1, 200
+
+    Answers.status = 503
+    line = HttpLine(f"http://127.0.0.1:{server.server_port}/", sleep=come_back)
     line.open()
-    assert now_s == http_line.AWAY_S
-    line.open()
-    assert now_s == http_line.AWAY_S
+    line.send("one")
+    assert line.receive() == "ONE"
+    Answers.status = 503
+    with pytest.raises(AgentDiedError, match="answers 503"):
+        line.receive()
+    assert n_waits == 1
+    line.close()
 
 
 def test_an_address_that_comes_back_as_an_order_begins_is_asked() -> None:

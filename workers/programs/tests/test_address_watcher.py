@@ -1,0 +1,37 @@
+"""Which addresses of agents take a connection."""
+
+import socket
+
+from arena.programs import Program
+from workers.programs.address_watcher import AddressWatcher
+from workers.tests.broker import wait_until
+
+LIMIT_S = 10.0
+
+
+def test_an_address_that_comes_back_is_no_longer_away() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/decide"
+        watcher = AddressWatcher([Program("far", address=address), Program("near", ("cat",))])
+        assert watcher.away == frozenset()
+        watcher.look()
+        assert watcher.away == {"far"}
+        server.listen()
+        watcher.look()
+        assert watcher.away == frozenset()
+
+
+def test_it_goes_on_looking_until_it_is_closed() -> None:
+    watcher = AddressWatcher([Program("far", address="https://" + "a" * 70)], every_s=0.01)
+    watcher.start()
+    wait_until(lambda: watcher.away == {"far"}, "a look")
+    watcher.close()
+    watcher._thread.join(LIMIT_S)
+    assert not watcher._thread.is_alive()
+
+
+def test_without_an_address_nothing_is_watched() -> None:
+    watcher = AddressWatcher([Program("near", ("cat",))])
+    watcher.start()
+    assert not watcher._thread.is_alive()
