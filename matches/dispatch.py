@@ -158,9 +158,9 @@ def _move_messages(source: str, target: str, n: int, *, most_bytes: int) -> list
             for _ in range(min(_STRIDE, n - len(moved))):
                 pipeline.lmove(source, target, "RIGHT", "LEFT")
             items = pipeline.execute()
-        taken = [item for item in items if item is not None]
-        moved += taken
-        n_bytes += sum(map(len, taken))
+        messages = [item for item in items if item is not None]
+        moved += messages
+        n_bytes += sum(map(len, messages))
         if items[-1] is None:
             break
     return moved

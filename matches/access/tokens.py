@@ -80,8 +80,10 @@ def list_missing_rights(user: User, scopes: Collection[Scope]) -> dict[Scope, li
 
     The names of the rights are without their apps.
     """
-    held = {right.partition(".")[2] for right in user.get_all_permissions()}
-    lacking = {scope: [name for name in RIGHTS[scope] if name not in held] for scope in scopes}
+    granted_rights = {right.partition(".")[2] for right in user.get_all_permissions()}
+    lacking = {
+        scope: [name for name in RIGHTS[scope] if name not in granted_rights] for scope in scopes
+    }
     return {scope: names for scope, names in lacking.items() if names}
 
 

@@ -181,11 +181,11 @@ class Admin(CheckedAddressAdmin):
         return super().log_change(request, obj, message)
 
     def leave_audit_row(
-        self, request: HttpRequest, obj: Model, what: str, touched: dict[str, Any]
+        self, request: HttpRequest, obj: Model, action: str, touched: dict[str, Any]
     ) -> None:
         """Leave an audit row; where a service has left one already, this is nothing."""
         auditing.add_audit_row(
-            f"{obj._meta.model_name}.{what}",
+            f"{obj._meta.model_name}.{action}",
             actor=Actor.of(request.user),
             targets=[obj],
             reason="",

@@ -154,8 +154,8 @@ class CampaignAdmin(PlanAdmin):
         """Return the form that starts, for a new one."""
         form = ModelFormWithAllErrors if change else add_options(StartForm, self.options)
         options = {**kwargs, "form": form, "labels": map_titles(self.options)}
-        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return made
+        form_class: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that was started also how it stands."""

@@ -44,7 +44,7 @@ class ArchitectureInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # un
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
         """Return the input and the proposals."""
-        names = [(one,) for one in list_architecture_parameters()]
+        names = [(architecture,) for architecture in list_architecture_parameters()]
         options = format_html_join("", '<option value="{}"></option>', names)
         field = super().render(name, value, attrs, renderer)
         return format_html('{}<datalist id="{}-proposals">{}</datalist>', field, name, options)
@@ -105,7 +105,10 @@ class UploadForm(ModelFormWithAllErrors):
         super().__init__(*args, **kwargs)
         game: Any = self.fields["game"]
         game.required, game.initial = False, ""
-        game.choices = [("", "As the sealed file says"), *(one for one in game.choices if one[0])]
+        game.choices = [
+            ("", "As the sealed file says"),
+            *(choice for choice in game.choices if choice[0]),
+        ]
         self.kept_file = find_kept(self.data.get("kept", ""), user_id=self.user_id)
         if self.kept_file:
             self.fields["file"].required = False
@@ -130,7 +133,7 @@ class UploadForm(ModelFormWithAllErrors):
         parameters = cleaned.get("parameters")
         if declared is None or not parameters:
             return
-        texts = {one.name for one in declared if isinstance(one.default, str)}
+        texts = {parameter.name for parameter in declared if isinstance(parameter.default, str)}
         # As architectures read them: a whole number stands for its text.
         read = {name: str(v) if name in texts else v for name, v in parameters.items()}
         try:
@@ -189,13 +192,13 @@ class CheckpointAdmin(Admin):
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that uploads, for a new one."""
         form = ModelFormWithAllErrors if change else UploadForm
-        made: type[ModelFormWithAllErrors] = super().get_form(
+        form_class: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
         if not change:
             # Made anew for every request, so that what is set here is seen by this one only.
-            made.user_id = request.user.pk  # type: ignore[attr-defined]
-        return made
+            form_class.user_id = request.user.pk  # type: ignore[attr-defined]
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of a stored one everything."""

@@ -42,9 +42,9 @@ def find_kept(token: str, *, user_id: int) -> Kept | None:
     return Kept(path, name) if place.startswith(f"{user_id}-") and path.is_file() else None
 
 
-def forget_kept(kept: Kept) -> None:
+def forget_kept(upload: Kept) -> None:
     """Delete a file that has been taken over."""
-    kept.path.unlink(missing_ok=True)
+    upload.path.unlink(missing_ok=True)
 
 
 def _folder() -> Path:

@@ -105,7 +105,7 @@ def _ask_about(
     # One more than it takes tells whether there are too many, without counting them all.
     pks = list(queryset.order_by("-pk").values_list("pk", flat=True)[: most + 1])
     if len(pks) > most:
-        what = f"{page.opts.verbose_name_plural}" if most > 1 else f"{page.opts.verbose_name}"
-        messages.error(request, f"{act.title} takes {most:,} {what} at a time: choose fewer.")
+        kind = f"{page.opts.verbose_name_plural}" if most > 1 else f"{page.opts.verbose_name}"
+        messages.error(request, f"{act.title} takes {most:,} {kind} at a time: choose fewer.")
         return HttpResponseRedirect(request.get_full_path())
     return HttpResponseRedirect(ask_address(page, act, pks))

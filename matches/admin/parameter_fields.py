@@ -124,7 +124,7 @@ class ParametersInput(forms.Widget):
             Group(
                 owner,
                 owner.replace("_", " "),
-                [_describe_input(name, owner, one, entered) for one in parameters],
+                [_describe_input(name, owner, parameter, entered) for parameter in parameters],
             )
             for owner, parameters in self.declare().items()
             if parameters

@@ -141,7 +141,7 @@ class AgentPicker(forms.SelectMultiple):
         del name, renderer
         sent = self.sent or {}
         request = read_request(sent)._replace(
-            pks=[pk for one in value or () if (pk := parse_number(str(one))) is not None]
+            pks=[pk for choice in value or () if (pk := parse_number(str(choice))) is not None]
         )
         context = {**describe_choice(request), "id": (attrs or {}).get("id", "id_agents")}
         return render_to_string("admin/acts/picker.html", context)

@@ -78,9 +78,11 @@ def write_lines(value: Any) -> str:
     """Return what JSON holds: a line per key, the members of a list with commas, or `none`."""
     match value:
         case Mapping():
-            return "\n".join(f"{key}: {write_lines(one)}" for key, one in value.items()) or "none"
+            return (
+                "\n".join(f"{key}: {write_lines(entry)}" for key, entry in value.items()) or "none"
+            )
         case list():
-            return ", ".join(write_lines(one) for one in value) or "none"
+            return ", ".join(write_lines(entry) for entry in value) or "none"
         case None | "":
             return "none"
         case bool():

@@ -150,8 +150,8 @@ class ScheduleAdmin(PlanAdmin):
         """Return the form with its labels."""
         form = add_options(ScheduleForm, self.options)
         options = {**kwargs, "form": form, "labels": {**LABELS, **map_titles(self.options)}}
-        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return made
+        form_class: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that is there also what became of it."""

@@ -71,14 +71,14 @@ class TokenAdmin(OffersActs):
     ) -> type[ModelFormWithAllErrors]:
         """Return the form; who is no administrator makes tokens of its own only."""
         form = ModelFormWithAllErrors if change else TokenForm
-        made: type[ModelFormWithAllErrors] = super().get_form(
+        form_class: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
         user: Any = request.user
         if not change and not user.is_superuser:
-            field: Any = made.base_fields["user"]
+            field: Any = form_class.base_fields["user"]
             field.queryset = User.objects.filter(pk=user.pk)
-        return made
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what is entered, and of a token all that is known."""

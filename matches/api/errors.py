@@ -60,7 +60,9 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     refusals = _list_refusals(error, request)
     if refusals is not None and not isinstance(error, ValidationError):
         # Those of serializers quote what was sent, and know of no files here.
-        refusals = [{**one, "message": _tell(one["message"], request)} for one in refusals]
+        refusals = [
+            {**refusal, "message": _tell(refusal["message"], request)} for refusal in refusals
+        ]
     if refusals is not None:
         return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
     if isinstance(error, RequestDataTooBig):
@@ -75,12 +77,12 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
         return None
     status = HTTPStatus(answer.status_code)
     # What a client needs to log in, or to come again at the right time.
-    kept = ("WWW-Authenticate", "Retry-After")
-    headers = {name: answer.headers[name] for name in kept if name in answer.headers}
+    header_names = ("WWW-Authenticate", "Retry-After")
+    headers = {name: answer.headers[name] for name in header_names if name in answer.headers}
     detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
     if isinstance(error, UnsupportedMediaType) and detail.startswith(_ODD_TYPE):
         sent = request.content_type if request else ""
-        types = " or ".join(str(one.media_type) for one in context["view"].parser_classes)
+        types = " or ".join(str(parser.media_type) for parser in context["view"].parser_classes)
         detail = f"Content-Type is {sent!r:.80}: send {types}"
     return _answer_problem(status, detail, request, headers=headers)
 
@@ -102,7 +104,7 @@ def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
     missing = _NO_ROW.fullmatch(detail)
     if missing is None or len(sought) != 1:
         return detail
-    model = next(one for one in apps.get_models() if one.__name__ == missing[1])
+    model = next(model for model in apps.get_models() if model.__name__ == missing[1])
     return f"there is no {model._meta.verbose_name} {next(iter(sought.values()))!s:.80}"
 
 

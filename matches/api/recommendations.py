@@ -126,26 +126,26 @@ class RecommendationView(Endpoints[Rating]):
         return Response(RecommendationSerializer(_make_answer(wish, recommend(wish))).data)
 
 
-def _make_answer(wish: Wish, found: Recommendations) -> dict[str, Any]:
+def _make_answer(wish: Wish, recommendations: Recommendations) -> dict[str, Any]:
     return {
         "game": wish.game,
-        "leaderboard": found.board.name,
+        "leaderboard": recommendations.board.name,
         "purpose": wish.purpose,
-        "measure": found.measure,
-        "own": _show_strength(found.own),
-        "rule": describe_rule(wish.purpose, found.measure),
+        "measure": recommendations.measure,
+        "own": _show_strength(recommendations.own),
+        "rule": describe_rule(wish.purpose, recommendations.measure),
         "recommended": [
             {
-                "agent": one.rating.agent,
-                "checkpoint": one.rating.agent.checkpoint_id,
-                "strength": _show_strength(one.measured),
-                "n_matches": one.rating.n_matches,
-                "meeting": one.meeting,
-                "why": one.why,
+                "agent": opponent.rating.agent,
+                "checkpoint": opponent.rating.agent.checkpoint_id,
+                "strength": _show_strength(opponent.measured),
+                "n_matches": opponent.rating.n_matches,
+                "meeting": opponent.meeting,
+                "why": opponent.why,
             }
-            for one in found.chosen
+            for opponent in recommendations.chosen
         ],
-        "none": found.none,
+        "none": recommendations.none,
     }
 
 

@@ -222,8 +222,8 @@ def _publish_nodes(*, now: datetime) -> None:
     _send_text(NODES_GROUP, format_nodes(now=now))
 
 
-def _cache_key(board_id: int, what: str) -> str:
-    return f"live:board:{board_id}:{what}"
+def _cache_key(board_id: int, part: str) -> str:
+    return f"live:board:{board_id}:{part}"
 
 
 def _send_text(name: str, text: str) -> None:

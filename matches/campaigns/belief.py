@@ -97,10 +97,10 @@ def list_blocks(evidence: Evidence, *, may_change: bool = False) -> SeedBlocks:
     newest: dict[tuple[int, int, int], dict[int, int]] = {}
     # In the order in which they were planned, on whatever leaderboard.
     for _, seed, lineup, ranks in sorted(_read_newest(evidence)):
-        met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
-        if len(met) == COUPLE:
-            first, second = sorted(met)
-            block, seat = (seed, first, second), met.index(first)
+        players = [index[agent] for agent in parse_numbers(lineup) if agent in index]
+        if len(players) == COUPLE:
+            first, second = sorted(players)
+            block, seat = (seed, first, second), players.index(first)
             if block not in newest or (may_change and seat in newest[block]):
                 newest[block] = {}
                 blocks.append((block, newest[block]))

@@ -61,7 +61,9 @@ def list_chances(campaign: Campaign) -> list[Chance]:
         return []
     agents = entrants_of(campaign.tournament)
     # Ties by id, so that two looks show the same order.
-    likely = sorted(zip(campaign.chances, agents, strict=True), key=lambda one: (-one[0], one[1]))
+    likely = sorted(
+        zip(campaign.chances, agents, strict=True), key=lambda chance: (-chance[0], chance[1])
+    )
     named = _agents_by_id([agent for _, agent in likely[:SHOWN]])
     return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]
 
@@ -92,7 +94,7 @@ def list_upsets(campaign: Campaign) -> list[Upset]:
     if not campaign.upsets:
         return []
     named = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
-    return [Upset(named[one], named[other]) for one, other in campaign.upsets]
+    return [Upset(named[first], named[second]) for first, second in campaign.upsets]
 
 
 def sum_spent(campaign: Campaign) -> Spent:

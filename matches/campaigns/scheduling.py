@@ -64,8 +64,8 @@ def save_schedule(
         # Somebody else may have saved one of that name since it was looked for.
         if not Schedule.objects.filter(name=schedule.name).exclude(pk=schedule.pk).exists():
             raise
-        taken = f"there is a schedule {schedule.name!r} already: choose another name"
-        raise BadInputError("name", taken) from error
+        problem = f"there is a schedule {schedule.name!r} already: choose another name"
+        raise BadInputError("name", problem) from error
     schedule.agents.set(agents)
     _update_beat(schedule)
     touched = {
@@ -273,8 +273,8 @@ def _plan_campaign(schedule: Schedule, due: datetime) -> CampaignPlan:
 
 
 def _make_name(schedule: Schedule, due: datetime) -> str:
-    kept = replace_unprintable(schedule.name[: MAX_NAME - len(_STAMP)])
-    return f"{kept} {due:%Y-%m-%d %H:%M}"
+    shortened = replace_unprintable(schedule.name[: MAX_NAME - len(_STAMP)])
+    return f"{shortened} {due:%Y-%m-%d %H:%M}"
 
 
 def _start_schedule(

@@ -192,10 +192,10 @@ def _check_test(
 
 def _refuse_same_agent(parameters: Mapping[str, Value], agents: Sequence[Agent]) -> None:
     """Raise BadInputError naming the agent that is to be compared with itself."""
-    one, other = (parameters.get(name) for name in NAMED)
-    if isinstance(one, int) and one == other and 0 <= one < len(agents):
-        both = f"got {agents[one].name!r} as both"
-        raise BadInputError("parameters", f"{' and '.join(NAMED)} must be two agents, {both}")
+    first, second = (parameters.get(name) for name in NAMED)
+    if isinstance(first, int) and first == second and 0 <= first < len(agents):
+        name = f"got {agents[first].name!r} as both"
+        raise BadInputError("parameters", f"{' and '.join(NAMED)} must be two agents, {name}")
 
 
 def _replace_names(

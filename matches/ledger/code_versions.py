@@ -77,8 +77,8 @@ def _note_problem(tournament: Tournament, begins: str, problem: str) -> str:
     if text != tournament.problem and (problem or tournament.problem.startswith(begins)):
         Tournament.objects.filter(pk=tournament.pk).update(problem=text)
         tournament.problem = text
-        told = f"{begins}{problem}" if problem else "goes on: its code is here again"
-        log.warning("tournament %s: %s", tournament.pk, told)
+        change = f"{begins}{problem}" if problem else "goes on: its code is here again"
+        log.warning("tournament %s: %s", tournament.pk, change)
     return problem
 
 

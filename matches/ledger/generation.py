@@ -147,8 +147,8 @@ def _find_common_game(sides: Sequence[Side]) -> str:
 
 
 def _find_agent(side: Side, game: str) -> Agent:
-    meant = _filter_stored_agents(side).filter(game=game)
-    stored = list(meant.select_related("checkpoint").order_by("pk"))
+    candidates = _filter_stored_agents(side).filter(game=game)
+    stored = list(candidates.select_related("checkpoint").order_by("pk"))
     if len(stored) == 1:
         return stored[0]
     if stored:

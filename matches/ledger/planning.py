@@ -269,12 +269,12 @@ def _draw_blocks(
 ) -> Iterator[Planned]:
     # Blocks are numbered per set of agents, so that two agents meet again on new seeds, and the
     # n-th meeting of any two agents in any tournament of a seed set is on the same one.
-    met: Counter[tuple[int, ...]] = Counter()
+    n_blocks: Counter[tuple[int, ...]] = Counter()
     seeds: list[int] = []
     for lineup in lineups:
         key = tuple(sorted(lineup))
-        block = met[key]
-        met[key] += 1
+        block = n_blocks[key]
+        n_blocks[key] += 1
         if block == len(seeds):
             seeds.append(derive(*scope, block))
         for rotation, seats in enumerate(rotate_seats(lineup)):

@@ -210,11 +210,11 @@ def _is_refused(report: Results, order: Order, *, now: datetime) -> bool:
 
 @transaction.atomic
 def _store_reports(
-    prepared: Sequence[Prepared], told: list[ResultRow], *, now: datetime
+    prepared: Sequence[Prepared], rows: list[ResultRow], *, now: datetime
 ) -> Recorded:
     """Take all locks of a batch first, in the order of matches.store.locks, then store it.
 
-    told: takes the rows that changed something; what comes late or twice is none of them.
+    rows: takes the rows that changed something; what comes late or twice is none of them.
     """
     fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
     lock_matches_in_flight(
@@ -224,10 +224,10 @@ def _store_reports(
     tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
     recorded, uses = Recorded(), list[Use]()
     # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
-    for one in sorted(prepared, key=lambda p: p.order.tournament_id):
-        locked = fresh[one.order.pk]
-        locked.tournament = tournaments[one.order.tournament_id]
-        recorded += _store_report(one._replace(order=locked), uses, told, now=now)
+    for report in sorted(prepared, key=lambda p: p.order.tournament_id):
+        locked = fresh[report.order.pk]
+        locked.tournament = tournaments[report.order.tournament_id]
+        recorded += _store_report(report._replace(order=locked), uses, rows, now=now)
     finish_if_closed(sorted(tournaments), now=now)
     book_uses(uses)
     transaction.on_commit(dispatch.wake_relay)
@@ -235,13 +235,13 @@ def _store_reports(
 
 
 def _store_report(
-    prepared: Prepared, uses: list[Use], told: list[ResultRow], *, now: datetime
+    prepared: Prepared, uses: list[Use], rows: list[ResultRow], *, now: datetime
 ) -> Recorded:
     report, order, genuine, begun = prepared
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
-    told += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
+    rows += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
     _close_matches(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
     # Before they are given back: what is reported of another attempt than theirs is late.

@@ -55,7 +55,7 @@ class RelayPass:
     """What one pass of the relay sees of nodes, held agents and pending matches."""
 
     nodes: Sequence[PlayNode]
-    held: Sequence[int]
+    held_agents: Sequence[int]
     """Agents whose matches wait."""
     services: frozenset[str]
     """What answers players now."""
@@ -156,10 +156,10 @@ def _send_order(
     # One at a time while the length of a match is not known: others are not to wait for it.
     if tournament.pk in node.untimed:
         return False
-    taken = _take_next(tournament, node, relay_pass, now=now)
-    if taken is None:
+    claimed = _take_next(tournament, node, relay_pass, now=now)
+    if claimed is None:
         return False
-    order, matches = taken
+    order, matches = claimed
     # Committed before it is sent: a node may report a match before a later commit would show it.
     try:
         dispatch.publish_order(build_order_message(order, tournament, matches), order.queue)
@@ -204,7 +204,7 @@ def _take_next(
     playable = relay_pass.list_playable_needs(node, tournament)
     if not playable:
         return None
-    pending = selectors.filter_matches_to_send(tournament.pk, held=relay_pass.held)
+    pending = selectors.filter_matches_to_send(tournament.pk, held_agents=relay_pass.held_agents)
     in_order = pending.order_by("sequence").values_list("sequence", flat=True)
     # A look-up per need, as the index has it.
     firsts = {needs: in_order.filter(needs=needs).first() for needs in playable}
@@ -228,19 +228,19 @@ def _take_next(
         # Not all that is free: the next node would be left without any.
         share = ceil(relay_pass.pool.count_slots(_spec_of(tournament)) * node.slots / all_slots)
         size = min(size, share, sum(server.n_free for server in servers))
-    taken = create_order(
+    claimed = create_order(
         *(tournament, needs, size),
         queue=node.queue,
         now=now,
-        held=relay_pass.held,
+        held_agents=relay_pass.held_agents,
         carries=node.reads_actions,
     )
-    if servers and taken is not None:
-        order, matches = taken
+    if servers and claimed is not None:
+        order, matches = claimed
         order.servers = deal_matches([match.pk for match in matches], servers)
         order.save(update_fields=("servers",))
         relay_pass.pool.take(order.servers)
-    return taken
+    return claimed
 
 
 def _spec_of(tournament: Tournament) -> GameSpec:
@@ -264,19 +264,21 @@ def create_order(
     *,
     queue: str,
     now: datetime,
-    held: Sequence[int] = (),
+    held_agents: Sequence[int] = (),
     carries: bool = True,
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Put the next pending matches of these needs into a new order; None when none is pending.
 
     Those of the held agents wait. carries: matches that were begun go on where they were left.
     """
-    pending = selectors.filter_matches_to_send(tournament.pk, held=held).filter(needs=needs)
+    pending = selectors.filter_matches_to_send(tournament.pk, held_agents=held_agents).filter(
+        needs=needs
+    )
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")
     rows = pending.order_by("sequence").values_list(*columns)[:n]
-    matches = [OrderedMatch(pk, attempt + 1, *rest) for pk, attempt, *rest in rows]
+    matches = [OrderedMatch(pk, attempt + 1, *columns) for pk, attempt, *columns in rows]
     if not matches:
         return None
     order = Order.objects.create(

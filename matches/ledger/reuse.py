@@ -80,8 +80,8 @@ def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
         return []
     twins = alike.select_related("leaderboard").order_by("pk")
     near = [twin.pk for twin in twins if are_alike(board, twin.leaderboard)]
-    met = Entrant.objects.filter(tournament__in=near, agent__in=among(agents))
-    shared = met.values("tournament").annotate(n=Count("pk")).filter(n__gte=spec.n_seats)
+    entrants = Entrant.objects.filter(tournament__in=near, agent__in=among(agents))
+    shared = entrants.values("tournament").annotate(n=Count("pk")).filter(n__gte=spec.n_seats)
     return list(shared.order_by("tournament").values_list("tournament", flat=True)[:MOST_TWINS])
 
 

@@ -140,13 +140,13 @@ def _compare(match: Match, rules: Game, *, plies: int) -> str:
     if state.to_move() != OVER:
         return f"by our rules it is not over after its {len(actions)} moves"
     ours = [float(value) for value in state.returns()]
-    theirs = [float(text) for text in outcome.returns.split(",")] if outcome.returns else []
+    reported = [float(text) for text in outcome.returns.split(",")] if outcome.returns else []
     spec = rules.spec
     if rank_returns(ours, spec.n_seats, spec.teams) != parse_numbers(outcome.ranks):
         return f"it says ranks {outcome.ranks}, by our rules the returns are {_join(ours)}"
     is_other = any(
         not isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-        for a, b in zip(ours, theirs, strict=False)
+        for a, b in zip(ours, reported, strict=False)
     )
     return f"it says returns {outcome.returns}, by our rules {_join(ours)}" if is_other else ""
 

@@ -72,8 +72,8 @@ def open_leaderboard(
             board.save()
     except IntegrityError as error:
         # Somebody else has opened one of that name since it was looked for.
-        taken = f"there is a leaderboard {name!r} already: choose another name"
-        raise BadInputError("name", taken) from error
+        problem = f"there is a leaderboard {name!r} already: choose another name"
+        raise BadInputError("name", problem) from error
     return board
 
 

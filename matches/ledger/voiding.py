@@ -121,13 +121,15 @@ def requeue_matches(
     replaced = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
     before = dict(replaced.values_list("replaced_id", "match_id"))
     fresh = [row for row in rows if row.pk not in before]
-    made: dict[int, int] = {}
+    replacements: dict[int, int] = {}
     for pk in sorted({row.tournament for row in fresh}):
-        made |= _replace_matches(pk, [row for row in fresh if row.tournament == pk], now=now)
-    touched = [(_describe_target(row), {"replacement": made[row.pk]}) for row in fresh]
+        replacements |= _replace_matches(
+            pk, [row for row in fresh if row.tournament == pk], now=now
+        )
+    touched = [(_describe_target(row), {"replacement": replacements[row.pk]}) for row in fresh]
     auditing.add_audit_rows("match.requeue", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_relay)
-    return Requeued({**before, **made}, len(made))
+    return Requeued({**before, **replacements}, len(replacements))
 
 
 def _add_copies(match_ids: Sequence[int]) -> list[int]:
@@ -226,8 +228,8 @@ def _replace_matches(pk: int, rows: Sequence[Row], *, now: datetime) -> dict[int
     # The same block and seed: the new match is what the void one would have been.
     again = [Planned((), row.block, row.rotation, row.game_seed) for row in rows]
     lineups = [parse_numbers(row.lineup) for row in rows]
-    made = planning.write_matches(Tournament.objects.get(pk=pk), again, lineups)
-    pairs = {row.pk: new for row, new in zip(rows, made, strict=True)}
+    new_keys = planning.write_matches(Tournament.objects.get(pk=pk), again, lineups)
+    pairs = {row.pk: new for row, new in zip(rows, new_keys, strict=True)}
     Replacement.objects.bulk_create(
         (Replacement(replaced_id=old, match_id=new, at=now) for old, new in pairs.items()),
         batch_size=500,

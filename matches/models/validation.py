@@ -51,8 +51,8 @@ def check_name(name: str, *, field: str = "name") -> None:
 
 def is_named_anew(row: models.Model, *, field: str = "name") -> bool:
     """Say whether a row is new or has another name: what it was called before, it may be called."""
-    kept = {"pk": row.pk, field: getattr(row, field)}
-    return row.pk is None or not type(row)._default_manager.filter(**kept).exists()
+    old_name = {"pk": row.pk, field: getattr(row, field)}
+    return row.pk is None or not type(row)._default_manager.filter(**old_name).exists()
 
 
 def check_game(game: str, parameters: object) -> Game:

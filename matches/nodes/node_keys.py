@@ -115,8 +115,8 @@ def find_key(name: str) -> NodeKey | None:
 
 def list_admitted() -> list[NodeKey]:
     """Return the nodes that the servers let in: none in quarantine."""
-    held = Worker.objects.filter(quarantined_at__isnull=False).values("node")
-    return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=held))
+    quarantined = Worker.objects.filter(quarantined_at__isnull=False).values("node")
+    return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=quarantined))
 
 
 def derive_secret(key: NodeKey, purpose: Purpose) -> str:

@@ -159,10 +159,10 @@ def _estimate_variance(
 def count_head_to_head(first: Rating, second: Rating) -> HeadToHead:
     """Return how their matches ended, whoever sat first."""
     counts = PairCount.objects.filter(leaderboard=first.leaderboard_id)
-    there = counts.filter(first=first.agent_id, second=second.agent_id).first() or PairCount()
+    forth = counts.filter(first=first.agent_id, second=second.agent_id).first() or PairCount()
     back = counts.filter(first=second.agent_id, second=first.agent_id).first() or PairCount()
     return HeadToHead(
-        n_wins=there.n_first_wins + back.n_second_wins,
-        n_draws=there.n_draws + back.n_draws,
-        n_losses=there.n_second_wins + back.n_first_wins,
+        n_wins=forth.n_first_wins + back.n_second_wins,
+        n_draws=forth.n_draws + back.n_draws,
+        n_losses=forth.n_second_wins + back.n_first_wins,
     )

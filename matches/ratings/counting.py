@@ -149,7 +149,7 @@ def tally_results(
 def sum_counts(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:
     """Return the counts of one key in several tallies together."""
     none = [0] * len(kind.counters)
-    parts: list[Mapping[Any, list[int]]] = [kind.of(one) for one in tallies]
+    parts: list[Mapping[Any, list[int]]] = [kind.of(tally) for tally in tallies]
     return [
         sum(map(int, counts)) for counts in zip(*(p.get(key, none) for p in parts), strict=True)
     ]

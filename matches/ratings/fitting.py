@@ -93,10 +93,10 @@ class FitData:
 
 def load_own_counts(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
     """Return all results of these agents among each other on this leaderboard, by position."""
-    met = PairCount.objects.filter(
+    pair_counts = PairCount.objects.filter(
         leaderboard=board, first__in=among(agents), second__in=among(agents)
     )
-    return _count_by_position(met, agents)
+    return _count_by_position(pair_counts, agents)
 
 
 def load_fit(
@@ -138,8 +138,8 @@ def load_sides(
     """
     less = late or {}
     index = {agent: position for position, agent in enumerate(agents)}
-    met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
-    rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
+    team_counts = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
+    rows = team_counts.values_list("first_side", "second_side", *PAIR_COUNTERS)
     sides = (
         (tuple(parse_numbers(first)), tuple(parse_numbers(second)), times)
         for first, second, *times in rows
@@ -178,11 +178,11 @@ def find_parents(agents: Sequence[int]) -> list[int] | None:
     ]
 
 
-def _count_by_position(met: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
+def _count_by_position(pair_counts: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
     index = {agent: position for position, agent in enumerate(agents)}
     return PairCounts.from_rows(
         (index[first], index[second], wins, draws, losses)
-        for first, second, wins, draws, losses in met.values_list(
+        for first, second, wins, draws, losses in pair_counts.values_list(
             "first_id", "second_id", *PAIR_COUNTERS
         )
     )

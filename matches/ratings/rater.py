@@ -120,31 +120,31 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
         # Matches that were planned before the season and ended in it count for neither.
         waiting.filter(sequence__lt=board.season_first_sequence).delete()
     # Taken out of the memory, so that a transaction that fails leaves nothing there.
-    remembered = live_ratings.recall_rest(board)
+    remembered = live_ratings.recall_tail(board)
     new = read_uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
-    rest = live_ratings.Rest([])
+    tail = live_ratings.Tail([])
     if is_scored(board):
         # It has no live rating: that is made match by match, and here nobody meets anybody.
         _add_to_counts(board.pk, count_episodes(board, new))
     else:
         _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
         if remembered:
-            rest = remembered
-            rest.add(new)
+            tail = remembered
+            tail.add(new)
         elif waiting.filter(is_counted=True).exists():
-            rest = live_ratings.Rest(read_uncounted(board.pk))
+            tail = live_ratings.Tail(read_uncounted(board.pk))
         else:
-            rest = live_ratings.Rest(new)  # all that waits: to read it again took as long
-        _fold_live(board, rest, prefix)
+            tail = live_ratings.Tail(new)  # all that waits: to read it again took as long
+        _fold_live(board, tail, prefix)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
     # Only what the database has for sure is remembered.
-    transaction.on_commit(lambda: live_ratings.remember_rest(board, rest, prefix, n_new=len(new)))
+    transaction.on_commit(lambda: live_ratings.remember_tail(board, tail, prefix, n_new=len(new)))
     return len(new)
 
 
@@ -159,7 +159,7 @@ def count_written(board: Leaderboard, written: Sequence[Result], *, now: datetim
     if not is_next or Uncounted.objects.filter(leaderboard=board).exists():
         return False
     _add_to_counts(board.pk, tally_results(written, teams=teams_of(board)))
-    _fold_live(board, live_ratings.Rest(written), prefix)
+    _fold_live(board, live_ratings.Tail(written), prefix)
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=F("n_counted") + len(written), prefix_sequence=prefix, rated_at=now
     )
@@ -265,26 +265,26 @@ def read_uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
 
 
 def _add_to_counts(board_id: int, total: Tally) -> None:
-    met = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
+    ratings = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
     rows = [
         (*map(add, sums, total.agents[agent]), pk)
-        for pk, agent, *sums in met.values_list("pk", "agent_id", *COUNTERS)
+        for pk, agent, *sums in ratings.values_list("pk", "agent_id", *COUNTERS)
     ]
     update_rows(Rating, COUNTERS, rows)
     for kind in KINDS:
         kind.add(board_id, total)
 
 
-def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
+def _fold_live(board: Leaderboard, tail: live_ratings.Tail, prefix: int) -> None:
     """Move the stored state to the prefix and show it with the outcomes beyond folded on top."""
     # Only the rows of agents of these outcomes are read and written: all of 30,000 took a second
     # under the lock for which the recorder waits.
-    theirs = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
-    stored = {agent: row for agent, *row in theirs.values_list("agent_id", "pk", *LIVE)}
+    ratings = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(tail.agents())))
+    stored = {agent: row for agent, *row in ratings.values_list("agent_id", "pk", *LIVE)}
     at_prefix = {agent: LiveRating(*row[1:3]) for agent, row in stored.items()}
     rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
-    rest.pass_to(prefix, at_prefix, rules)
-    shown = rest.shown(at_prefix, rules)
+    tail.pass_to(prefix, at_prefix, rules)
+    shown = tail.shown(at_prefix, rules)
     computed = {agent: [*at_prefix[agent], *shown[agent]] for agent in stored}
     changed = [
         (*computed[agent], pk) for agent, (pk, *row) in stored.items() if computed[agent] != row

@@ -133,7 +133,7 @@ def _recommend_to(
     own: Measured, place: tuple[str, float], board: Leaderboard, wish: Wish
 ) -> Recommendations:
     rules, spec = _make_rules(board), games.get(board.game).spec
-    near = {one.agent_id: one for one in _read_nearest(board, wish, *place)}
+    near = {rating.agent_id: rating for rating in _read_nearest(board, wish, *place)}
     all_measured = {pk: _measure(rating, spec) for pk, rating in near.items()}
     measured_by_agent = {
         pk: measured for pk, measured in all_measured.items() if measured is not None
@@ -162,7 +162,7 @@ def explain(meeting: Meeting) -> str:
         return f"its mean score is {lead} {side} ({ends}); {chance}"
     shares = meeting.share, meeting.share_low, meeting.share_high
     # More digits would claim more than these numbers know.
-    share, low, high = (format_percent(round(one, 2)) for one in shares)
+    share, low, high = (format_percent(round(share, 2)) for share in shares)
     won = f"about {share} of the points can be won against it ({low} to {high})"
     side = "higher" if meeting.lead >= 0 else "lower"
     ends = f"{format_signed(meeting.low)} to {format_signed(meeting.high)}"

@@ -247,7 +247,7 @@ def _mend_kind(
     missing: set[Any],
 ) -> int:
     """Store one kind of counts where they differ; missing: the keys to be there."""
-    changed, gone = [], []
+    changed, deleted = [], []
     led = {f"{kind.lead}__gte": leads[0], f"{kind.lead}__lte": leads[-1]}
     stored = kind.model.objects.filter(leaderboard=board, **led)
     for pk, *row in stored.values_list("pk", *kind.keys, *kind.counters).iterator(CHUNK):
@@ -255,16 +255,16 @@ def _mend_kind(
         missing.discard(key)
         computed = sum_counts(kind, tallies, key)
         if not any(computed):
-            gone.append(pk)
+            deleted.append(pk)
         elif computed != counts:
             changed.append((*computed, pk))
     update_rows(kind.model, kind.counters, changed)
-    kind.model.objects.filter(pk__in=among(gone)).delete()
+    kind.model.objects.filter(pk__in=among(deleted)).delete()
     added = [
         (board.pk, *kind.columns(key), *sum_counts(kind, tallies, key)) for key in sorted(missing)
     ]
     insert_rows(kind.model, ("leaderboard_id", *kind.keys, *kind.counters), added)
-    return len(changed) + len(gone) + len(added)
+    return len(changed) + len(deleted) + len(added)
 
 
 def _lock_unless_struck(board: Leaderboard) -> Leaderboard | None:

@@ -69,7 +69,7 @@ def write_results(board: Leaderboard, form: str, path: Path) -> None:
         pieces = _write_pgn(played, board)
     else:
         write = {CSV: write_csv, PARQUET: write_parquet}[form]
-        pieces = write(_list_columns(n_seats), (_make_line(one, n_seats) for one in played))
+        pieces = write(_list_columns(n_seats), (_make_line(match, n_seats) for match in played))
     with path.open("wb") as file:
         file.writelines(pieces)
 
@@ -90,7 +90,7 @@ def is_seated_second(board: Leaderboard, side: str) -> bool:
     if name in _BY_NUMBER:
         return False
     try:
-        names = [one.name.lower() for one in list_sides(games.get(board.game))]
+        names = [side.name.lower() for side in list_sides(games.get(board.game))]
     # Whatever the code of a plug-in raises, or a program that is missing: a guess would turn
     # every result round.
     except Exception as error:
@@ -137,25 +137,33 @@ def _list_columns(n_seats: int) -> list[Column]:
     ]
 
 
-def _make_line(one: Played, n_seats: int) -> tuple[Any, ...]:
-    result = [one.result] if n_seats == COUPLE else []
-    guilty = None if one.guilty_seat < 0 else one.guilty_seat
-    ended = (one.ranks, one.returns or None, guilty, one.reason or None, one.recorded_at)
+def _make_line(match: Played, n_seats: int) -> tuple[Any, ...]:
+    result = [match.result] if n_seats == COUPLE else []
+    guilty = None if match.guilty_seat < 0 else match.guilty_seat
+    ended = (match.ranks, match.returns or None, guilty, match.reason or None, match.recorded_at)
     # Nobody knows the seed of an imported one.
-    game_seed = None if one.reason == IMPORTED else one.game_seed
-    return (one.match, one.tournament, one.sequence, game_seed, *one.agents, *result, *ended)
+    game_seed = None if match.reason == IMPORTED else match.game_seed
+    return (
+        match.match,
+        match.tournament,
+        match.sequence,
+        game_seed,
+        *match.agents,
+        *result,
+        *ended,
+    )
 
 
 def _write_pgn(played: Iterable[Played], board: Leaderboard) -> Iterator[bytes]:
     is_turned = is_seated_second(board, "white")
-    for one in played:
-        white, black = reversed(one.agents) if is_turned else one.agents
-        result = _TURNED.get(one.result, one.result) if is_turned else one.result
+    for match in played:
+        white, black = reversed(match.agents) if is_turned else match.agents
+        result = _TURNED.get(match.result, match.result) if is_turned else match.result
         tags = {
             "Event": board.name,
             "Site": "evalsite",
-            "Date": f"{one.recorded_at:%Y.%m.%d}",
-            "Round": str(one.sequence),
+            "Date": f"{match.recorded_at:%Y.%m.%d}",
+            "Round": str(match.sequence),
             "White": white,
             "Black": black,
             "Result": result,

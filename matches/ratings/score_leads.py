@@ -104,7 +104,9 @@ def _group_by_agent(
 def _compare(spec: GameSpec, own: Mapping[int, Played], other: Mapping[int, Played]) -> Lead:
     pairs = [(own[seed].score, other[seed].score) for seed in own.keys() & other.keys()]
     compared = [compare_on_seed(spec, *pair) for pair in pairs]
-    n_better, n_equal, n_worse = (sum(one[0] == kind for one in compared) for kind in (1, 0, -1))
+    n_better, n_equal, n_worse = (
+        sum(comparison[0] == kind for comparison in compared) for kind in (1, 0, -1)
+    )
     # Sorted, so that no order of adding shows in the last bit.
     leads = np.array(sorted(lead for _, lead in compared if lead is not None), np.float64)
     n = len(leads)

@@ -45,7 +45,7 @@ class OwnCounts(NamedTuple):
     n_matches: int
     is_whole: bool
     agents: Mapping[int, Counts]
-    rest: Tally
+    tail: Tally
 
 
 def count_active(*, now: datetime) -> int:
@@ -78,34 +78,34 @@ def read_counts(tournament: Tournament) -> OwnCounts:
         sequence__gt=stored.up_to_sequence,
     )
     rows = list(after.order_by("sequence").values_list(*_COLUMNS)[: MOST_READ + 1])
-    rest = _tally_rows(rows[:MOST_READ], tournament, stored.up_to_sequence)
+    tail = _tally_rows(rows[:MOST_READ], tournament, stored.up_to_sequence)
     agents = {
         agent: (wins, draws, losses)
         for agent, wins, draws, losses in EntrantCount.objects.filter(
             tournament=tournament
         ).values_list("agent", *_AGENT_COUNTERS)
     }
-    for agent, (_, wins, draws, losses, _) in rest.agents.items():
+    for agent, (_, wins, draws, losses, _) in tail.agents.items():
         before = agents.get(agent, (0, 0, 0))
         agents[agent] = (before[0] + wins, before[1] + draws, before[2] + losses)
     n_read = min(len(rows), MOST_READ)
-    return OwnCounts(stored.n_matches + n_read, len(rows) <= MOST_READ, agents, rest)
+    return OwnCounts(stored.n_matches + n_read, len(rows) <= MOST_READ, agents, tail)
 
 
 def read_meetings(
-    tournament: Tournament, agents: Sequence[int], rest: Tally
+    tournament: Tournament, agents: Sequence[int], tail: Tally
 ) -> dict[tuple[int, int], Counts]:
     """Return what these agents won against each other, by who sat first: one query."""
     chosen = set(agents)
-    met = MeetingCount.objects.filter(
+    meetings = MeetingCount.objects.filter(
         tournament=tournament, first__in=among(agents), second__in=among(agents)
     )
     total = defaultdict[tuple[int, int], list[int]](lambda: [0] * len(PAIR_COUNTERS))
-    for first, second, *counts in met.values_list("first", "second", *PAIR_COUNTERS):
+    for first, second, *counts in meetings.values_list("first", "second", *PAIR_COUNTERS):
         total[first, second] = list(counts)
-    for pair, counts in rest.pairs.items():
+    for pair, counts in tail.pairs.items():
         if pair[0] in chosen and pair[1] in chosen:
-            total[pair] = [there + more for there, more in zip(total[pair], counts, strict=False)]
+            total[pair] = [count + more for count, more in zip(total[pair], counts, strict=False)]
     return {pair: (wins, draws, losses) for pair, (wins, draws, losses) in total.items()}
 
 
@@ -147,10 +147,10 @@ def _read_closed_prefix(tournament: Tournament, after: int) -> list[tuple[Any, .
     while len(closed) < CHUNK:
         last = closed[-1][_COLUMNS.index("sequence")] if closed else after
         rows = planned.filter(sequence__gt=last).values_list(*_COLUMNS, "state")
-        some = list(rows[: min(ROWS_AT_ONCE, CHUNK - len(closed))])
-        ended = list(takewhile(lambda row: row[-1] not in _OPEN, some))
+        piece = list(rows[: min(ROWS_AT_ONCE, CHUNK - len(closed))])
+        ended = list(takewhile(lambda row: row[-1] not in _OPEN, piece))
         closed += ended
-        if not ended or len(ended) < len(some):
+        if not ended or len(ended) < len(piece):
             break
     return closed
 
@@ -176,9 +176,9 @@ def _add_tally(
 
 def _store(tournament: int, tally: Tally) -> None:
     entrants = [(tournament, agent, *counts[1:4]) for agent, counts in tally.agents.items()]
-    met = [(tournament, *pair, *counts[:3]) for pair, counts in tally.pairs.items()]
+    meetings = [(tournament, *pair, *counts[:3]) for pair, counts in tally.pairs.items()]
     add_to_rows(EntrantCount, ("tournament_id", "agent_id"), _AGENT_COUNTERS, entrants)
-    add_to_rows(MeetingCount, ("tournament_id", "first_id", "second_id"), PAIR_COUNTERS, met)
+    add_to_rows(MeetingCount, ("tournament_id", "first_id", "second_id"), PAIR_COUNTERS, meetings)
 
 
 def _tally_rows(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: int) -> Tally:

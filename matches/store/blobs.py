@@ -33,10 +33,10 @@ def store_file(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
             return
         shelf.delete(name)
     with staged.open("rb") as file:
-        kept = shelf.save(name, Staged(file, os.fspath(staged)))
-    if kept != name:
+        stored_as = shelf.save(name, Staged(file, os.fspath(staged)))
+    if stored_as != name:
         # Another process has put the same content meanwhile.
-        shelf.delete(kept)
+        shelf.delete(stored_as)
 
 
 def open_file(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":

@@ -74,9 +74,9 @@ def format_score(value: float, doubt: float | None) -> str:
     return format_number(float(value), min(6, max(0, 1 - floor(log10(doubt)))))
 
 
-def format_count(n: int, what: str, several: str = "") -> str:
+def format_count(n: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun: 1 order, 2 orders. several: the plural that takes no s."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {several or f'{what}s'}"
+    return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or f'{singular}s'}"
 
 
 def format_pace(matches_per_s: float) -> str:

@@ -28,10 +28,10 @@ def find_pair_matches(first: int, second: int, *, limit: int) -> list[int]:
 
 def count_planned(pair: tuple[int, int], *, most: int) -> int:
     """Return how many matches of both can still be played, counted up to so many."""
-    both = Tournament.objects.exclude(state__in=Tournament.OVER)
+    open_tournaments = Tournament.objects.exclude(state__in=Tournament.OVER)
     for agent in pair:
-        both = both.filter(entrant__agent=agent)
-    boards = set(both.order_by().values_list("leaderboard", flat=True))
+        open_tournaments = open_tournaments.filter(entrant__agent=agent)
+    boards = set(open_tournaments.order_by().values_list("leaderboard", flat=True))
     if not boards:
         return 0
     begin = Match.objects.filter(Match.is_open(), leaderboard__in=boards).aggregate(pk=Min("pk"))

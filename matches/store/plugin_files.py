@@ -64,7 +64,7 @@ def list_lacking(plugins: Mapping[str, str] | None, files: Files) -> Files:
 
 def describe_missing_files(workers: Sequence[Worker], files: Files) -> str:
     """Return which files these nodes have instead of those that are here."""
-    lacking = dict.fromkeys(one for w in workers for one in list_lacking(w.plugins, files))
+    lacking = dict.fromkeys(file for w in workers for file in list_lacking(w.plugins, files))
     described = []
     for file, own in lacking:
         others = [w for w in workers if list_lacking(w.plugins, ((file, own),))]

@@ -108,8 +108,8 @@ def _needs_guard(text: str) -> bool:
 
 
 def _cut(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    rest = iter(lines)
-    while piece := list(islice(rest, ROWS_A_PIECE)):
+    remaining = iter(lines)
+    while piece := list(islice(remaining, ROWS_A_PIECE)):
         yield piece
 
 

@@ -64,8 +64,8 @@ class Requeue(Act[Match]):
 
     def perform_act(self, chosen: Confirmed[Match]) -> str:
         pk, reason = chosen.row.pk, chosen.values["reason"]
-        made = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
-        return f"match {pk} is played again as match {made.replacements[pk]}"
+        requeued = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"match {pk} is played again as match {requeued.replacements[pk]}"
 
 
 ACTS = (Requeue(), Void())

@@ -28,14 +28,18 @@ class Quarantine(QuarantineAct[Worker]):
         row = chosen.row
         if row.is_server:
             n_taken = count_taken(read_dealt())[row.node]
-            seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
-            return Effect(f"{n_taken:,} of {row.slots:,} slots taken, {seen}", n=n_taken)
-        held = list(
+            last_seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+            return Effect(f"{n_taken:,} of {row.slots:,} slots taken, {last_seen}", n=n_taken)
+        order_sizes = list(
             Order.objects.filter(Order.is_open(), node=row.node).values_list("n_matches", flat=True)
         )
-        in_hand = f"{format_count(len(held), 'order')} of {sum(held):,} matches in hand"
-        seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
-        return Effect(f"{format_count(row.slots, 'slot')}, {in_hand}, {seen}", n=sum(held))
+        in_hand = (
+            f"{format_count(len(order_sizes), 'order')} of {sum(order_sizes):,} matches in hand"
+        )
+        last_seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+        return Effect(
+            f"{format_count(row.slots, 'slot')}, {in_hand}, {last_seen}", n=sum(order_sizes)
+        )
 
 
 class Release(ReleaseAct[Worker]):

@@ -27,8 +27,8 @@ class Start(Act[Schedule]):
         return Effect(_describe_schedule(row), n=row.n_matches or 0, seen=f"{row.n_started}")
 
     def perform_act(self, chosen: Confirmed[Schedule]) -> str:
-        made = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
-        return f"{made} is frozen" if isinstance(made, Season) else f"{made} is scheduled"
+        started = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
+        return f"{started} is frozen" if isinstance(started, Season) else f"{started} is scheduled"
 
 
 class Enable(Act[Schedule]):

@@ -180,30 +180,30 @@ def _take_key(sheet: Sheet, row: RawRow) -> None:
 
 def find_agents(sheet: Sheet, *, game: str) -> dict[str, int]:
     """Return the agents of the game that the file names, by name."""
-    there: dict[str, int] = {}
+    keys_by_name: dict[str, int] = {}
     for names in split_batches(sheet.names, _NAMES_AT_ONCE):
         rows = Agent.objects.filter(game=game, name__in=names)
-        there.update(rows.values_list("name", "pk"))
-    return there
+        keys_by_name.update(rows.values_list("name", "pk"))
+    return keys_by_name
 
 
-def refuse_unknown_agents(sheet: Sheet, there: Mapping[str, int], *, game: str) -> None:
+def refuse_unknown_agents(sheet: Sheet, known_agents: Mapping[str, int], *, game: str) -> None:
     """Raise BadRowsError naming those that are no agents of the game."""
     for name, place in sheet.names.items():
-        if name == name.strip() and name not in there:
+        if name == name.strip() and name not in known_agents:
             line, column = sheet.named_at[place]
             problem = f"{game} has no agent of this name: correct it, or say that {ADDS}"
             sheet.refuse(line, column, name, problem)
     sheet.raise_problems()
 
 
-def refuse_spellings(sheet: Sheet, there: Mapping[str, int]) -> None:
+def refuse_spellings(sheet: Sheet, known_agents: Mapping[str, int]) -> None:
     """Raise BadRowsError naming new agents whose name is how a policy kind is spelled.
 
     Nobody could enter that policy in the game any more: its name would be taken for good.
     """
     for name, place in sheet.names.items():
-        if name == name.strip() and name not in there and is_spelled(name):
+        if name == name.strip() and name not in known_agents and is_spelled(name):
             line, column = sheet.named_at[place]
             problem = "a policy is spelled so: register it, or give the one you mean another name"
             sheet.refuse(line, column, name, problem)

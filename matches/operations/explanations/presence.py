@@ -51,8 +51,8 @@ class Presence:
             missing.append(describe_missing_files(capable, files))
         missing += filter(None, [describe_old_nodes(capable, needs)])
         if not capable:
-            held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
-            only = f" but {', '.join(held)}, in quarantine" if held else ""
+            quarantined = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
+            only = f" but {', '.join(quarantined)}, in quarantine" if quarantined else ""
             lost = self._describe_lost(needs)
             missing.append(f"{needs.node}: none is alive{only}{lost} ({_describe_start(needs)})")
         return missing + self.list_missing_services(needs, game=game)
@@ -99,15 +99,15 @@ class Presence:
     def list_missing_control(self) -> list[str]:
         """Return what must come back before anything is planned, sent or given up."""
         full = [f"room: {shortage}"] if (shortage := disk.describe_shortage()) else []
-        both = f"control and {self.mark.recorder}"
+        programs = f"control and {self.mark.recorder}"
         if self.mark.at is None:
-            return [*full, f"{both}: neither has given a sign of life"]
+            return [*full, f"{programs}: neither has given a sign of life"]
         silent = self.now - self.mark.at
         if silent <= SILENT_AFTER:
             return full
         return [
             *full,
-            f"{both}: the last sign of life was {format_span(silent.total_seconds())} ago",
+            f"{programs}: the last sign of life was {format_span(silent.total_seconds())} ago",
         ]
 
 
@@ -143,10 +143,10 @@ def _describe_start(needs: Needs) -> str:
     return TORCH_HINT if TORCH in needs.capabilities else PLAY_HINT
 
 
-def describe_check(checkpoint: Checkpoint, there: Presence) -> str:
+def describe_check(checkpoint: Checkpoint, presence: Presence) -> str:
     """Return what to wait for until the verdict on a checkpoint."""
-    waiting = format_since(checkpoint.created_at, now=there.now)
-    missing = [*there.list_missing_gpu(), *there.list_missing_control()]
+    waiting = format_since(checkpoint.created_at, now=presence.now)
+    missing = [*presence.list_missing_gpu(), *presence.list_missing_control()]
     orders = f"ordered {format_count(checkpoint.n_asked, 'time')} so far"
     state = ", ".join(missing) or (orders if checkpoint.n_asked else "not ordered yet")
     return f"the check of checkpoint {checkpoint}{waiting}: {state}"
@@ -154,9 +154,9 @@ def describe_check(checkpoint: Checkpoint, there: Presence) -> str:
 
 def list_held(agents: QuerySet[Agent]) -> list[str]:
     """Return which of the agents must be released before their matches are sent."""
-    held = list(agents.filter(quarantined_at__isnull=False).order_by("pk")[: MAX_NAMED + 1])
+    quarantined = list(agents.filter(quarantined_at__isnull=False).order_by("pk")[: MAX_NAMED + 1])
     lines = [
         f"agent {agent.name} to be released: in quarantine, {agent.quarantine_reason}"
-        for agent in held[:MAX_NAMED]
+        for agent in quarantined[:MAX_NAMED]
     ]
-    return [*lines, *(["more agents to be released"] if len(held) > MAX_NAMED else [])]
+    return [*lines, *(["more agents to be released"] if len(quarantined) > MAX_NAMED else [])]

@@ -94,16 +94,16 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         set_aside=disk.list_files_set_aside(now=now),
         tournaments=tournaments,
         standstill=describe_standstill(nodes, tournaments, disk.describe_shortage()),
-        servers=sorted(servers, key=lambda one: (not one.is_alive, one.game, one.name))[:MAX_NODES],
+        servers=sorted(servers, key=lambda s: (not s.is_alive, s.game, s.name))[:MAX_NODES],
     )
 
 
-def _read_or(trouble: list[str], what: str, read: Callable[[], Answer], instead: Answer) -> Answer:
+def _read_or(trouble: list[str], name: str, read: Callable[[], Answer], instead: Answer) -> Answer:
     """Return what is read, or the other with a note of what did not answer."""
     try:
         return read()
     except (RedisError, BrokerError):
-        trouble.append(what)
+        trouble.append(name)
         return instead
 
 
@@ -196,7 +196,7 @@ def _measure_queues(
     now: datetime,
 ) -> list[Queue]:
     n_gpu = sum(node.kind == "gpu" and node.is_free for node in nodes)
-    shards = sorted({0, *(shard for one in serving for shard in one.shards)})
+    shards = sorted({0, *(shard for server in serving for shard in server.shards)})
     reports = [
         Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None)
         for mark in recorder_marks.read_marks()
@@ -239,8 +239,9 @@ def _make_point(
     *,
     now: datetime,
 ) -> Point:
-    n_recorded = sum(one.n for one in tallied if one.ending in _RECORDED)
-    n_forwards = sum(one.forwards_per_s for one in serving)
+    n_recorded = sum(tally.n for tally in tallied if tally.ending in _RECORDED)
+    n_forwards = sum(server.forwards_per_s for server in serving)
+    n_rows = sum(server.rows_per_s for server in serving)
     recent = [point for point in history if now - point.at <= RATE_OVER]
     rate = 0.0
     if recent and now > recent[0].at:
@@ -252,7 +253,7 @@ def _make_point(
         n_recorded=n_recorded,
         matches_per_s=rate,
         n_waiting=sum(queue.length or 0 for queue in queues),
-        rows_per_forward=sum(one.rows_per_s for one in serving) / n_forwards if n_forwards else 0.0,
+        rows_per_forward=n_rows / n_forwards if n_forwards else 0.0,
     )
 
 
