@@ -67,8 +67,8 @@ def _check_folder(folder: Path, manifest: DatasetManifest) -> None:
     for shard in manifest.shards:
         if Path(shard.file).name != shard.file:
             raise AnswerError(f"the server names a shard {shard.file!r:.80}: no name of a file")
-    there = folder / MANIFEST
-    if there.exists() and there.read_text() != _describe(manifest):
+    described = folder / MANIFEST
+    if described.exists() and described.read_text() != _describe(manifest):
         raise InputError("folder", f"{folder} holds another dataset: choose a new folder")
 
 

@@ -70,14 +70,14 @@ def _use_root(root: Path) -> None:
 
 def _write_dataset(folder: Path, dataset_id: str, manifest: Mapping[str, Any]) -> int:
     """Write it below the root that Minari uses; return how many episodes it has."""
-    made: Any = None
+    dataset: Any = None
     for shard in manifest["shards"]:
         episodes = list(read_episodes(folder / shard["file"], manifest["observation_shape"]))
-        if made is None:
-            made = _create(dataset_id, episodes, manifest)
+        if dataset is None:
+            dataset = _create(dataset_id, episodes, manifest)
         else:
-            made.update_dataset_from_buffer(episodes)
-    return int(made.total_episodes)
+            dataset.update_dataset_from_buffer(episodes)
+    return int(dataset.total_episodes)
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:

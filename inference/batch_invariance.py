@@ -43,8 +43,8 @@ class RowRule(NamedTuple):
     def split_rows(self, n_rows: int, *, limit: int) -> list[int]:
         """Return the sizes of the forwards for these rows, none over limit, padding included."""
         whole = max(self.multiple, min(limit, self.most) // self.multiple * self.multiple)
-        n_whole, rest = divmod(n_rows, whole)
-        return [whole] * n_whole + ([min(whole, self.pad_size(rest))] if rest else [])
+        n_whole, n_left = divmod(n_rows, whole)
+        return [whole] * n_whole + ([min(whole, self.pad_size(n_left))] if n_left else [])
 
 
 FREE = RowRule(1)

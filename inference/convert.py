@@ -131,14 +131,14 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read_wish(given: argparse.Namespace) -> Wish:
-    architecture = architectures.get(given.architecture)
-    spec = games.get(given.game).spec
-    words = _read_pairs("--parameter", given.parameter)
+def _read_wish(options: argparse.Namespace) -> Wish:
+    architecture = architectures.get(options.architecture)
+    spec = games.get(options.game).spec
+    words = _read_pairs("--parameter", options.parameter)
     checked = values(architecture, words)
     parameters = {name: checked[name] for name in words}
     seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
-    return Wish(given.program, seal, _read_pairs("--map", given.map))
+    return Wish(options.program, seal, _read_pairs("--map", options.map))
 
 
 def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
@@ -214,8 +214,8 @@ def _compare_answers(path: Path, original: Original | None) -> str:
         logits, values, _ = model.module(rows, torch.zeros(_N_ROWS, model.state_size))
         expected = original(rows)
     difference = max(
-        float((one - other).abs().max())
-        for one, other in zip((logits, values), expected, strict=True)
+        float((answer - other).abs().max())
+        for answer, other in zip((logits, values), expected, strict=True)
     )
     # Not `>`: a difference that is NaN must fail, too.
     if not difference <= MAX_DIFFERENCE:

@@ -147,17 +147,17 @@ def _state_of(module: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def _list_names(what: str, names: list[str]) -> str:
+def _list_names(heading: str, names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else ""
+    return f"{heading}: {', '.join(names[:_SHOWN])}{more}" if names else ""
 
 
 def _read_weight(
     name: str, stored: Tensor, device: torch.device | str, dtype: torch.dtype
 ) -> Tensor:
     if not is_finite(stored):
-        what = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
-        raise CheckpointFileError(f"the weights of {name!r} hold {what}")
+        problem = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
+        raise CheckpointFileError(f"the weights of {name!r} hold {problem}")
     weight = stored.to(device=device, dtype=dtype)
     if dtype != stored.dtype and not is_finite(weight):
         raise CheckpointFileError(f"the weights of {name!r} do not fit {dtype}")

@@ -67,7 +67,7 @@ class Stacks:
 
     def __init__(
         self,
-        held: Callable[[str], LoadedModel | None],
+        get_model: Callable[[str], LoadedModel | None],
         *,
         must_be_equal: bool,
         limit_bytes: int,
@@ -79,7 +79,7 @@ class Stacks:
         must_be_equal: only where the bits are proven to be those of separate forwards.
         """
         self.trials: dict[tuple[ModelShape, int, int], StackTrial] = {}
-        self._held, self._must_be_equal = held, must_be_equal
+        self._held, self._must_be_equal = get_model, must_be_equal
         self._limit_bytes, self._patience, self._clock = limit_bytes, patience, clock
         self._stacks: OrderedDict[ModelShape, Stack] = OrderedDict()
         self._missed: dict[ModelShape, int] = {}
@@ -170,12 +170,12 @@ class Stacks:
             keep_alive()
             self.trials[key] = trial = self._try_out(stack, forwards, n_rows)
             form = stack.form.architecture
-            what = f"{stack.size} networks {form} with {n_rows} rows each as one forward"
+            description = f"{stack.size} networks {form} with {n_rows} rows each as one forward"
             if trial.program is not None:
                 ratio = stack.size * trial.alone_s / trial.stacked_s
-                log.info("%s: %.2f times as fast as alone", what, ratio)
+                log.info("%s: %.2f times as fast as alone", description, ratio)
             else:
-                log.info("%s: not used, %s", what, trial.reason)
+                log.info("%s: not used, %s", description, trial.reason)
                 self._hopeless.add(stack.form)
                 del self._stacks[stack.form]
             keep_alive()
@@ -183,7 +183,7 @@ class Stacks:
 
     def _try_out(self, stack: Stack, forwards: Forwards, n_rows: int) -> StackTrial:
         """Compare one forward of all with the networks' own, by bits and by time."""
-        members = {i: held for c, i in stack.places.items() if (held := self._held(c))}
+        members = {i: model for c, i in stack.places.items() if (model := self._held(c))}
         first = next(iter(members.values()))
         # Always the same: a trial that is repeated finds the same bits.
         generator = torch.Generator().manual_seed(0)
@@ -212,12 +212,16 @@ class Stacks:
         self, stacked: Outputs, own: dict[int, Outputs], dtype: torch.dtype
     ) -> str:
         # One network that overflows must not spoil it for its siblings.
-        sane = {i: one for i, one in own.items() if all(bool((p.abs() < _SANE).all()) for p in one)}
+        sane = {
+            i: answer
+            for i, answer in own.items()
+            if all(bool((p.abs() < _SANE).all()) for p in answer)
+        }
         if not sane:
             return "no network answers sane numbers"
         close = _CLOSE[dtype]
-        for place, alone in sane.items():
-            pairs = [(part[place], other) for part, other in zip(stacked, alone, strict=True)]
+        for place, answer in sane.items():
+            pairs = [(part[place], other) for part, other in zip(stacked, answer, strict=True)]
             if self._must_be_equal and not all(torch.equal(a, b) for a, b in pairs):
                 return "its bits differ from those of separate forwards"
             if not all(torch.allclose(a, b, rtol=close, atol=close) for a, b in pairs):

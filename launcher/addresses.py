@@ -84,8 +84,8 @@ def check_server_address(name: str, url: str) -> None:
     try:
         parts = urlsplit(url)
         is_redis = parts.scheme.startswith("redis")
-        rest = f"{parts.path}{parts.query}{parts.fragment}"
-        has_login_left = (parts.port and "@" in rest) or (is_redis and "@" in parts.path)
+        tail = f"{parts.path}{parts.query}{parts.fragment}"
+        has_login_left = (parts.port and "@" in tail) or (is_redis and "@" in parts.path)
     except ValueError:
         raise SetupError(f"{name} cannot be read; {IN_A_PASSWORD}") from None
     if name == "REDIS_URL" and parts.scheme == "unix":

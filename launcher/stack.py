@@ -170,7 +170,7 @@ def _look_at_given_servers(
     plan: Plan, secrets: Mapping[str, str], *, say: Callable[[str], None]
 ) -> Plan:
     """Return the plan with the servers that are given and on which our users could be made."""
-    made: set[Server] = set()
+    servers_with_users: set[Server] = set()
     for name in set(plan.servers) - set(plan.own_servers):
         check_server_address(URL_VARIABLES[name], plan.settings[URL_VARIABLES[name]])
     _refuse_shared_stream(plan, secrets)
@@ -190,9 +190,9 @@ def _look_at_given_servers(
         if refusal:
             say(f"warning: {name}: {UNENFORCED}: {refusal}")
         else:
-            made.add(name)
-    _refuse_one_server(plan, made)
-    return replace(plan, with_users=frozenset(made))
+            servers_with_users.add(name)
+    _refuse_one_server(plan, servers_with_users)
+    return replace(plan, with_users=frozenset(servers_with_users))
 
 
 def _refuse_one_server(plan: Plan, with_users: Set[Server]) -> None:

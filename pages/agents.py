@@ -53,7 +53,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
         "alarms": campaignpages.list_open_alarms(agent=agent),
         "explanation": explain.of_agent(agent, now=db_now()),
         "ratings": boards,
-        "standing": next((one for one in boards if one["rating"] is chosen), None),
+        "standing": next((board for board in boards if board["rating"] is chosen), None),
         "chosen": chosen,
         **matches,
         "recent": recent,

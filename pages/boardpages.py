@@ -97,7 +97,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         raise Http404(f"{board} has no page {page}")
     address = reverse("board", args=[board.name])
     status = progress.describe_board(board, rows, now=now)
-    unplayed = [one for one in status["tournaments"] if one["pending"] != "0"]
+    unplayed = [tournament for tournament in status["tournaments"] if tournament["pending"] != "0"]
     shown_rows, axis, scale = rows, status["axis"], None
     if view.scale:
         scale = elo.describe_scale(board)
@@ -125,7 +125,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         **(_draw_board(board, played) if view.is_plain and page == 1 else {}),
         "status": status,
         "is_playing": bool(unplayed),
-        "is_paused": all(one["state"] == "paused" for one in unplayed),
+        "is_paused": all(tournament["state"] == "paused" for tournament in unplayed),
         "axis": axis,
         "scale": scale and json.dumps(scale),
         "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),

@@ -138,7 +138,7 @@ def _find_last_rounds(bracket: Bracket) -> list[tuple[int, int, bool]]:
     # Sorting keeps the order of equals: the better half of the bracket stands first.
     return sorted(
         ((position, number, is_out) for position, (number, is_out) in reached.items()),
-        key=lambda one: (one[0] != bracket.winner, -one[1], one[2]),
+        key=lambda place: (place[0] != bracket.winner, -place[1], place[2]),
     )
 
 

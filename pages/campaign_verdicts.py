@@ -232,9 +232,9 @@ def _list_positions(campaign: Campaign) -> list[int]:
     """Return the positions of the entrants that its question names, and of the likeliest best."""
     if campaign.question == IS_SPRT:
         return [0, 1]
-    asked = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
+    named = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
     ranked = [position for position, _ in (campaign.ranking or ())[:N_NAMED]]
-    return [*asked, *ranked, *_find_likeliest(campaign)]
+    return [*named, *ranked, *_find_likeliest(campaign)]
 
 
 def _find_likeliest(campaign: Campaign) -> list[int]:

@@ -84,9 +84,9 @@ def _list_starts() -> list[Start]:
     return starts
 
 
-def read_agents(given: QueryDict) -> list[Agent]:
+def read_agents(query: QueryDict) -> list[Agent]:
     """Return the agents that an address names, each once. Raises BadAddressError."""
-    words = [word for text in given.getlist("agents") for word in text.split(",") if word.strip()]
+    words = [word for text in query.getlist("agents") for word in text.split(",") if word.strip()]
     if len(words) > MAX_AGENTS:
         raise BadAddressError(f"at most {MAX_AGENTS} agents fit on a page, got {len(words)}")
     agents = list(dict.fromkeys(find_agents(words)))
@@ -124,8 +124,8 @@ def _list_chips(agents: Sequence[Agent], board: Leaderboard | None) -> list[Chip
     chips = []
     for agent in agents:
         others = ",".join(str(other.pk) for other in agents if other != agent)
-        kept = {"agents": others, **named} if others else {}
-        chips.append(Chip("Agent", agent.name, f"{reverse('compare')}?{urlencode(kept)}"))
+        parameters = {"agents": others, **named} if others else {}
+        chips.append(Chip("Agent", agent.name, f"{reverse('compare')}?{urlencode(parameters)}"))
     return chips
 
 
@@ -133,7 +133,7 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     pks = [agent.pk for agent in agents]
     ranges = find_rank_ranges(board.pk, pks)
     rated = Rating.objects.filter(leaderboard=board, agent__in=pks)
-    rows = {one.agent: one for one in standings.read_rated(rated)}
+    rows = {row.agent: row for row in standings.read_rated(rated)}
     shown = {pk: standings.format_row(rows[pk], ranges[pk].rank) for pk in pks if pk in ranges}
     ordered = sorted(
         agents,
@@ -142,7 +142,9 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     runs = {rating.run for rating in rows.values() if rating.run and rating.step is not None}
     plot = draw_runs(board.pk, runs) if runs else None
     return {
-        "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
+        "rated": [
+            RatedAgent(rating, shown.get(rating.pk), ranges.get(rating.pk)) for rating in ordered
+        ],
         "axis": axes.fit_axis(shown.values()),
         "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
         "crosstable": Crosstable(build_rows(ordered, count_records(board.pk, pks)), len(agents)),

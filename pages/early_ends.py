@@ -64,10 +64,10 @@ def _describe_spent(tournament: Tournament) -> str:
         return f"its budget of {tournament.n_matches:,} matches is used up"
     parts = ((tournament.n_void, "void"), (tournament.n_cancelled, "cancelled"))
     n_left = n_unplayed - tournament.n_void - tournament.n_cancelled
-    rest = [f"{n:,} {words}" for n, words in (*parts, (n_left, "not played")) if n]
+    counts = [f"{n:,} {words}" for n, words in (*parts, (n_left, "not played")) if n]
     return (
         f"{tournament.n_done:,} of the {tournament.n_matches:,} matches of its budget "
-        f"{'was' if tournament.n_done == 1 else 'were'} played, {', '.join(rest)}"
+        f"{'was' if tournament.n_done == 1 else 'were'} played, {', '.join(counts)}"
     )
 
 
@@ -91,8 +91,8 @@ def describe_reach(tournament: Tournament, in_rounds: InRounds) -> str:
     ]
     first = join_names(furthest, most=MOST_NAMED)
     n_more = len(names) - len(furthest)
-    rest = f"; {n_more} more {'is' if n_more == 1 else 'are'} still in" if n_more else ""
-    return f"{verb}: {first} reached the {reached[0].lower()}{reached[1:]}{rest}."
+    more = f"; {n_more} more {'is' if n_more == 1 else 'are'} still in" if n_more else ""
+    return f"{verb}: {first} reached the {reached[0].lower()}{reached[1:]}{more}."
 
 
 def join_names(names: Sequence[str], *, most: int) -> str:

@@ -180,6 +180,6 @@ def _choose_episodes(played: Iterable[Played], margin: float) -> list[tuple[str,
 
     margin: how far two scores may lie apart that count as equal; texts show a tenth of it.
     """
-    scored = sorted((one.score, one) for one in played if one.score is not None)
+    scored = sorted((episode.score, episode) for episode in played if episode.score is not None)
     ends = dict.fromkeys([scored[-1], scored[0]] if scored else [])
-    return [(format_score(score, margin), one) for score, one in ends]
+    return [(format_score(score, margin), episode) for score, episode in ends]

@@ -108,10 +108,11 @@ def _list_rows(address: ListAddress) -> dict[str, Any]:
     }
 
 
-def seat_matches(found: Sequence[Match]) -> list[dict[str, Any]]:
+def seat_matches(matches: Sequence[Match]) -> list[dict[str, Any]]:
     """Return matches as the template of their rows takes them."""
     return [
-        {"match": match, "seats": list_seats(match, game=match.leaderboard.game)} for match in found
+        {"match": match, "seats": list_seats(match, game=match.leaderboard.game)}
+        for match in matches
     ]
 
 

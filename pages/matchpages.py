@@ -253,16 +253,16 @@ def tell_step(
 ) -> str:
     """Return what happened at a step, and whose turn it is then, in words."""
     frame = replay.frames[step]
-    told = "After the opening." if replay.opening else "At the start."
+    sentence = "After the opening." if replay.opening else "At the start."
     if step:
         move = replay.moves[step - 1]
         note = values.tell_note(notes.get(step, NOTHING))
-        told = f"{signs[move.seat].name} played {move.name}{note}."
+        sentence = f"{signs[move.seat].name} played {move.name}{note}."
     if step == replay.last_step and match.outcome.is_forfeit:
         guilty = signs[match.outcome.guilty_seat].name
-        return f"{told} Then {guilty} lost by forfeit: {tell_fault(match)}."
+        return f"{sentence} Then {guilty} lost by forfeit: {tell_fault(match)}."
     if frame.to_move == OVER:
-        return f"{told} {frame.views[0].words.partition('. ')[0].rstrip('.')}."
+        return f"{sentence} {frame.views[0].words.partition('. ')[0].rstrip('.')}."
     if len(signs) == 1:
-        return told
-    return f"{told} {signs[frame.to_move].name} is to move."
+        return sentence
+    return f"{sentence} {signs[frame.to_move].name} is to move."

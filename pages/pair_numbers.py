@@ -56,10 +56,12 @@ class EloGap(NamedTuple):
         return f"{elo} ({low} to {high})"
 
 
-def compute_elo(found: Comparison, board: Leaderboard) -> EloGap:
+def compute_elo(comparison: Comparison, board: Leaderboard) -> EloGap:
     """Return how many points of Elo the first agent is ahead, by the expected score."""
-    gap = found.first.mu - found.second.mu
-    return EloGap(*(_elo_of_gap(board, one) for one in (gap, found.gap_low, found.gap_high)))
+    gap = comparison.first.mu - comparison.second.mu
+    return EloGap(
+        *(_elo_of_gap(board, end) for end in (gap, comparison.gap_low, comparison.gap_high))
+    )
 
 
 def _elo_of_gap(board: Leaderboard, gap: float) -> float:
@@ -87,19 +89,19 @@ def read_games(first: int, second: int) -> list[Played]:
 def sum_records(played: Iterable[Played]) -> Record:
     """Return who ended in front how often."""
     ranks = [game.ranks for game in played]
-    wins = sum(mine < theirs for mine, theirs in ranks)
-    draws = sum(mine == theirs for mine, theirs in ranks)
+    wins = sum(own < other for own, other in ranks)
+    draws = sum(own == other for own, other in ranks)
     return Record(wins, draws, len(ranks) - wins - draws)
 
 
 def group_by_seat(board: Leaderboard, first: int, second: int) -> list[RecordRow]:
     """Return what both did in the earlier and in the later seat, as the board has counted it."""
-    both = (first, second)
-    counts = PairCount.objects.filter(leaderboard=board, first__in=both, second__in=both)
+    pair = (first, second)
+    counts = PairCount.objects.filter(leaderboard=board, first__in=pair, second__in=pair)
     columns = ("first_id", "n_first_wins", "n_draws", "n_second_wins")
     rows = {row[0]: row[1:] for row in counts.values_list(*columns)}
     earlier, later = Record(*rows.get(first, ())), Record(*rows.get(second, ())[::-1])
-    is_for_two = count_seats(board) == len(both)
+    is_for_two = count_seats(board) == len(pair)
     words = ("sits first", "sits second") if is_for_two else ("sits before", "sits after")
     shown = zip(words, (earlier, later), strict=True)
     return [RecordRow(label, record) for label, record in shown if record.n]

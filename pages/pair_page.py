@@ -71,11 +71,12 @@ def _agents(first: int, second: int) -> list[Agent]:
     for pk in (first, second):
         if pk not in agents:
             raise Http404(f"there is no agent {pk}")
-    one, other = agents[first], agents[second]
-    if one.game != other.game:
-        problem = f"{one} plays {game_title(one.game)}, {other} plays {game_title(other.game)}"
-        raise Http404(f"{problem}: only agents of one game can be compared")
-    return [one, other]
+    agent_a, agent_b = agents[first], agents[second]
+    if agent_a.game != agent_b.game:
+        pair = (agent_a, agent_b)
+        games = ", ".join(f"{agent} plays {game_title(agent.game)}" for agent in pair)
+        raise Http404(f"{games}: only agents of one game can be compared")
+    return [agent_a, agent_b]
 
 
 def _shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
@@ -103,8 +104,8 @@ def _chosen(boards: list[Leaderboard], name: str, agents: Sequence[Agent]) -> Le
     if len(boards) <= 1:
         return boards[0] if boards else None
     pks = [agent.pk for agent in agents]
-    met = PairCount.objects.filter(leaderboard__in=boards, first__in=pks, second__in=pks)
-    counted = met.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
+    pair_counts = PairCount.objects.filter(leaderboard__in=boards, first__in=pks, second__in=pks)
+    counted = pair_counts.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
     n_met = dict.fromkeys((board.pk for board in boards), 0)
     for pk, n in counted.values_list("leaderboard_id", "n"):
         n_met[pk] += n
@@ -171,13 +172,13 @@ def _play_more(
     """Return where more games of the two are asked for: a form of the admin, or a command."""
     name = board.name if board else "NAME"
     command = f"./run campaign {' '.join(quote(agent.name) for agent in agents)}"
-    gone = [agent for agent in agents if agent.is_retired]
+    retired = [agent for agent in agents if agent.is_retired]
     return {
         "n": MORE,
         "may": board is not None and request.user.has_perm(MAY_PLAY),
         "address": reverse("admin:matches_campaign_add"),
-        "questions": [one for one in question_choices() if one[0] in ("best", "sprt")],
+        "questions": [choice for choice in question_choices() if choice[0] in ("best", "sprt")],
         "command": f"{command} -l {name} --max-matches {MORE}",
         "login": f"{reverse('admin:login')}?{urlencode({'next': request.get_full_path()})}",
-        "retired": gone[0] if gone else None,
+        "retired": retired[0] if retired else None,
     }

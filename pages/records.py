@@ -87,9 +87,9 @@ def add_seats(counts: Iterable[tuple[int, int, int, int, int]]) -> dict[tuple[in
     records: dict[tuple[int, int], Record] = defaultdict(Record)
     # Most pairs have two rows: they are added here.
     for first, second, wins, draws, losses in counts:
-        there, back = records[first, second], records[second, first]
+        forth, back = records[first, second], records[second, first]
         records[first, second] = Record(
-            there.wins + wins, there.draws + draws, there.losses + losses
+            forth.wins + wins, forth.draws + draws, forth.losses + losses
         )
         records[second, first] = Record(back.wins + losses, back.draws + draws, back.losses + wins)
     return dict(records)

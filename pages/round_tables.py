@@ -141,7 +141,7 @@ def build_stages(
     """Return the tables of the stages that have begun, the final first."""
     stages = split_stages(Field(len(agents), n_seats), meetings, rules)
     shown = [group for stage in stages for group in stage.groups[:MOST_GROUPS]]
-    members = {one for group in shown for meeting in group.meetings for one in meeting.lineup}
+    members = {agent for group in shown for meeting in group.meetings for agent in meeting.lineup}
     named = name_positions(sorted(members), agents)
     return [
         StageTables(

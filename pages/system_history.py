@@ -34,8 +34,8 @@ class _Minute(NamedTuple):
 
 def draw_day(*, now: datetime) -> list[History]:
     """Return what is drawn of the last 24 hours: one query."""
-    kept = SystemMinute.objects.filter(at__gt=now - KEPT).order_by("at")
-    minutes = [_Minute(*row) for row in kept.values_list(*_Minute._fields)]
+    rows = SystemMinute.objects.filter(at__gt=now - KEPT).order_by("at")
+    minutes = [_Minute(*row) for row in rows.values_list(*_Minute._fields)]
     steps: dict[int, list[_Minute]] = {}
     for minute in minutes:
         steps.setdefault(int((minute.at - (now - KEPT)) / STEP), []).append(minute)

@@ -93,10 +93,10 @@ def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
     else:
         lines = _list_lines(agents, counts, mu, is_by_rating=is_by_rating)
     first = [line.agent.pk for line in lines[:MAX_ENTRANTS]]
-    met = tournament_counts.read_meetings(tournament, first, counts.tail)
+    meetings = tournament_counts.read_meetings(tournament, first, counts.tail)
     return Results(
         lines,
-        [(*pair, *won) for pair, won in met.items()],
+        [(*pair, *won) for pair, won in meetings.items()],
         len(agents),
         counts.n_matches,
         counts.is_whole,

@@ -93,8 +93,8 @@ class FaultAttribution:
                 continue
             is_policy = call.phase in (Phase.POLICY, Phase.BLOCK)
             seat = _payer_of(match, call) if is_policy else -1
-            who = f"seat {seat}" if seat >= 0 else "the game"
-            detail = f"{who} took over {self._limits.move_s:g} s for one step"
+            culprit = f"seat {seat}" if seat >= 0 else "the game"
+            detail = f"{culprit} took over {self._limits.move_s:g} s for one step"
             self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail, seat=seat))
         self._put_back(player)
 
@@ -103,8 +103,8 @@ class FaultAttribution:
         if match.index in player.assigned:  # else it ended just before the kill
             payer = max(range(len(match.spent_s)), key=match.spent_s.__getitem__)
             seat = payer if payer < len(match.spent_s) - 1 else -1
-            whose = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
-            detail = f"the match took over {self._limits.match_s:g} s, {whose}"
+            share = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
+            detail = f"the match took over {self._limits.match_s:g} s, {share}"
             self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail, seat=seat))
         self._put_back(player)
 

@@ -43,11 +43,11 @@ app.add_defaults(read_configuration)  # read when first needed: the import needs
 @celeryd_after_setup.connect
 def check_queue(instance: Any, **_: object) -> None:
     """Refuse any other queue than the node's own, and a name that another process here has."""
-    taken = ",".join(instance.app.amqp.queues.consume_from)
+    consumed = ",".join(instance.app.amqp.queues.consume_from)
     own = play_queue(settings.read_settings(os.environ).node)
-    if taken != own:
+    if consumed != own:
         # Celery logs what its signals raise and goes on, unless it is the end of the process.
-        sys.exit(str(SettingsError("-Q", taken, f"{own}, the queue of EVALSITE_NODE")))
+        sys.exit(str(SettingsError("-Q", consumed, f"{own}, the queue of EVALSITE_NODE")))
     try:
         node.this_node()
     except SettingsError as error:

@@ -156,10 +156,10 @@ class Node:
         A player that loads it now refuses what control asks for, until all start again.
         """
         present = hash_plugin_files(PLAYED_PLUGINS) if self._plugins else {}
-        kept = {file: own for file, own in self._plugins.items() if present.get(file) == own}
-        if edited := sorted(self._plugins.keys() - kept):
+        unchanged = {file: own for file, own in self._plugins.items() if present.get(file) == own}
+        if edited := sorted(self._plugins.keys() - unchanged):
             log.warning("not played before the next start, as they changed: %s", ", ".join(edited))
-            self._plugins = kept
+            self._plugins = unchanged
             # At once: this node has nothing to do, so that the next order would be for it.
             self._outbox.post_report(
                 self.sign_of_life(), queue=REPORTS_QUEUE, keep_s=self._own.alive_s

@@ -51,7 +51,7 @@ def check_plugin(
 def _make_environment(root: Path, module: str) -> dict[str, str]:
     environment = find_package(module.partition(".")[0])
     others = environment.get(PLUGINS, "").split(os.pathsep)
-    roots = [str(root), *(one for one in others if one and Path(one).resolve() != root)]
+    roots = [str(root), *(other for other in others if other and Path(other).resolve() != root)]
     return {**environment, PLUGINS: os.pathsep.join(roots)}
 
 
@@ -61,10 +61,10 @@ def _plugin_root(path: Path, folder: str) -> Iterator[Path]:
     if path.parent.name == folder:
         yield path.parent.parent
         return
-    with TemporaryDirectory() as made:
-        (Path(made) / folder).mkdir()
-        (Path(made) / folder / path.name).symlink_to(path)
-        yield Path(made).resolve()
+    with TemporaryDirectory() as root:
+        (Path(root) / folder).mkdir()
+        (Path(root) / folder / path.name).symlink_to(path)
+        yield Path(root).resolve()
 
 
 class _Run:

@@ -125,7 +125,15 @@ def show_datasets(client: Client, options: Namespace) -> Answer:
     listed = client.datasets.list(game=options.game, page_size=page_size(options))
     rows = take_rows(listed, options)
     table = [
-        (one.name, one.game, one.source, one.state, *_count(one), one.created_at) for one in rows
+        (
+            dataset.name,
+            dataset.game,
+            dataset.source,
+            dataset.state,
+            *_count(dataset),
+            dataset.created_at,
+        )
+        for dataset in rows
     ]
     return Answer(rows, format_table(HEAD, table))
 
@@ -177,7 +185,7 @@ def delete_dataset(client: Client, options: Namespace) -> Answer:
 
 
 def _describe(dataset: Dataset) -> Answer:
-    asked = {name: value for name, value in dataset.query.items() if value not in (None, [])}
+    conditions = {name: value for name, value in dataset.query.items() if value not in (None, [])}
     values: dict[str, Any] = {
         "dataset": dataset.name,
         "state": dataset.state,
@@ -186,7 +194,7 @@ def _describe(dataset: Dataset) -> Answer:
         "steps": dataset.n_steps,
         "left out": dataset.n_steps_unfinished,
         "bytes": dataset.n_bytes,
-        **{name: _join_values(value) for name, value in asked.items()},
+        **{name: _join_values(value) for name, value in conditions.items()},
     }
     is_failed = dataset.state == "failed"
     return Answer(dataset, format_pairs(values), status=FAILED if is_failed else 0)

@@ -155,7 +155,11 @@ class FolderWatch:
         options, client = self.options, self.client
         stored = client.watches.look(options.agent, game=options.game).steps
         # Also of one that is stored: a watch may have been stopped while it was checked.
-        before = [one for one in stored if one.step == step and one.agent is not None]
+        before = [
+            checkpoint
+            for checkpoint in stored
+            if checkpoint.step == step and checkpoint.agent is not None
+        ]
         sha256 = before[0].sha256 if before else self._send(step, path, stored)
         checked = wait_checked(client, sha256, is_waiting=True)
         if checked.state == "refused":
@@ -167,7 +171,11 @@ class FolderWatch:
 
     def _send(self, step: int, path: Path, stored: Sequence[WatchedStep]) -> str:
         options = self.options
-        before = [one.sha256 for one in stored if one.step is not None and one.step < step]
+        before = [
+            checkpoint.sha256
+            for checkpoint in stored
+            if checkpoint.step is not None and checkpoint.step < step
+        ]
         sent = self.client.checkpoints.upload(
             path,
             name=options.agent,
@@ -192,18 +200,20 @@ class FolderWatch:
             more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
             self._say(f"not judged: {names}{more}: {reason}")
 
-    def _tell(self, found: WatchVerdict) -> None:
+    def _tell(self, verdict: WatchVerdict) -> None:
         compared = "no ancestor yet"
-        if found.probability is not None:
+        if verdict.probability is not None:
             unit = "" if self.options.margin_score is None else " in mean score"
-            worse = f"worse than {found.ancestor} by more than {found.margin:g}{unit}"
-            compared = f"P({worse}) = {found.probability:.3f}"
-        rated = f"{found.agent}: rating {found.mu:.2f} ({found.low:.2f} to {found.high:.2f})"
-        line = f"{rated} after {found.n_played} matches, {compared}"
-        self._say(f"REGRESSION {line}" if found.alarm else line)
-        if found.alarm is not None:
+            worse = f"worse than {verdict.ancestor} by more than {verdict.margin:g}{unit}"
+            compared = f"P({worse}) = {verdict.probability:.3f}"
+        rated = (
+            f"{verdict.agent}: rating {verdict.mu:.2f} ({verdict.low:.2f} to {verdict.high:.2f})"
+        )
+        line = f"{rated} after {verdict.n_played} matches, {compared}"
+        self._say(f"REGRESSION {line}" if verdict.alarm else line)
+        if verdict.alarm is not None:
             self.n_alarms += 1
-            self._post(found.alarm)
+            self._post(verdict.alarm)
 
     def _post(self, alarm: Alarm) -> None:
         """Post an alarm; one that does not arrive is said, and stays on the page."""

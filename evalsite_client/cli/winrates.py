@@ -104,13 +104,13 @@ def show_win_rates(client: Client, options: Namespace) -> Answer:
     if isinstance(options.json, Path):
         save_json(options.json, value)
     complaint = describe_lack(pairs, options.matches)
-    return Answer(value, draw_table([one.name for one in agents], pairs), 0, complaint)
+    return Answer(value, draw_table([agent.name for agent in agents], pairs), 0, complaint)
 
 
 def find_agents(client: Client, run: str, game: str) -> Sequence[Agent]:
     """Return the agents of a run's checkpoints by step. Raises InputError without a pair."""
     checkpoints = client.checkpoints.list(run=run)
-    games = sorted({one.game for one in checkpoints if game in ("", one.game)})
+    games = sorted({checkpoint.game for checkpoint in checkpoints if game in ("", checkpoint.game)})
     if len(games) > 1:
         raise InputError("game", f"is missing: {run!r} has checkpoints of {', '.join(games)}")
     agents = client.agents.of_run(run, game=games[0]) if games else []
@@ -129,7 +129,7 @@ def _play_missing(
 ) -> None:
     """Follow what is under way on the board, then play what a pair still lacks."""
     game = agents[0].game
-    if all(one.name != board for one in client.leaderboards.list(game=game)):
+    if all(listed.name != board for listed in client.leaderboards.list(game=game)):
         client.leaderboards.open(name=board, game=game, title=f"Win rates of {agents[0].name}")
     tournaments = list(client.tournaments.list(leaderboard=board))
     for one in tournaments:
@@ -147,7 +147,7 @@ def _play_missing(
     # As at the beginning, and as long as nothing was lost and no checkpoint came.
     if len(set(lacking)) == 1:
         fields = [(agents, lacking[0])]
-    made = [
+    started = [
         client.tournaments.schedule(
             leaderboard=board,
             agents=[agent.id for agent in field],
@@ -160,7 +160,7 @@ def _play_missing(
         )
         for seed, (field, n) in enumerate(fields, len(tournaments))
     ]
-    for tournament in made:
+    for tournament in started:
         _follow(client, tournament.id, out)
 
 
@@ -178,8 +178,8 @@ def read_pairs(client: Client, agents: Sequence[Agent], board: str) -> Sequence[
     for first, second in combinations(agents, 2):
         counts = (0, 0, 0)
         if {first.id, second.id} <= rated:
-            met = client.leaderboards.compare(board, first.id, second.id).head_to_head
-            counts = (met.n_wins, met.n_draws, met.n_losses)
+            head_to_head = client.leaderboards.compare(board, first.id, second.id).head_to_head
+            counts = (head_to_head.n_wins, head_to_head.n_draws, head_to_head.n_losses)
         pairs.append(Pair(first.name, second.name, *counts))
     return pairs
 
@@ -204,7 +204,11 @@ def describe_lack(pairs: Sequence[Pair], n_matches: int) -> str:
 
 def draw_table(names: Sequence[str], pairs: Sequence[Pair]) -> str:
     """Return the win rates of rows against columns."""
-    rates = {(one.first, one.second): one for pair in pairs for one in (pair, pair.turned())}
+    rates = {
+        (ordered_pair.first, ordered_pair.second): ordered_pair
+        for pair in pairs
+        for ordered_pair in (pair, pair.turned())
+    }
     rows = [
         [row, *("" if row == column else _show(rates[row, column]) for column in names)]
         for row in names

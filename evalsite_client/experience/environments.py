@@ -54,8 +54,12 @@ class GymnasiumEnvironment:
 
     def step(self, action: int) -> Outcome:
         """Take an action."""
-        seen, reward, is_terminated, is_truncated, _ = self._env.step(self._first_action + action)
-        return Outcome(_flatten(seen), float(reward), bool(is_terminated), bool(is_truncated))
+        observation, reward, is_terminated, is_truncated, _ = self._env.step(
+            self._first_action + action
+        )
+        return Outcome(
+            _flatten(observation), float(reward), bool(is_terminated), bool(is_truncated)
+        )
 
 
 def find_environment(text: str) -> str:

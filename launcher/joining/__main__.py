@@ -28,10 +28,10 @@ def build_parser() -> argparse.ArgumentParser:
         description="Makes this machine a play node of a server elsewhere. Without an option: says "
         "whether it is one.",
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--join", metavar="URL", help="become a node of the server of these pages")
-    what.add_argument("--start", action="store_true", help="start it again after a restart")
-    what.add_argument("--leave", action="store_true", help="undo it: end, shut out, remove")
+    act = parser.add_mutually_exclusive_group()
+    act.add_argument("--join", metavar="URL", help="become a node of the server of these pages")
+    act.add_argument("--start", action="store_true", help="start it again after a restart")
+    act.add_argument("--leave", action="store_true", help="undo it: end, shut out, remove")
     parser.add_argument(
         "--token",
         default=os.environ.get(TOKEN, ""),

@@ -93,14 +93,14 @@ _MEANINGS_THERE: Final = (
 )  # fmt: skip
 
 
-def explain_failure(host: Host, status: int, said: str) -> str:
+def explain_failure(host: Host, status: int, output: str) -> str:
     """Return in one line what went wrong and what to do; said: what came on standard error."""
     port = f" -p {host.port}" if f":{host.port}" in str(host) else ""
     login = f"{f'{host.user}@' if host.user else ''}{host.host}{port}"
     place = f"'[{host.host}]:{host.port}'" if port else host.host
     for sign, meaning in _MEANINGS if status == SSH_FAILED else _MEANINGS_THERE:
-        if sign in said.lower():
+        if sign in output.lower():
             return meaning.format(login=login, place=place, port=host.port)
-    lines = [line for line in said.splitlines() if line.strip()] or [f"it ended with {status}"]
+    lines = [line for line in output.splitlines() if line.strip()] or [f"it ended with {status}"]
     shown = "".join(letter if letter.isprintable() else "?" for letter in lines[-1])
     return f"ssh: {shown[:200]}" if status == SSH_FAILED else shown[:200]

@@ -102,20 +102,20 @@ class Launch:
     environment: Mapping[str, str] | None = None
 
 
-def launch(service: Service, var: Path, what: Launch) -> Running:
+def launch(service: Service, var: Path, program: Launch) -> Running:
     """Start a server, in a session of its own so that Ctrl-C in this terminal is not for it."""
     with service.log_path(var).open("wb") as log:
         process = subprocess.Popen(
-            what.command,
-            cwd=what.folder,
-            env=what.environment,
+            program.command,
+            cwd=program.folder,
+            env=program.environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     with suppress(psutil.Error):
-        running = Running(process.pid, what.port, psutil.Process(process.pid).create_time())
+        running = Running(process.pid, program.port, psutil.Process(process.pid).create_time())
         write_private(service.record_path(var), json.dumps(asdict(running)))
         return running
     raise ServerDiedError(service.describe_end(var, "it ended at once"))

@@ -146,31 +146,35 @@ class _Reader(HTMLParser):
             if written and not self._is_skipped:
                 self.plots[-1][2].append(f"</{written}>")
 
-    def _begin_plot(self, given: dict[str, str]) -> None:
-        self._is_skipped = PICTURE_CLASS in given.get("class", "").split()
+    def _begin_plot(self, attributes: dict[str, str]) -> None:
+        self._is_skipped = PICTURE_CLASS in attributes.get("class", "").split()
         # What follows speaks of the page: where the same stands in words or numbers.
-        label = given.get("aria-label", "").partition(";")[0]
-        title = label or self._captions.get(given.get("aria-labelledby", ""), "")
+        label = attributes.get("aria-label", "").partition(";")[0]
+        title = label or self._captions.get(attributes.get("aria-labelledby", ""), "")
         title = " ".join((title or next(reversed(self._captions.values()), "")).split())
-        height = given.get("height", "")
+        height = attributes.get("height", "")
         is_known = re.fullmatch(r"[\d.]+", height) is not None
         if not self._is_skipped:
             self.plots.append((title, float(height) if is_known else HEIGHT, []))
-            self.names.append(given.get("id", ""))
+            self.names.append(attributes.get("id", ""))
             # A label needs no heading: it is a title by itself.
             self.headings.append("" if label else " ".join(self._heading.split()))
         size = {"width": str(WIDTH), "height": height if is_known else str(HEIGHT)}
-        self._open_shape("svg", given | size)
+        self._open_shape("svg", attributes | size)
 
-    def _open_shape(self, tag: str, given: dict[str, str]) -> None:
-        is_left_out = not SHAPES.fullmatch(tag) or "hidden" in given
+    def _open_shape(self, tag: str, attributes: dict[str, str]) -> None:
+        is_left_out = not SHAPES.fullmatch(tag) or "hidden" in attributes
         is_left_out = is_left_out or bool(self._open and not self._open[-1][1])
         written = "" if is_left_out else "g" if tag == "a" else tag
         self._open.append((tag, written))
         if not written or self._is_skipped:
             return
-        kept = {CAPITALS.get(name, name): given[name] for name in given if KEPT.fullmatch(name)}
-        if at := MEASURE.search(given.get("data-vars", "")):
-            kept["transform"] = f"translate(0 {at[1]})"
-        texts = "".join(f' {name}="{escape(value)}"' for name, value in kept.items())
+        shape_attributes = {
+            CAPITALS.get(name, name): attributes[name]
+            for name in attributes
+            if KEPT.fullmatch(name)
+        }
+        if at := MEASURE.search(attributes.get("data-vars", "")):
+            shape_attributes["transform"] = f"translate(0 {at[1]})"
+        texts = "".join(f' {name}="{escape(value)}"' for name, value in shape_attributes.items())
         self.plots[-1][2].append(f"<{written}{texts}>")

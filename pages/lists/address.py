@@ -60,7 +60,7 @@ class ListAddress:
 
     def __init__(
         self,
-        given: QueryDict,
+        query: QueryDict,
         route: str,
         names: Sequence[str],
         *,
@@ -71,7 +71,7 @@ class ListAddress:
 
         labels: of those whose name does not say it. repeated: the filter that may stand twice.
         """
-        self._given, self._path, self._names = given, reverse(route), names
+        self._given, self._path, self._names = query, reverse(route), names
         self._labels, self._repeated = labels or {}, repeated
 
     @property
@@ -144,8 +144,8 @@ class ListAddress:
         if self._repeated:
             same.pop(self._repeated, None)
             same[self._repeated] = self.read_texts(self._repeated)
-        kept = {name: value for name, value in (same | changes).items() if value}
-        return f"{self._path}?{urlencode(kept, doseq=True)}" if kept else self._path
+        parameters = {name: value for name, value in (same | changes).items() if value}
+        return f"{self._path}?{urlencode(parameters, doseq=True)}" if parameters else self._path
 
     def make_chip(self, name: str, says: str, **changes: str | list[str]) -> Chip:
         """Return the chip of a filter; changes: what the address without it gives instead."""

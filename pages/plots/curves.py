@@ -72,7 +72,9 @@ def draw_curves(
     first = min(rated[0].at for rated in drawn.values())
     times = TimeAxis(first, max(rated[-1].at for rated in drawn.values()))
     # A rating lies within its interval, so the ends hold all that is drawn.
-    ends = [end for rated in drawn.values() for one in rated for end in (one.low, one.high)]
+    ends = [
+        end for rated in drawn.values() for rating in rated for end in (rating.low, rating.high)
+    ]
     axis = axes.fit_axis_to(ends)
     scale = Scale(axis["low"], axis["high"], height=height)
     # Highest first, as labels are spread downwards.
@@ -91,15 +93,15 @@ def draw_curves(
 def list_settled(moments: Sequence[Moment], agent: int) -> list[Rated]:
     """Return the ratings of an agent since its interval has settled."""
     # An agent that entered later begins where it is first known.
-    ratings = [one.ratings[agent] for one in moments if agent in one.ratings]
+    ratings = [moment.ratings[agent] for moment in moments if agent in moment.ratings]
     return ratings[settling.find_start([rated.sd for rated in ratings]) :]
 
 
 def _draw_curve(
     name: str, rated: Sequence[Rated], times: TimeAxis, scale: Scale, label_at: float
 ) -> Curve:
-    across = [times.place(one.at) for one in rated]
-    line = [(x, scale.place(one.mu)) for x, one in zip(across, rated, strict=True)]
-    upper = [(x, scale.place(one.high)) for x, one in zip(across, rated, strict=True)]
-    lower = [(x, scale.place(one.low)) for x, one in zip(across, rated, strict=True)]
+    across = [times.place(rating.at) for rating in rated]
+    line = [(x, scale.place(rating.mu)) for x, rating in zip(across, rated, strict=True)]
+    upper = [(x, scale.place(rating.high)) for x, rating in zip(across, rated, strict=True)]
+    lower = [(x, scale.place(rating.low)) for x, rating in zip(across, rated, strict=True)]
     return Curve(name, join_points(line), join_points([*upper, *reversed(lower)]), label_at)

@@ -120,7 +120,7 @@ class Plot(NamedTuple):
     @property
     def listed_fields(self) -> list[dict[str, Any]]:
         """Return the lines of the table."""
-        return [{**one.row, "run": one.run, "step": one.step} for one in self.listed]
+        return [{**listed.row, "run": listed.run, "step": listed.step} for listed in self.listed]
 
     @property
     def is_early(self) -> bool:
@@ -147,7 +147,9 @@ def draw_plots(board_id: int, shown: Sequence[Row] = ()) -> list[Plot]:
     listed = list_runs(board_id, chosen)
     drawn = {run: choose_drawn({run: listed[run]}) for run in chosen}
     # One axis for all plots, so that runs can be compared by their heights.
-    scale, marks = _fit_scale([one for runs in drawn.values() for one in _list_all(runs)], others)
+    scale, marks = _fit_scale(
+        [listed for runs in drawn.values() for listed in _list_all(runs)], others
+    )
     return [
         _draw_plot(run, drawn[run], {run: 0}, scale)._replace(
             lines=_draw_lines(others, scale),
@@ -212,12 +214,12 @@ def _read_largest(board_id: int, n_most: int) -> dict[str, list[Checkpoint]]:
 
 
 def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
-    return [one for of_run in runs.values() for one in of_run]
+    return [listed for of_run in runs.values() for listed in of_run]
 
 
 def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, list[Tick]]:
     """Return a scale that holds what is drawn, and its marks."""
-    ends = [float(one.row[end]) for one in drawn for end in ("low", "high")]
+    ends = [float(listed.row[end]) for listed in drawn for end in ("low", "high")]
     axis = axes.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
     scale = Scale(axis["low"], axis["high"], height=HEIGHT)
     return scale, [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
@@ -231,7 +233,7 @@ def _draw_plot(
 ) -> Plot:
     if not drawn:
         return Plot(run, [], [], [], [], [], [], 0)
-    steps = Steps([one.step for one in _list_all(drawn)])
+    steps = Steps([listed.step for listed in _list_all(drawn)])
     series = [
         _draw_series(run, numbers[run], of_run, steps, scale) for run, of_run in drawn.items()
     ]
@@ -242,18 +244,18 @@ def _draw_series(
     run: str, number: int, of_run: Sequence[Listed], steps: Steps, scale: Scale
 ) -> Series:
     points = []
-    for one in of_run:
-        y, y_low, y_high = (scale.place(float(one.row[end])) for end in ("mu", "low", "high"))
-        points.append(Point(one.step, one.row, steps.place(one.step), y, y_low, y_high))
+    for listed in of_run:
+        y, y_low, y_high = (scale.place(float(listed.row[end])) for end in ("mu", "low", "high"))
+        points.append(Point(listed.step, listed.row, steps.place(listed.step), y, y_low, y_high))
     segments = [Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)]
     return Series(run, number, points, segments)
 
 
 def _draw_labels(series: Sequence[Series]) -> list[Label]:
     """Return the names of runs, each beside its last point, none over another."""
-    by_height = sorted(series, key=lambda one: one.points[-1].y)
-    heights = spread_labels([one.points[-1].y for one in by_height], lowest=HEIGHT - BOTTOM)
-    return [Label(one.run, one.number, at) for one, at in zip(by_height, heights, strict=True)]
+    by_height = sorted(series, key=lambda line: line.points[-1].y)
+    heights = spread_labels([line.points[-1].y for line in by_height], lowest=HEIGHT - BOTTOM)
+    return [Label(line.run, line.number, at) for line, at in zip(by_height, heights, strict=True)]
 
 
 def _draw_lines(others: Sequence[Row], scale: Scale) -> list[Line]:

@@ -36,7 +36,9 @@ class Fitting(NamedTuple):
 def find_fitting(rating: Rating) -> list[Fitting]:
     """Return opponents and teachers of an agent on a leaderboard: four queries."""
     try:
-        fitting = [(one, recommend_near(rating, one, limit=N_SHOWN)) for one in PURPOSES]
+        fitting = [
+            (purpose, recommend_near(rating, purpose, limit=N_SHOWN)) for purpose in PURPOSES
+        ]
     except BadInputError:
         return []  # nothing is known of it there yet
     return [_describe(purpose, fits, rating.agent_id) for purpose, fits in fitting]
@@ -55,8 +57,14 @@ def answer_form(query: QueryDict) -> dict[str, Any]:
     return context
 
 
-def _describe(purpose: str, found: Recommendations, agent: int | None) -> Fitting:
-    return Fitting(purpose, LABELS[purpose], found, describe_rule(purpose, found.measure), agent)
+def _describe(purpose: str, recommendations: Recommendations, agent: int | None) -> Fitting:
+    return Fitting(
+        purpose,
+        LABELS[purpose],
+        recommendations,
+        describe_rule(purpose, recommendations.measure),
+        agent,
+    )
 
 
 def _read_wish(query: QueryDict) -> Wish:
@@ -83,5 +91,7 @@ def _offer_fields(query: QueryDict) -> Sequence[Choice | Field]:
         Choice(GAME, "Game", texts[GAME], games),
         Field(AGENT, "Agent, name or number", "search", texts[AGENT], "either"),
         Field(RATING, "or rating, mean score", "search", texts[RATING], "or"),
-        Choice(PURPOSE, "As", texts[PURPOSE] or OPPONENT, [(one, one) for one in PURPOSES]),
+        Choice(
+            PURPOSE, "As", texts[PURPOSE] or OPPONENT, [(purpose, purpose) for purpose in PURPOSES]
+        ),
     ]

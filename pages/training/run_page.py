@@ -124,7 +124,7 @@ def _draw(
 ) -> dict[str, Any]:
     is_scored = is_scored_game(run.game)
     judged = list_judged(shown, dict(strengths))
-    reports = [(one.n_steps, one.metrics) for one in way]
+    reports = [(report.n_steps, report.metrics) for report in way]
     returns, lags = training.pool(list_returns(reports)), training.pool(list_lags(reports))
     n_steps = run.n_steps
     names = ("return", "mean score")

@@ -27,9 +27,9 @@ def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
     Campaign, tournament and leaderboard of each must have been read with it.
     """
     judged = {
-        (one.campaign.tournament.leaderboard_id, one.agent_id): one
-        for one in releases
-        if one.campaign is not None and one.agent_id is not None
+        (release.campaign.tournament.leaderboard_id, release.agent_id): release
+        for release in releases
+        if release.campaign is not None and release.agent_id is not None
     }
     boards = {board for board, _ in judged}
     agents = [agent for _, agent in judged if agent is not None]
@@ -65,4 +65,4 @@ def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> 
         if strength.low is not None and strength.high is not None:
             ends = strength.value, strength.low, strength.high
             judged.append(Judged(release.agent.pk, release.agent.name, release.n_steps, *ends))
-    return sorted(judged, key=lambda one: one.step)
+    return sorted(judged, key=lambda strength: strength.step)

@@ -156,8 +156,8 @@ class GameLine:
             transport.close()
 
     def _forget(self, episode: int) -> None:
-        for kept in (self._answers, self._n_given, self._n_applied, self._asked_at, self._fates):
-            kept.pop(episode, None)
+        for record in (self._answers, self._n_given, self._n_applied, self._asked_at, self._fates):
+            record.pop(episode, None)
 
     def _receive_answer(self, episode: int) -> None:
         """Read frames until one answers the episode, or the line breaks."""
@@ -214,8 +214,8 @@ class GameLine:
     def _break(self, error: LineError) -> None:
         """End what is on the line with this error, but for what has been answered."""
         self._fates.update(dict.fromkeys(self._n_given, error))
-        for kept in (self._n_given, self._n_applied, self._asked_at):
-            kept.clear()
+        for record in (self._n_given, self._n_applied, self._asked_at):
+            record.clear()
         self._outgoing.clear()
         self.close()
         if isinstance(error, ServerFaultError) or self._clock() < self._dial_at:
@@ -264,10 +264,10 @@ class GameLine:
             ("observation_shape", hello.observation_shape, list(spec.observation_shape)),
             ("observation_dtype", hello.observation_dtype, spec.observation_dtype),
         )
-        for name, theirs, ours in pairs:
-            if theirs != ours:
+        for name, declared, ours in pairs:
+            if declared != ours:
                 raise ServerFaultError(
-                    f"{self._server}: {name} is {theirs!r}, the catalog says {ours!r}"
+                    f"{self._server}: {name} is {declared!r}, the catalog says {ours!r}"
                 )
 
     def _sort_frame(self, messages: Sequence[ServerMessage], raw: bytes) -> None:

@@ -53,8 +53,8 @@ _players: msgspec.json.Decoder[list[PlayerMessage]] = msgspec.json.Decoder(list[
 class _Session:
     """One episode and its connection; `given` is still to be played again."""
 
-    def __init__(self, socket: SocketTransport, episode: Episode, given: Sequence[int]) -> None:
-        self.socket, self.episode, self.given = socket, episode, deque(given)
+    def __init__(self, socket: SocketTransport, episode: Episode, actions: Sequence[int]) -> None:
+        self.socket, self.episode, self.given = socket, episode, deque(actions)
 
     def send(self, message: bytes) -> None:
         # Who has hung up may have said why: that is read where its answer is due.
@@ -183,8 +183,8 @@ class OpenEnvTransport:
                     is_full = refusal.code == CAPACITY_REACHED
                     self._refuse(number, _FULL if is_full else _FAULT, str(refusal))
                     return
-                case ObservationAnswer(data=seen) if not session.episode.asks_state:
-                    session.episode.see(seen)
+                case ObservationAnswer(data=observation) if not session.episode.asks_state:
+                    session.episode.see(observation)
                 case StateAnswer(data=state) if session.episode.asks_state:
                     session.episode.see_state(state)
                 case _:

@@ -28,10 +28,13 @@ class Cell(nn.Module):
 
     def forward(self, inputs: Tensor, state: Tensor) -> Tensor:
         """Return the state after; all [B, width]."""
-        seen = nn.functional.linear(inputs, self.weight_ih, self.bias_ih).chunk(_GATES, -1)
-        kept = nn.functional.linear(state, self.weight_hh, self.bias_hh).chunk(_GATES, -1)
-        reset, update = (seen[0] + kept[0]).sigmoid(), (seen[1] + kept[1]).sigmoid()
-        new = (seen[2] + reset * kept[2]).tanh()
+        from_input = nn.functional.linear(inputs, self.weight_ih, self.bias_ih).chunk(_GATES, -1)
+        from_state = nn.functional.linear(state, self.weight_hh, self.bias_hh).chunk(_GATES, -1)
+        reset, update = (
+            (from_input[0] + from_state[0]).sigmoid(),
+            (from_input[1] + from_state[1]).sigmoid(),
+        )
+        new = (from_input[2] + reset * from_state[2]).tanh()
         return new + update * (state - new)
 
 
