@@ -111,7 +111,7 @@ def get_entry(family: Family, name: str) -> object:
     if name in catalog.shipped and _only.get(family.folder) != name:
         module = import_module(f"{family.package}.{name}")
         return _get_member(module, family)
-    problem = next((one for one in catalog.problems.values() if one.name == name), None)
+    problem = next((entry for entry in catalog.problems.values() if entry.name == name), None)
     if problem is not None:
         raise CatalogError(f"{family.name} {name!r} cannot be used: {problem}")
     # A plug-in that another process knows is most often missing because this one lacks its folder.

@@ -140,18 +140,18 @@ def _play_together(matches: Iterable[_Match], built: Mapping[str, Policy]) -> No
         running = [match for match in running if not match.is_over]
 
 
-def _move(policy: Policy, asked: Sequence[_Match]) -> None:
+def _move(policy: Policy, matches: Sequence[_Match]) -> None:
     """Apply the answers of a policy; where a block fails, its rows are asked one by one."""
     try:
-        actions = policy.act([match.row() for match in asked])
-        if len(actions) != len(asked):
-            raise ValueError(f"{len(actions)} actions for {len(asked)} rows")
+        actions = policy.act([match.row() for match in matches])
+        if len(actions) != len(matches):
+            raise ValueError(f"{len(actions)} actions for {len(matches)} rows")
     # Whatever the code of an agent raises is charged to it.
     except Exception as error:
-        if len(asked) == 1:
-            asked[0].charge(error)
-        for match in asked if len(asked) > 1 else ():
+        if len(matches) == 1:
+            matches[0].charge(error)
+        for match in matches if len(matches) > 1 else ():
             _move(policy, [match])
         return
-    for match, action in zip(asked, actions, strict=True):
+    for match, action in zip(matches, actions, strict=True):
         match.apply(action)

@@ -92,7 +92,7 @@ def _shorten(raw: object) -> str:
 
 
 def read_parameters(
-    owner: str, declared: Sequence[Parameter], given: Mapping[str, object]
+    owner: str, declared: Sequence[Parameter], values: Mapping[str, object]
 ) -> dict[str, Value]:
     """Return every declared parameter with its given or default value, in the declared order.
 
@@ -100,11 +100,11 @@ def read_parameters(
     """
     by_name = {parameter.name: parameter for parameter in declared}
     # First what is unknown: a misspelt name must not fall back to the default.
-    for name in given:
+    for name in values:
         if name not in by_name:
             choices = ", ".join(by_name) or "none"
             raise ParameterError(owner, name, f"is unknown: {owner} takes {choices}")
     return {
-        name: p.read_value(owner, given[name]) if name in given else p.default
+        name: p.read_value(owner, values[name]) if name in values else p.default
         for name, p in by_name.items()
     }

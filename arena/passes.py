@@ -24,8 +24,8 @@ def check_pass(key: str, text: str, subject: str, *, now: float) -> None:
 
     now: seconds since 1970.
     """
-    named, _, rest = text.rpartition(".")[0].rpartition(".")
-    until = parse_number(rest, lowest=0)
+    named, _, end = text.rpartition(".")[0].rpartition(".")
+    until = parse_number(end, lowest=0)
     signature = text.rpartition(".")[2]
     if until is None:
         raise PassError("no pass: it must be <subject>.<until>.<signature>")

@@ -128,9 +128,9 @@ class TaskForm:
 
 def timed_task(*, most: int = 4) -> TaskForm:
     """Return a call with a few plain values, as control and beat make them."""
-    few = msgspec.Meta(max_length=most)
-    keywords = Annotated[dict[ShortText, Scalar], few]
-    return TaskForm(Annotated[list[Scalar], few], keywords=keywords, is_timed=True)
+    limited = msgspec.Meta(max_length=most)
+    keywords = Annotated[dict[ShortText, Scalar], limited]
+    return TaskForm(Annotated[list[Scalar], limited], keywords=keywords, is_timed=True)
 
 
 REPORT_TASKS = {RECORD_TASK: TaskForm(tuple[Report], is_timed=False)}

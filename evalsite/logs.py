@@ -29,8 +29,8 @@ class PlainFormatter(logging.Formatter):
 def _split(error: BaseException | None) -> Iterator[BaseException]:
     """Yield the errors of a group, and of the groups in it."""
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _split(one)
+        for inner in error.exceptions:
+            yield from _split(inner)
     elif error is not None:
         yield error
 

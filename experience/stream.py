@@ -115,7 +115,7 @@ async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[
     try:
         stream = await client.xinfo_stream(stream_key(game))
         groups_by_name = {
-            one["name"].decode(): one for one in await client.xinfo_groups(stream_key(game))
+            group["name"].decode(): group for group in await client.xinfo_groups(stream_key(game))
         }
     except ResponseError as error:
         if "no such key" in str(error):

@@ -46,9 +46,9 @@ class DatasetReader:
 
     def resume(self, place: str) -> None:
         """Begin behind a place."""
-        epoch, _, rest = place.partition("-")
+        epoch, _, tail = place.partition("-")
         self._epoch = int(epoch)
-        self._position, self._block = divmod(int(rest), 1 << _BITS)
+        self._position, self._block = divmod(int(tail), 1 << _BITS)
 
     def read(self, most: int) -> list[Block]:
         """Return the next block. Raises DatasetError, TrainingError, UnavailableError."""

@@ -33,7 +33,7 @@ class Episodes:
 
         `return_sd` is the standard deviation among them, where there are two or more.
         """
-        returns = np.array([one for chunk in chunks for one in self._take(chunk)], np.float64)
+        returns = np.array([total for chunk in chunks for total in self._take(chunk)], np.float64)
         if not len(returns):
             return {}
         metrics = {"n_episodes": float(len(returns)), "return": float(returns.mean())}

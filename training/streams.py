@@ -83,7 +83,7 @@ class ChunkReader:
 
     def _is_replaced(self) -> bool:
         consumers = self._call("xinfo_consumers", self._key, self._group)
-        return any(_slice_of(one["name"].decode()) > self._slice for one in consumers)
+        return any(_slice_of(consumer["name"].decode()) > self._slice for consumer in consumers)
 
     def _claim(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """Take over a page of what slices before have read and not acknowledged."""
@@ -141,11 +141,11 @@ class ChunkReader:
 
 def _flatten(page: Any) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
     """Yield the entries of a page; with protocol 3 it is a list of lists."""
-    for one in page:
-        if one and isinstance(one[0], bytes):
-            yield one
+    for entry in page:
+        if entry and isinstance(entry[0], bytes):
+            yield entry
         else:
-            yield from _flatten(one)
+            yield from _flatten(entry)
 
 
 def _slice_of(consumer: str) -> int:

@@ -98,16 +98,16 @@ def _learn(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
     if trainers.get(order.algorithm).plays_matches:
         train_on_matches(order, reporter)
         return
-    one = Slice(order, reporter)
+    learning = Slice(order, reporter)
     if order.files:
         task = Learned(order.game, tuple(order.observation_shape), order.n_actions)
         reader = DatasetReader(reporter.files, order.files, task, order.seed)
-        one.run(reader, clock_s=time.monotonic)
+        learning.run(reader, clock_s=time.monotonic)
         return
     with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
         spec = games.get(order.game).spec
         chunks = ChunkReader(client, order.run, spec, slice_number=order.slice)
-        one.run(chunks, clock_s=time.monotonic)
+        learning.run(chunks, clock_s=time.monotonic)
 
 
 def _end(

@@ -96,13 +96,13 @@ def observes_in_the_declared_form(game: Game) -> None:
     for state in (state for seed in SEEDS for state in play_steps(game, seed)):
         for seat in range(spec.n_seats):
             first = state.observation(seat)
-            got = (first.shape, first.dtype.name)
+            actual = (first.shape, first.dtype.name)
             declared = (spec.observation_shape, spec.observation_dtype)
-            require(got == declared, f"an observation must be {declared}, is {got}")
+            require(actual == declared, f"an observation must be {declared}, is {actual}")
             require(np.isfinite(first.astype(np.float64)).all(), "an observation must be finite")
-            kept = first.copy()
+            copied = first.copy()
             first.fill(SPOILT)
-            is_fresh = np.array_equal(state.observation(seat), kept)
+            is_fresh = np.array_equal(state.observation(seat), copied)
             is_new = is_fresh and (first == SPOILT).all()
             require(is_new, "observation() must return a new array each time: copy it")
 

@@ -70,9 +70,9 @@ def show_state(game: Game, state: State) -> Shown:
     )
 
 
-def require_same(one: Shown, other: Shown, change: str) -> None:
+def require_same(first: Shown, second: Shown, change: str) -> None:
     """Raise ConformanceError, with what differs, unless both show the same."""
-    for name, value, same in zip(Shown._fields[:-1], one[:-1], other[:-1], strict=True):
+    for name, value, same in zip(Shown._fields[:-1], first[:-1], second[:-1], strict=True):
         require(value == same, f"{change}: {name} is {value!r:.60} and {same!r:.60}")
-    is_alike = all(map(np.array_equal, one.observations, other.observations))
+    is_alike = all(map(np.array_equal, first.observations, second.observations))
     require(is_alike, f"{change}: observations differ")

@@ -126,8 +126,8 @@ def convert_match(
     chosen = [np.flatnonzero(seats == seat) for seat in sorted(players)]
     order = np.concatenate(chosen)
     following = np.concatenate([np.append(places[1:], places[-1:]) for places in chosen])
-    taken = rows.take(order)
-    columns: dict[str, Any] = {field.name: taken.column(field.name) for field in taken.schema}
+    ordered = rows.take(order)
+    columns: dict[str, Any] = {field.name: ordered.column(field.name) for field in ordered.schema}
     n = len(order)
     columns |= {
         "episode": pa.array(np.full(n, number), pa.int64()),

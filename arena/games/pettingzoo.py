@@ -54,8 +54,12 @@ class PettingZooState:
         if self._seat == OVER:
             return np.zeros(n_actions, np.bool_)
         agent = self._game.seats[self._seat]
-        seen = self.env.observe(agent)
-        holder = seen if isinstance(seen, Mapping) and MASK in seen else self.env.infos[agent]
+        observation = self.env.observe(agent)
+        holder = (
+            observation
+            if isinstance(observation, Mapping) and MASK in observation
+            else self.env.infos[agent]
+        )
         mask = holder.get(MASK)
         return np.ones(n_actions, np.bool_) if mask is None else np.array(mask, np.bool_)
 
@@ -185,10 +189,10 @@ class PettingZooGame:
         """Return a position as it is drawn, None for a game that is only told."""
         return self.look.draw(state.env, seat) if self.look.draw else None
 
-    def encode(self, seen: Any) -> NDArray[np.generic]:
+    def encode(self, observation: Any) -> NDArray[np.generic]:
         """Return an observation of the environment as a new array."""
-        is_masked = isinstance(seen, Mapping) and OBSERVATION in seen
-        return self._encode(seen[OBSERVATION] if is_masked else seen)
+        is_masked = isinstance(observation, Mapping) and OBSERVATION in observation
+        return self._encode(observation[OBSERVATION] if is_masked else observation)
 
     def _reset(self, game_seed: int) -> PettingZooState:
         env = self._new_env()

@@ -286,8 +286,8 @@ def read_position(message: StateMessage, raw: bytes, spec: GameSpec, *, step: in
         )
     if message.names and len(message.names) != len(legal):
         raise ServerFaultError(f"{len(message.names)} names for {len(legal)} legal actions")
-    seen = _read_observation(message, raw, spec)
-    return Position(message.seat, legal, seen, (), message.text, message.names)
+    observation = _read_observation(message, raw, spec)
+    return Position(message.seat, legal, observation, (), message.text, message.names)
 
 
 def _read_end(message: StateMessage, spec: GameSpec) -> Position:
@@ -306,14 +306,14 @@ def _read_observation(message: StateMessage, raw: bytes, spec: GameSpec) -> NDAr
             flat = np.frombuffer(raw, declared.newbyteorder("<"), count, message.at)
         else:
             flat = np.array(message.observation, declared).ravel()
-        seen = flat.astype(declared).reshape(spec.observation_shape)
+        observation = flat.astype(declared).reshape(spec.observation_shape)
     except (ValueError, TypeError, OverflowError) as error:
         raise ServerFaultError(
             f"no observation of {spec.observation_dtype} {list(spec.observation_shape)}: {error}"
         ) from error
-    if not np.isfinite(seen.astype(np.float64)).all():
+    if not np.isfinite(observation.astype(np.float64)).all():
         raise ServerFaultError("an observation must be finite")
-    return seen
+    return observation
 
 
 def can_replay(game: Game) -> bool:

@@ -49,12 +49,12 @@ def sample_first(mu: Floats, joint: Floats, edge: int, rng: np.random.Generator)
 def find_crossings(is_in: Bools) -> Floats:
     """Return P(one of the two is among the first k and the other is not): [n, n]."""
     counted = is_in.astype(np.float64)
-    both = counted.T @ counted / len(is_in)
-    alone = np.diag(both)
-    is_first = _mark_first(alone, int(is_in[0].sum()))
+    share_both = counted.T @ counted / len(is_in)
+    share_each = np.diag(share_both)
+    is_first = _mark_first(share_each, int(is_in[0].sum()))
     # Where no sample crosses the edge, those on its two sides are still worth something.
     least = np.where(is_first[:, None] != is_first, 0.5 / len(is_in), 0.0)
-    return np.maximum(alone[:, None] + alone - 2 * both, least)
+    return np.maximum(share_each[:, None] + share_each - 2 * share_both, least)
 
 
 def _mark_first(shares: Floats, edge: int) -> Bools:

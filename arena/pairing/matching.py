@@ -18,8 +18,8 @@ def expected_information(gap: Floats, *, seat: float = 0.0) -> Floats:
 
     seat: what sitting first is worth: the mean over both seats, as blocks are played.
     """
-    both: Floats = (_inform_about(gap + seat) + _inform_about(gap - seat)) / 2
-    return both
+    information: Floats = (_inform_about(gap + seat) + _inform_about(gap - seat)) / 2
+    return information
 
 
 def _inform_about(gap: Floats) -> Floats:

@@ -66,8 +66,8 @@ def is_checking(name: str, parameters: Mapping[str, Value], n_agents: int) -> bo
     """
     if name != ORDER or n_agents > MOST_AGENTS:
         return False
-    asked = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
-    return bool(asked[CHECKS]) and not 0 < int(asked["edge"]) < n_agents
+    values = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
+    return bool(values[CHECKS]) and not 0 < int(values["edge"]) < n_agents
 
 
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:

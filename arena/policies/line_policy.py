@@ -133,7 +133,7 @@ class LineKind:
 
     def list_programs(self, parameters: Mapping[str, object]) -> tuple[str, ...]:
         """Return the programs that a node must list to play an agent with these parameters."""
-        (declared,) = (one for one in self.parameters if one.name == PROGRAM)
+        (declared,) = (parameter for parameter in self.parameters if parameter.name == PROGRAM)
         return (str(parameters.get(PROGRAM, declared.default)),)
 
 

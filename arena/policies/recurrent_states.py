@@ -75,19 +75,19 @@ class RecurrentStates:
 
     def _replay_observations(self, row: Row) -> list[FloatBatch]:
         """Return the observations that the seat has decided on, in their order."""
-        seen = []
+        observations = []
         state = self._game.start(row.game_seed, opening_plies=len(row.state.opening))
         for action in row.state.actions:
             if state.to_move() == row.seat:
-                seen.append(np.asarray(state.observation(row.seat), np.float32))
+                observations.append(np.asarray(state.observation(row.seat), np.float32))
             state.apply(action)
-        return seen
+        return observations
 
 
 def check_states(states: FloatBatch, n_rows: int, network: Network) -> FloatBatch:
     """Return the states. Raises InvalidOutputError unless they are [B, S] and finite."""
     expected = (n_rows, network.state_size)
     if states.shape != expected or not np.isfinite(states).all():
-        got = f"{states.shape}" if states.shape != expected else "NaN or infinity"
-        raise InvalidOutputError(f"recurrent states must be finite and {expected}, got {got}")
+        problem = f"{states.shape}" if states.shape != expected else "NaN or infinity"
+        raise InvalidOutputError(f"recurrent states must be finite and {expected}, got {problem}")
     return states

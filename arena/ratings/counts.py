@@ -38,8 +38,8 @@ class PairCounts:
             column = np.asarray(getattr(self, name))
             # An empty list is a column of floats to numpy.
             if column.size and (column.ndim != 1 or column.dtype.kind not in "iu"):
-                got = f"{column.dtype} {column.shape}"
-                raise RatingError(f"{name} must be a column of ints, got {got}")
+                actual = f"{column.dtype} {column.shape}"
+                raise RatingError(f"{name} must be a column of ints, got {actual}")
             columns.append(column.astype(np.int64).ravel())
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:

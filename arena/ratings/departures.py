@@ -97,8 +97,8 @@ class _Results:
 
     def explain(self, lead: Floats) -> Floats:
         """Return the log-likelihood of the results of all pairs by the lead of the first agent."""
-        there = self._explain_first(self._there, self._seat + lead)
-        return there + self._explain_first(self._back, self._seat - lead)
+        as_first = self._explain_first(self._there, self._seat + lead)
+        return as_first + self._explain_first(self._back, self._seat - lead)
 
     def _explain_first(self, times: Floats, lead: Floats) -> Floats:
         won, drew, lost = times

@@ -59,8 +59,8 @@ def log_prior(margin: float, prior: float) -> float:
     prior: the margin of the game, above 0.
     """
     p_draw = float(1 - 2 * _tail(prior))
-    told = (1 - p_draw) * log(_tail(margin)) + p_draw * log1p(-2 * _tail(margin))
-    return PRIOR_MATCHES * told
+    log_likelihood = (1 - p_draw) * log(_tail(margin)) + p_draw * log1p(-2 * _tail(margin))
+    return PRIOR_MATCHES * log_likelihood
 
 
 def _tail(margin: float) -> float:

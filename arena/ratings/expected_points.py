@@ -26,8 +26,10 @@ def expect_points(gap: Floats, *, draw_probability: float, seat: float = 0.0) ->
     gap: in units of rating. seat: what sitting first is worth, in the same.
     """
     margin = unit_draw_margin(draw_probability)
-    there, back = (_expect_one((gap + worth) / _UNIT, margin) for worth in (seat, -seat))
-    return ExpectedPoints(*((one + other) / 2 for one, other in zip(there, back, strict=True)))
+    as_first, as_second = (_expect_one((gap + worth) / _UNIT, margin) for worth in (seat, -seat))
+    return ExpectedPoints(
+        *((first + second) / 2 for first, second in zip(as_first, as_second, strict=True))
+    )
 
 
 def _expect_one(lead: Floats, margin: float) -> tuple[Floats, Floats, Floats]:

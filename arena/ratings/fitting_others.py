@@ -70,7 +70,7 @@ def compare(own: Strength, other: Strength, rules: Rules | None) -> Meeting:
     low, high = lead - Z95 * sd, lead + Z95 * sd
     share = share_low = share_high = None
     if rules:
-        share, share_low, share_high = (_expect_share(-one, rules) for one in (lead, high, low))
+        share, share_low, share_high = (_expect_share(-gap, rules) for gap in (lead, high, low))
     quality = _measure_quality(lead, sd, rules) if rules else 1 / (1 + hypot(lead, sd))
     return Meeting(lead, low, high, _find_chance(lead, sd), share, share_low, share_high, quality)
 

@@ -200,9 +200,9 @@ class SparseInformation:
     def _draw_noise(self, rng: np.random.Generator) -> Floats:
         """Return one sample of N(0, matrix)."""
         by_pair, n = self._root * rng.standard_normal(len(self._root)), self._pattern.n
-        alone: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
+        own_noise: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
         return (
-            alone
+            own_noise
             + sum_by_key(self._pattern.low, by_pair, n)
             - sum_by_key(self._pattern.high, by_pair, n)
         )
@@ -243,8 +243,8 @@ class SparseRows(SparseInformation):
 
     def _draw_noise(self, rng: np.random.Generator) -> Floats:
         by_row = self._root * rng.standard_normal(len(self._root))
-        alone: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
-        noise: Floats = alone + self._rows.by_agent @ by_row
+        own_noise: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
+        noise: Floats = own_noise + self._rows.by_agent @ by_row
         return noise
 
 
@@ -268,12 +268,12 @@ class BorderedInformation:
 
     def estimate_uncertainty(self) -> Uncertainty:
         """Return that of the agents, widened by that of the advantage, and the latter."""
-        alone = self._agents.estimate_uncertainty()
-        joint = alone.covariance
+        agents = self._agents.estimate_uncertainty()
+        joint = agents.covariance
         if joint is not None:
             joint = joint + np.outer(self._pull, self._pull) / self._own
         about_mean = self._pull - self._pull.mean()
-        return Uncertainty(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
+        return Uncertainty(agents.variances + about_mean**2 / self._own, joint, 1 / self._own)
 
 
 def _say_unsolved(n: int, n_turns: int) -> RatingError:

@@ -128,7 +128,9 @@ def weigh_blocks(counts: PairCounts) -> float:
     if not counts.n_results:
         return 1.0
     n_common: Ints = counts.n_first_wins + counts.n_draws + counts.n_second_wins
-    first, second = (np.searchsorted(counts.agents, who) for who in (counts.first, counts.second))
+    first, second = (
+        np.searchsorted(counts.agents, names) for names in (counts.first, counts.second)
+    )
     # The pairs are negated, as scipy looks for the least; a pair may come in both orders.
     shape = (len(counts.agents), len(counts.agents))
     low, high = np.minimum(first, second), np.maximum(first, second)

@@ -216,8 +216,8 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     is_fitted = terms.draws and weighed.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
     if n_sides > _PAIR and terms.is_shown and isinstance(counts, PairCounts):
-        met = count_meetings(counts, fitted)
-        anew = weigh_at_strengths(posterior.z, met, n_sides, weighed.decided) / weighed.weight
+        n_met = count_meetings(counts, fitted)
+        anew = weigh_at_strengths(posterior.z, n_met, n_sides, weighed.decided) / weighed.weight
         posterior, objective = _fit_skills(
             objective.with_weight(anew), posterior.z, fits_draws=is_fitted
         )

@@ -87,10 +87,10 @@ class _Rows:
     def variances(self, covariance: Floats) -> Floats:
         """Return the variance of each lead: [m]."""
         i, j, seat = self._likelihood.i, self._likelihood.j, self._likelihood.seat
-        alone = np.diag(covariance)
-        variances: Floats = alone[i] + alone[j] - 2 * covariance[i, j]
+        diagonal = np.diag(covariance)
+        variances: Floats = diagonal[i] + diagonal[j] - 2 * covariance[i, j]
         if seat is not None:
-            variances += alone[-1] + 2 * seat * (covariance[i, -1] - covariance[j, -1])
+            variances += diagonal[-1] + 2 * seat * (covariance[i, -1] - covariance[j, -1])
         return variances
 
     def log_likelihood(self, lead: Floats) -> Floats:

@@ -137,14 +137,16 @@ def _fail(dataset: Dataset, problem: str) -> None:
 
 def _note_problem(dataset: Dataset, problem: str) -> None:
     """Say why a dataset waits; empty: it goes on."""
-    told = problem[:500]
-    if told == dataset.problem:
+    shortened = problem[:500]
+    if shortened == dataset.problem:
         return
-    if told:
-        log.error("dataset %s: %s", dataset, told)
+    if shortened:
+        log.error("dataset %s: %s", dataset, shortened)
     # On a disk that is full SQLite does not take it either, and the log has it.
     with suppress(DatabaseError):
-        Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(problem=told)
+        Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(
+            problem=shortened
+        )
 
 
 def _move(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:

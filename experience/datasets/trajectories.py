@@ -130,14 +130,14 @@ def _list_matches(dataset: Dataset) -> Iterator[tuple[Plan, int]]:
 def _filter_matches(dataset: Dataset) -> "QuerySet[Match]":
     query = dataset.query
     # Of a game with other parameters the columns may be others.
-    kept = Tournament.objects.filter(
+    tournaments = Tournament.objects.filter(
         keeps_trajectories=True, leaderboard__game=dataset.game, leaderboard__game_parameters={}
     )
     if query["leaderboard"]:
-        kept = kept.filter(leaderboard__name=query["leaderboard"])
+        tournaments = tournaments.filter(leaderboard__name=query["leaderboard"])
     if query["tournaments"]:
-        kept = kept.filter(pk__in=query["tournaments"])
-    matches = Match.objects.filter(tournament__in=kept, outcome__trajectory__gt="")
+        tournaments = tournaments.filter(pk__in=query["tournaments"])
+    matches = Match.objects.filter(tournament__in=tournaments, outcome__trajectory__gt="")
     if query["since"]:
         matches = matches.filter(outcome__recorded_at__gte=query["since"])
     if query["until"]:

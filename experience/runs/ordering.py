@@ -101,8 +101,10 @@ def _order_slice(run: TrainingRun, *, now: datetime) -> bool:
         log.warning("no slice of run %s is ordered: %s", run, error)
         return False
     order = uuid4()
-    taken = _take(run, order=order, slice=F("slice") + 1, leased_until=now + LEASE, n_lost=n_lost)
-    if not taken:
+    is_taken = _take(
+        run, order=order, slice=F("slice") + 1, leased_until=now + LEASE, n_lost=n_lost
+    )
+    if not is_taken:
         return False
     if n_lost:
         # Trainers cannot tell: what is lost with one leaves no word in its log.

@@ -85,18 +85,20 @@ def extend_lease(sign: object, *, now: datetime) -> bool:
     if run is None:
         return False
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
-    heard = {"trainer": read.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
-    return bool(own.update(**heard))
+    changes = {"trainer": read.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
+    return bool(own.update(**changes))
 
 
-def _find_run(said: Trained | Alive) -> TrainingRun | None:
+def _find_run(report: Trained | Alive) -> TrainingRun | None:
     """Return the run whose slice under way somebody speaks of, if he may."""
-    run = TrainingRun.objects.filter(name=said.run).first()
-    if run is None or not _is_of_trainer(run, said):
-        log.warning("what %s says of run %s without its token is refused", said.trainer, said.run)
+    run = TrainingRun.objects.filter(name=report.run).first()
+    if run is None or not _is_of_trainer(run, report):
+        log.warning(
+            "what %s says of run %s without its token is refused", report.trainer, report.run
+        )
         return None
-    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(said.order)):
-        log.info("what %s says of run %s is late: its slice is over", said.trainer, run)
+    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(report.order)):
+        log.info("what %s says of run %s is late: its slice is over", report.trainer, run)
         return None
     return run
 

@@ -31,8 +31,8 @@ def expire_snapshots(run: TrainingRun) -> int:
 
 
 def _list_kept_hashes(run: TrainingRun) -> set[str]:
-    kept = run.releases.exclude(state=Release.State.EXPIRED)
-    return set(kept.values_list("sha256", flat=True))
+    releases = run.releases.exclude(state=Release.State.EXPIRED)
+    return set(releases.values_list("sha256", flat=True))
 
 
 def find_latest(run: TrainingRun, *, is_released: bool = False) -> Release | None:

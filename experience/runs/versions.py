@@ -54,8 +54,8 @@ def list_shown(run: TrainingRun) -> list[Release]:
 
 def count_states(run: TrainingRun) -> dict[str, int]:
     """Return how many versions there are in each state that keeps a file or a verdict."""
-    kept: QuerySet[Release] = run.releases.exclude(state=Release.State.EXPIRED).order_by()
-    return dict(kept.values_list("state").annotate(n=Count("pk")))
+    releases: QuerySet[Release] = run.releases.exclude(state=Release.State.EXPIRED).order_by()
+    return dict(releases.values_list("state").annotate(n=Count("pk")))
 
 
 def measure_pace(run: TrainingRun) -> float | None:

@@ -74,19 +74,19 @@ class Merged:
         verdicts = [_judge(each, answers) for each in self.seen]
         # One way in is enough: a server that has dialled in may have no endpoint of its own.
         for state in (State.HEALTHY, State.UNREACHABLE, State.FOUND):
-            for found, reason in verdicts:
-                if found is state:
+            for verdict, reason in verdicts:
+                if verdict is state:
                     return state, reason
         return State.FOUND, ""
 
 
-def _judge(seen: Seen, answers: Mapping[str, Answer]) -> tuple[State, str]:
-    own = seen.sighting
-    if seen.refusal:
-        return State.UNREACHABLE, seen.refusal
+def _judge(server: Seen, answers: Mapping[str, Answer]) -> tuple[State, str]:
+    own = server.sighting
+    if server.refusal:
+        return State.UNREACHABLE, server.refusal
     if own.state is not None:
         return own.state, own.reason
-    answer = answers.get(seen.place.key) if seen.place else None
+    answer = answers.get(server.place.key) if server.place else None
     if answer is None:
         return State.FOUND, own.reason or "not tried yet"
     return (State.UNREACHABLE, answer.refusal) if answer.refusal else (State.HEALTHY, "")
@@ -101,9 +101,9 @@ def merge(sightings: Iterable[Seen]) -> dict[str, Merged]:
     by_key: dict[str, Merged] = {}
     keys_of_names: dict[str, str] = {}
     everything = list(sightings)
-    for seen in sorted(everything, key=lambda each: each.place is None):
-        name = seen.sighting.name
-        key = seen.place.key if seen.place else keys_of_names.get(name, f"name {name}")
-        by_key.setdefault(key, Merged()).seen.append(seen)
+    for server in sorted(everything, key=lambda each: each.place is None):
+        name = server.sighting.name
+        key = server.place.key if server.place else keys_of_names.get(name, f"name {name}")
+        by_key.setdefault(key, Merged()).seen.append(server)
         keys_of_names.setdefault(name, key)
     return by_key

@@ -144,8 +144,8 @@ def find_misfit(game: OpenEnvGame, schema: Mapping[str, object]) -> str:
             return f"its action needs {', '.join(missing)}, too"
     shown = {name.partition(".")[0] for name in layout.readers}
     if observation is not None and (extra := sorted(shown - observation.names)):
-        there = ", ".join(sorted(observation.names))
-        return f"its observation has no {', '.join(extra)}, but {there}"
+        present = ", ".join(sorted(observation.names))
+        return f"its observation has no {', '.join(extra)}, but {present}"
     return ""
 
 

@@ -154,9 +154,9 @@ class Registry:
             for sighting in look.servers
         ]
         places = await self._find_places({each.sighting.address for each in sightings} - {""})
-        seen = [_attach(each, places) for each in sightings]
-        answers = await self._try_servers(seen)
-        self._round = _Round(seen, answers)
+        servers = [_attach(each, places) for each in sightings]
+        answers = await self._try_servers(servers)
+        self._round = _Round(servers, answers)
         self._update()
 
     async def _look(self, source: Source) -> None:
@@ -200,11 +200,11 @@ class Registry:
         except TimeoutError as error:
             raise LookError(f"the name {host} is not looked up in time: see its DNS") from error
 
-    async def _try_servers(self, seen: Sequence[Seen]) -> dict[str, Answer]:
+    async def _try_servers(self, servers: Sequence[Seen]) -> dict[str, Answer]:
         """Return the answers of all places at which somebody shall answer."""
         places = {
             each.place.key: each.place
-            for each in seen
+            for each in servers
             if each.place and each.sighting.kind not in _NOT_PROBED
         }
         if (probe := self._probe) is None or not places:
@@ -241,8 +241,8 @@ class Registry:
         for key, before in self._servers.items():
             # What had no address and has one now, or leads elsewhere now, is there by another key.
             is_moved = (before.name, before.address) in named
-            if key not in servers and not is_moved and (kept := self._keep_gone(before, now)):
-                servers[key] = kept
+            if key not in servers and not is_moved and (gone := self._keep_gone(before, now)):
+                servers[key] = gone
         self._servers = servers
 
     def _describe(
@@ -255,7 +255,7 @@ class Registry:
         return Server(
             name=first.name,
             kind=first.kind,
-            sources=tuple(dict.fromkeys(seen.source for seen in merged.seen)),
+            sources=tuple(dict.fromkeys(server.source for server in merged.seen)),
             state=state,
             reason=reason,
             since=before.since if before and before.state is state else now,
@@ -281,9 +281,9 @@ class Registry:
         return replace(before, state=State.GONE, reason=reason, since=now)
 
 
-def _attach(seen: Seen, places: Mapping[str, Place | str]) -> Seen:
-    place = places.get(seen.sighting.address)
+def _attach(server: Seen, places: Mapping[str, Place | str]) -> Seen:
+    place = places.get(server.sighting.address)
     if isinstance(place, Place):
-        own = seen.sighting
-        return replace(seen, place=replace(place, name=own.host, environment=own.environment))
-    return replace(seen, refusal=place or "")
+        own = server.sighting
+        return replace(server, place=replace(place, name=own.host, environment=own.environment))
+    return replace(server, refusal=place or "")

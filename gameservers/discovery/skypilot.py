@@ -109,7 +109,7 @@ class Clusters:
         """Ask for endpoints that are due, the longest waiting first, as far as the time goes."""
         now, never = self._clock(), datetime.min.replace(tzinfo=self._clock().tzinfo)
         due = {_key_of(each): each for each in clusters}
-        times = {key: known.ask_at for key, known in self._endpoints.items()}
+        times = {key: endpoint.ask_at for key, endpoint in self._endpoints.items()}
         waiting = [key for key in due if times.get(key, never) <= now]
         waiting.sort(key=lambda key: times.get(key, never))
         # Pulled one by one, not started all at once: what is cut off has not been asked for at all.

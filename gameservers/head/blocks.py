@@ -117,8 +117,12 @@ def _read_binary(header: BinaryHeader, arrays: memoryview, form: Form) -> Block:
     ]
     sizes = [prod(shape) * np.dtype(kind).itemsize for kind, shape in parts]
     if len(arrays) != sum(sizes):
-        what = f"observations {sizes[0]}, masks {sizes[1]}, seeds {sizes[2]}, states {sizes[3]}"
-        raise EvaluateError(f"{len(arrays)} bytes follow, of {n} rows must {sum(sizes)}: {what}")
+        sizes_text = (
+            f"observations {sizes[0]}, masks {sizes[1]}, seeds {sizes[2]}, states {sizes[3]}"
+        )
+        raise EvaluateError(
+            f"{len(arrays)} bytes follow, of {n} rows must {sum(sizes)}: {sizes_text}"
+        )
     read, start = [], 0
     for (kind, shape), size in zip(parts, sizes, strict=True):
         read.append(np.frombuffer(arrays[start : start + size], kind).reshape(shape))

@@ -47,12 +47,12 @@ class Viewers:
             self._n_viewers -= 1
 
     async def _push(self, socket: WebSocket) -> None:
-        seen = ""
+        sent = ""
         while True:
             async with self._news:
-                await self._news.wait_for(lambda: self._text != seen)  # noqa: B023
-                seen = self._text
+                await self._news.wait_for(lambda: self._text != sent)  # noqa: B023
+                sent = self._text
             try:
-                await socket.send_text(seen)
+                await socket.send_text(sent)
             except (WebSocketDisconnect, RuntimeError):
                 return

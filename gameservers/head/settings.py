@@ -48,11 +48,11 @@ class HeadSettings:
 def read_settings(environ: Mapping[str, str], *, host: str, port: int) -> HeadSettings:
     """Return the settings. Raises SettingsError naming variable, value and what would do."""
     try:
-        asked = inference_settings.read_settings({**environ, "EVALSITE_NODE": HEAD_NODE})
+        inference = inference_settings.read_settings({**environ, "EVALSITE_NODE": HEAD_NODE})
     except InferenceError as error:
         raise GameServerError(str(error)) from error
     node_key = _read_key(environ, "EVALSITE_NODE_KEY")
-    if asked.redis_url and not node_key:
+    if inference.redis_url and not node_key:
         raise SettingsError(
             "EVALSITE_NODE_KEY", "", "the key of the head's reports, see docs/operating.md"
         )
@@ -62,7 +62,7 @@ def read_settings(environ: Mapping[str, str], *, host: str, port: int) -> HeadSe
         play_address=_read_play_address(environ, host, port),
         node_key=node_key,
         door=Door(_read_key(environ, "EVALSITE_PASS_KEY"), _read_n_proxies(environ) > 0),
-        inference=asked,
+        inference=inference,
     )
 
 

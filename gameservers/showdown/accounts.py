@@ -175,15 +175,15 @@ class Account:
             self._notice_battle(first[1:], lines)
             return
         for line in (first, *lines):
-            kind, _, rest = line.removeprefix("|").partition("|")
+            kind, _, content = line.removeprefix("|").partition("|")
             if kind == "nametaken":
-                self.fail(f"the Showdown server refuses the login of {rest.replace('|', ': ')}")
+                self.fail(f"the Showdown server refuses the login of {content.replace('|', ': ')}")
             elif kind == "popup":
-                self.fail(f"the Showdown server says: {rest.replace('||', ' '):.300}")
+                self.fail(f"the Showdown server says: {content.replace('||', ' '):.300}")
             elif kind == "formats":
-                self.formats = read_formats(rest)
-            elif kind == "pm" and "|/error " in rest:
-                self.fail(f"the Showdown server says: {rest.partition('|/error ')[2]:.300}")
+                self.formats = read_formats(content)
+            elif kind == "pm" and "|/error " in content:
+                self.fail(f"the Showdown server says: {content.partition('|/error ')[2]:.300}")
 
     def _notice_battle(self, room: str, lines: list[str]) -> None:
         if "|init|battle" in lines and not self.room:

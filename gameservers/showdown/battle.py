@@ -58,13 +58,13 @@ class Battle:
     def hear(self, seat: int, lines: list[str]) -> None:
         """Take what the server says to a seat in the room of the battle."""
         for line in lines:
-            kind, _, rest = line.removeprefix("|").partition("|")
-            if kind == "request" and rest:
-                self._take_request(self._seats[seat], json.loads(rest))
+            kind, _, content = line.removeprefix("|").partition("|")
+            if kind == "request" and content:
+                self._take_request(self._seats[seat], json.loads(content))
             elif kind in ("win", "tie"):
-                self._take_result(rest if kind == "win" else "")
-            elif kind == "error" and rest.startswith("[Invalid choice]"):
-                self.fail(f"the Showdown server refuses a choice: {rest:.200}")
+                self._take_result(content if kind == "win" else "")
+            elif kind == "error" and content.startswith("[Invalid choice]"):
+                self.fail(f"the Showdown server refuses a choice: {content:.200}")
             elif line.startswith(CRASHED):
                 self.fail("the simulator of the Showdown server has crashed")
             else:
@@ -116,9 +116,9 @@ class Battle:
         """Say whether it is known who is asked next."""
         if self._fault or self.is_over:
             return True
-        asked = [seat for seat in self._seats if seat.request]
+        asked_seats = [seat for seat in self._seats if seat.request]
         is_again = any(seat.request and seat.request.get("update") for seat in self._seats)
-        return bool(asked) and (is_again or all(seat.has_heard for seat in self._seats))
+        return bool(asked_seats) and (is_again or all(seat.has_heard for seat in self._seats))
 
     async def _find_next(self) -> None:
         if self._fault and not self.is_over:

@@ -50,8 +50,8 @@ class Views:
         """
         number = next(self._numbers)
         self._asked[number] = answer = asyncio.get_running_loop().create_future()
-        asked = {"number": number, "view": key, "seat": seat, "lines": lines, "request": request}
-        self._tell({"kind": "look", **asked})
+        question = {"number": number, "view": key, "seat": seat, "lines": lines, "request": request}
+        self._tell({"kind": "look", **question})
         try:
             async with asyncio.timeout(ANSWER_S):
                 reply = await answer
@@ -61,8 +61,8 @@ class Views:
             self._asked.pop(number, None)
         if "error" in reply:
             raise BattleError(f"views.js does not understand the battle: {reply['error']}")
-        seen = b64decode(reply["observation"])
-        return Look(reply["legal"], reply["texts"], reply["names"], reply["turn"], seen)
+        observation = b64decode(reply["observation"])
+        return Look(reply["legal"], reply["texts"], reply["names"], reply["turn"], observation)
 
     def end(self, key: int) -> None:
         """Forget a view."""

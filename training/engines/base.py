@@ -64,7 +64,7 @@ def read_chunks(paths: Iterable[str], *, game: str) -> list[Chunk]:
     chunks: list[Chunk] = []
     for path in paths:
         try:
-            sent = [one.chunk for one in read_segment(Path(path))]
+            sent = [upload.chunk for upload in read_segment(Path(path))]
         except ChunkError as error:
             rule = "give files of uploads; of a dataset learns `evalsite runs start --dataset NAME`"
             raise TrainingError(f"{path} is not read: {error}; {rule}") from error

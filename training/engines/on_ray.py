@@ -64,7 +64,7 @@ class Group:
     def list_nodes(self) -> list[str]:
         """Return the ids of the nodes that have a learner."""
         node_ids = self._group.foreach_learner(lambda _: ray.get_runtime_context().get_node_id())
-        return sorted(str(one.get()) for one in node_ids)
+        return sorted(str(node_id.get()) for node_id in node_ids)
 
     def save(self, path: Path) -> str:
         """Write the weights as a sealed checkpoint; return its SHA-256."""

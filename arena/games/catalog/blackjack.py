@@ -27,9 +27,9 @@ def draw_position(env: Any, seat: int | None) -> Picture:
 def describe_position(env: Any, seat: int | None) -> str:
     """Return the cards that can be seen."""
     del seat
-    held = ", ".join(_list_faces(env.player))
+    cards = ", ".join(_list_faces(env.player))
     shown = FACES[env.dealer[0] - 1]
-    return f"The player holds {held} ({_tell_sum(env.player)}); the dealer shows {shown}."
+    return f"The player holds {cards} ({_tell_sum(env.player)}); the dealer shows {shown}."
 
 
 def name_action(env: Any, seat: int, action: int) -> str:

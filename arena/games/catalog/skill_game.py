@@ -79,9 +79,9 @@ class SkillState:
 
     def observation(self, seat: int) -> NDArray[np.generic]:
         """Return the seat as float32 [n_seats], one-hot: nothing of the other seats' levels."""
-        seen = np.zeros(self.n_seats, dtype=np.float32)
-        seen[seat] = 1.0
-        return seen
+        one_hot = np.zeros(self.n_seats, dtype=np.float32)
+        one_hot[seat] = 1.0
+        return one_hot
 
     def apply(self, action: int) -> None:
         """Play a level; the last one takes the game's duration. Raises IllegalActionError."""

@@ -44,13 +44,13 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
 
 def describe_position(native: NativeState, seat: int | None) -> str:
     """Return the hands that the seat sees and the calls in their order."""
-    held = [
+    cards = [
         f"{PLACES[n].capitalize()} (seat {n}) holds the {' and the '.join(map(_name_card, cards))}."
         for n, cards in enumerate(read_hands(native))
         if seat in (None, n)
     ]
     calls = list_calls(native)
-    return " ".join((*held, f"Calls: {', '.join(calls)}." if calls else "Nobody has called yet."))
+    return " ".join((*cards, f"Calls: {', '.join(calls)}." if calls else "Nobody has called yet."))
 
 
 def read_hands(native: NativeState) -> list[list[str]]:

@@ -83,24 +83,24 @@ class Episode:
         """Whether it is over and its score stands in the state of the environment."""
         return self._is_done and self.score is None
 
-    def see(self, seen: Observation) -> None:
+    def see(self, observation: Observation) -> None:
         """Take what `reset` or a step came to. Raises ServerFaultError naming what does not fit."""
-        if not self.actions and seen.done:
+        if not self.actions and observation.done:
             raise ServerFaultError("its reset: done is true before a first step")
         if self.actions:  # what `reset` shows was not earned
             self._n_steps += 1
-            self._reward = float(seen.reward or 0.0)
+            self._reward = float(observation.reward or 0.0)
             self._total += self._reward
             if not abs(self._total) <= MAX:
                 raise ServerFaultError(f"its reward: {self._reward:g} makes {self._total:g} of all")
-        self._is_done = seen.done
+        self._is_done = observation.done
         # Shown until the end: the last observation may lack what an agent would need.
-        if not seen.done:
-            self._numbers = self._layout.read_numbers(_join(seen))
+        if not observation.done:
+            self._numbers = self._layout.read_numbers(_join(observation))
         elif not self._layout.score:
             self.score = self._total
         elif not self._layout.score.startswith(f"{STATE}."):
-            self.score = self._read_score(_join(seen), self._layout.score)
+            self.score = self._read_score(_join(observation), self._layout.score)
 
     def see_state(self, state: Mapping[str, object]) -> None:
         """Take the score out of the state. Raises ServerFaultError where there is none."""
@@ -167,12 +167,12 @@ class Episode:
         return float(value)
 
 
-def _join(seen: Observation) -> Mapping[str, object]:
+def _join(observation: Observation) -> Mapping[str, object]:
     """Return an observation as its class has it; on the wire three fields stand beside it."""
-    beside: dict[str, object] = {"reward": seen.reward, "done": seen.done}
-    if seen.metadata:
-        beside["metadata"] = seen.metadata
-    return {**seen.observation, **beside}
+    beside: dict[str, object] = {"reward": observation.reward, "done": observation.done}
+    if observation.metadata:
+        beside["metadata"] = observation.metadata
+    return {**observation.observation, **beside}
 
 
 def _find(shown: Mapping[str, object], name: str) -> object:
@@ -180,7 +180,7 @@ def _find(shown: Mapping[str, object], name: str) -> object:
     value: object = shown
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            there = sorted(map(str, value)) if isinstance(value, Mapping) else value
-            raise LookupError(f"is missing; there is {there!r:.300}")
+            present = sorted(map(str, value)) if isinstance(value, Mapping) else value
+            raise LookupError(f"is missing; there is {present!r:.300}")
         value = value[part]
     return value

@@ -180,8 +180,8 @@ def _expected_narrowing(joint: Floats, openness: Floats) -> Floats:
 
 def _difference_variances(joint: Floats) -> Floats:
     """Return the variance of the difference of every two agents: [n, n]."""
-    alone = np.diag(joint)
-    return np.maximum(alone[:, None] + alone - 2 * joint, _LEAST_VARIANCE)
+    variances = np.diag(joint)
+    return np.maximum(variances[:, None] + variances - 2 * joint, _LEAST_VARIANCE)
 
 
 def _graph_laplacian(information: Floats) -> Floats:

@@ -54,18 +54,18 @@ class _Swiss(AdaptiveCouples):
         """Return the lineups of this round that are not planned yet."""
         n_agents = standing.field.n_agents
         n_byes, points = _byes_and_points(before, n_agents, _per_round(standing))
-        taken = {agent for meeting in begun for agent in meeting.lineup}
+        paired = {agent for meeting in begun for agent in meeting.lineup}
         # Equal points and ratings are ordered by chance, not by who was registered first.
         place = {agent: at for at, agent in enumerate(rng.permutation(n_agents).tolist())}
         free = sorted(
-            (agent for agent in range(n_agents) if agent not in taken),
+            (agent for agent in range(n_agents) if agent not in paired),
             key=lambda agent: (-points[agent], -standing.mu[agent], place[agent]),
         )
-        met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
+        n_met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
         lowest_first = free[::-1] if len(free) % 2 else []
         # A stable sort: of those with as few byes the lowest stays first.
         byes = sorted(lowest_first, key=lambda agent: n_byes[agent])
-        return pair_without_rematches(free, met, byes)
+        return pair_without_rematches(free, n_met, byes)
 
 
 def _per_round(standing: Standing) -> int:

@@ -46,15 +46,15 @@ def _choose_action(row: Row) -> int:
 
 def _weigh_moves(sight: Sight) -> Numbers:
     """Return the worth of each move."""
-    theirs, own = max(sight.hp("their_pokemon"), 0.01), sight.hp("own_pokemon")
+    their_hp, own_hp = max(sight.hp("their_pokemon"), 0.01), sight.hp("own_pokemon")
     damage = sight.of("own_move", "damage")
-    wins = damage >= theirs
-    worth = np.minimum(damage / theirs, 1.0) + SURE_WIN * wins * sight.of("own_move", "accuracy")
+    wins = damage >= their_hp
+    worth = np.minimum(damage / their_hp, 1.0) + SURE_WIN * wins * sight.of("own_move", "accuracy")
     # Lost is the turn before or after, or who uses it.
     worth = worth * np.where(sight.of("own_move", "charges") > 0, CHARGED, 1.0)
     worth = worth * np.where((sight.of("own_move", "recharges") > 0) & ~wins, CHARGED, 1.0)
-    worth = worth - sight.of("own_move", "faints_user") * own * EXPLODED
-    return worth + _weigh_ailments(sight) + _weigh_care(sight, own)
+    worth = worth - sight.of("own_move", "faints_user") * own_hp * EXPLODED
+    return worth + _weigh_ailments(sight) + _weigh_care(sight, own_hp)
 
 
 def _weigh_ailments(sight: Sight) -> Numbers:

@@ -133,7 +133,11 @@ class UciKind(LineKind):
     def build(self, game: Game, parameters: Mapping[str, object]) -> UciPolicy:
         """Return the policy. Raises ParameterError or UnsupportedGameError."""
         read = accepted(self, game, parameters)
-        go = " ".join(f"{word} {read[one.name]}" for word, one in _GO.items() if read[one.name])
+        go = " ".join(
+            f"{word} {read[parameter.name]}"
+            for word, parameter in _GO.items()
+            if read[parameter.name]
+        )
         if not go:
             raise ParameterError(self.id, _NODES.name, "must be above 0, or depth or movetime_ms")
         options: dict[str, str | int] = {"Hash": int(read[_HASH.name])}
