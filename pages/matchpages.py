@@ -22,7 +22,6 @@ from matches.store.clock import db_now
 from matches.store.formats import format_brief
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
-from pages.replay_program import write_replay_program
 from pages.replays import Move, Recorded, Replay
 from pages.seat_signs import SeatSign, list_signs
 from pages.seating import list_seats, tell_fault, tell_result, weigh_result
@@ -266,3 +265,21 @@ def tell_step(
     if len(signs) == 1:
         return sentence
     return f"{sentence} {signs[frame.to_move].name} is to move."
+
+
+def write_replay_program(match: Match) -> str:
+    """Return Python that plays a recorded match again with the library, decision by decision."""
+    board = match.tournament.leaderboard
+    configured = f".configured({board.game_parameters!r})" if board.game_parameters else ""
+    return "\n".join(
+        [
+            "from arena.games import registry",
+            "",
+            f'game = registry.get("{board.game}"){configured}',
+            f"state = game.start({match.game_seed}, opening_plies={board.plies})",
+            f'for action in "{match.outcome.actions}".split():',
+            "    print(state.describe(), state.action_name(int(action)))",
+            "    state.apply(int(action))",
+            "print(state.describe(), state.returns())",
+        ]
+    )

@@ -1,6 +1,7 @@
 """Matches with their seats, attempts and outcomes: to look at, to void, never to edit."""
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
@@ -11,12 +12,31 @@ from unfold.admin import TabularInline
 from arena.parameters import parse_number
 from matches.admin.acts import matches
 from matches.admin.base import ReadOnlyAdmin
-from matches.admin.many import FoundByNumber
 from matches.admin.offering import ReadOnlyWithActs
 from matches.models import Attempt, Match, Outcome, Tournament, Worker
 from matches.operations import explain
 
 N_NEWEST = 50
+
+
+class FoundByNumber:
+    """A list that grows with what is played: in the order of its key only, found by its key only.
+
+    Any other order would read all rows, and so would Django's search for a number as text.
+    """
+
+    sortable_by: tuple[str, ...] = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Return the row of that number."""
+        del request
+        text = search_term.strip()
+        if not text:
+            return queryset, False
+        pk = parse_number(text)
+        return (queryset.none() if pk is None else queryset.filter(pk=pk)), False
 
 
 class NewestTournaments(admin.SimpleListFilter):
