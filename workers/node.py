@@ -3,18 +3,16 @@
 import gc
 import logging
 import os
-import platform
 import time
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from uuid import uuid4
 
 import msgspec
 from celery.app import app_or_default
 
 from arena.catalogs import hash_plugin_files
-from arena.machine import measure_load
+from arena.machine import measure_load, read_versions
 from arena.messages import ORDERS, ORDERS_WITH_SERVERS, PLAYED_PLUGINS, Alive, Ending, MatchOrder
 from arena.programs import name_capability
 from arena.queues import REPORTS_QUEUE
@@ -51,7 +49,9 @@ class Node:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own, self._incarnation, self._place, self._clock = own, incarnation, place, clock
-        self._versions = installed_versions()
+        # Of orders: with actions to go on from and game servers to play on. A node that does not
+        # say so is sent none.
+        self._versions = {**read_versions(PACKAGES), ORDERS: ORDERS_WITH_SERVERS}
         # Once: an edited file is played after the next start.
         self._plugins = hash_plugin_files(PLAYED_PLUGINS)
         self._orders: list[str] = []
@@ -183,19 +183,6 @@ class Node:
             self._outbox.post_doorbell(shard, lease)
         else:
             log.warning("a player rings for shard %d of %d", shard, self._own.n_shards)
-
-
-def installed_versions() -> dict[str, str]:
-    """Return the versions of what decides how a match is played."""
-    # Of orders: with actions to go on from and game servers to play on. A node that does not say
-    # so is sent none.
-    versions = {"python": platform.python_version(), ORDERS: ORDERS_WITH_SERVERS}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            log.debug("%s is not installed as a package: its version is not reported", package)
-    return versions
 
 
 @cache
