@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, TabularInline
 from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
@@ -199,6 +199,21 @@ class Admin(CheckedAddressAdmin):
 
     def has_delete_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
         """Keep everything: results refer to it."""
+        return False
+
+
+class ReadOnlyInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """Rows under another row, to look at: nobody adds, changes or deletes one."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, *_: object) -> bool:
+        """Say no."""
+        return False
+
+    def has_change_permission(self, *_: object) -> bool:
+        """Say no."""
         return False
 
 

@@ -7,11 +7,10 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.admin import TabularInline
 
 from arena.parameters import parse_number
 from matches.admin.acts import matches
-from matches.admin.base import ReadOnlyAdmin
+from matches.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from matches.admin.offering import ReadOnlyWithActs
 from matches.models import Attempt, Match, Outcome, Tournament, Worker
 from matches.operations import explain
@@ -86,7 +85,7 @@ class GameServers(admin.SimpleListFilter):
         return queryset.filter(pk__in=served.values("match"))
 
 
-class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+class AttemptInline(ReadOnlyInline):
     """Every try at the match that has ended, with its reason."""
 
     model = Attempt
@@ -95,14 +94,6 @@ class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
         *("was_executing", "n_steps", "duration_ms", "ended_at"),
     )
     readonly_fields = fields
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, *_: object) -> bool:
-        return False
-
-    def has_change_permission(self, *_: object) -> bool:
-        return False
 
 
 @admin.register(Match)
