@@ -30,15 +30,17 @@ class Crontab:
 
     def next(self, *, now: datetime) -> datetime | None:
         """Return the first minute after now; None when there is none."""
-        days = self._days(now, step=1)
-        return next((at for day in days for at in self._of(day) if at > now), None)
+        days = self._list_days(now, step=1)
+        return next((at for day in days for at in self._list_moments(day) if at > now), None)
 
     def last(self, *, now: datetime) -> datetime | None:
         """Return the last minute up to now; None when there was none."""
-        days = self._days(now, step=-1)
-        return next((at for day in days for at in reversed(self._of(day)) if at <= now), None)
+        days = self._list_days(now, step=-1)
+        return next(
+            (at for day in days for at in reversed(self._list_moments(day)) if at <= now), None
+        )
 
-    def _days(self, now: datetime, *, step: int) -> Iterator[date]:
+    def _list_days(self, now: datetime, *, step: int) -> Iterator[date]:
         today = now.astimezone(self.zone).date()
         for n in range(MAX_DAYS):
             day = today + timedelta(days=step * n)
@@ -50,7 +52,7 @@ class Crontab:
             ):
                 yield day
 
-    def _of(self, day: date) -> list[datetime]:
+    def _list_moments(self, day: date) -> list[datetime]:
         """Return the minutes of a day; those that its clocks pass over are none."""
         moments = []
         for hour, minute in self.times:

@@ -77,20 +77,8 @@ def check_plan(
     plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     """Return the parameters of the question with their defaults. Raises BadInputError."""
-    choices = (*questions.names(), IS_SPRT)
-    if plan.question not in choices:
-        problem = f"unknown question {plan.question!r}: choose one of {', '.join(choices)}"
-        raise BadInputError("question", problem)
     margin = convert_margin(plan, leaderboard)
-    if not 1 <= plan.max_matches <= MAX_MATCHES:
-        raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
-    # One at a time, so that the field that is refused is named.
-    terms: dict[str, Any] = {"error": plan.error, "margin": margin}
-    for name, value in terms.items():
-        try:
-            Terms(**{name: value})
-        except ArenaError as error:
-            raise BadInputError(name, str(error)) from error
+    _check_terms(plan, margin)
     if plan.question == IS_SPRT:
         return _check_test(plan, leaderboard, agents)
     try:
@@ -109,6 +97,23 @@ def check_plan(
         check_scores(plan, parameters, leaderboard, len(agents))
     _check_budget(plan, parameters, leaderboard, len(agents))
     return dict(parameters)
+
+
+def _check_terms(plan: CampaignPlan, margin: float) -> None:
+    """Refuse an unknown question, and limits out of range. Raises BadInputError."""
+    choices = (*questions.names(), IS_SPRT)
+    if plan.question not in choices:
+        problem = f"unknown question {plan.question!r}: choose one of {', '.join(choices)}"
+        raise BadInputError("question", problem)
+    if not 1 <= plan.max_matches <= MAX_MATCHES:
+        raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
+    # One at a time, so that the field that is refused is named.
+    terms: dict[str, Any] = {"error": plan.error, "margin": margin}
+    for name, value in terms.items():
+        try:
+            Terms(**{name: value})
+        except ArenaError as error:
+            raise BadInputError(name, str(error)) from error
 
 
 def _check_budget(

@@ -79,7 +79,7 @@ class Recorded:
         )
 
 
-class Prepared(NamedTuple):
+class TrustedReport(NamedTuple):
     """A report of results whose tokens are checked."""
 
     report: Results
@@ -170,7 +170,7 @@ def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
     # What costs time comes before the transaction: meanwhile nobody waits for its locks.
     rows = Order.objects.select_related("tournament__leaderboard")
     orders = {row.uuid.hex: row for row in rows.filter(uuid__in={r.order for r in reports})}
-    recorded, prepared = Recorded(), list[Prepared]()
+    recorded, trusted = Recorded(), list[TrustedReport]()
     for report in reports:
         order = orders.get(report.order)
         if order is None:
@@ -182,12 +182,12 @@ def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
             genuine = read_genuine_rows(report.results, order.tournament)
             genuine = server_reports.keep_trusted(genuine, order)
             begun = begun_matches.read_genuine(report.begun, order.tournament)
-            prepared.append(Prepared(report, order, genuine, begun))
-    if prepared:
-        told = list[ResultRow]()
-        recorded += _store_reports(prepared, told, now=now)
+            trusted.append(TrustedReport(report, order, genuine, begun))
+    if trusted:
+        changed_rows = list[ResultRow]()
+        recorded += _store_reports(trusted, changed_rows, now=now)
         # After the commit: whoever puts a server into quarantine locks its row before its orders.
-        server_faults.note_rows(told, now=now)
+        server_faults.note_rows(changed_rows, now=now)
     return recorded
 
 
@@ -210,24 +210,24 @@ def _is_refused(report: Results, order: Order, *, now: datetime) -> bool:
 
 @transaction.atomic
 def _store_reports(
-    prepared: Sequence[Prepared], rows: list[ResultRow], *, now: datetime
+    trusted: Sequence[TrustedReport], changed_rows: list[ResultRow], *, now: datetime
 ) -> Recorded:
     """Take all locks of a batch first, in the order of matches.store.locks, then store it.
 
-    rows: takes the rows that changed something; what comes late or twice is none of them.
+    changed_rows: takes the rows that changed something; what comes late or twice is none of them.
     """
-    fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
+    fresh = {order.pk: order for order in lock_orders([p.order.pk for p in trusted])}
     lock_matches_in_flight(
-        [p.order.pk for p in prepared if p.report.is_last],
-        more=[match for p in prepared for match in (*p.genuine, *p.begun)],
+        [p.order.pk for p in trusted if p.report.is_last],
+        more=[match for p in trusted for match in (*p.genuine, *p.begun)],
     )
-    tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
+    tournaments = {p.order.tournament_id: p.order.tournament for p in trusted}
     recorded, uses = Recorded(), list[Use]()
     # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
-    for report in sorted(prepared, key=lambda p: p.order.tournament_id):
+    for report in sorted(trusted, key=lambda p: p.order.tournament_id):
         locked = fresh[report.order.pk]
         locked.tournament = tournaments[report.order.tournament_id]
-        recorded += _store_report(report._replace(order=locked), uses, rows, now=now)
+        recorded += _store_report(report._replace(order=locked), uses, changed_rows, now=now)
     finish_if_closed(sorted(tournaments), now=now)
     book_uses(uses)
     transaction.on_commit(dispatch.wake_relay)
@@ -235,13 +235,14 @@ def _store_reports(
 
 
 def _store_report(
-    prepared: Prepared, uses: list[Use], rows: list[ResultRow], *, now: datetime
+    trusted: TrustedReport, uses: list[Use], changed_rows: list[ResultRow], *, now: datetime
 ) -> Recorded:
-    report, order, genuine, begun = prepared
+    """Store what one report says of its order; note what the order used and which rows counted."""
+    report, order, genuine, begun = trusted
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
-    rows += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
+    changed_rows += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
     _close_matches(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
     # Before they are given back: what is reported of another attempt than theirs is late.
@@ -265,6 +266,7 @@ def _close_matches(
     node: str,
     now: datetime,
 ) -> None:
+    """Write the outcome and the last attempt of each match, and have the rater count them."""
     if not closing:
         return
     stamp = connection.ops.adapt_datetimefield_value(now)

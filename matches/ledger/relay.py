@@ -74,7 +74,7 @@ class RelayPass:
 
     def list_servers(self, needs: Needs, tournament: Tournament) -> list[GameServer]:
         """Return the game servers that have room for matches of these needs; none is asked for."""
-        return self.pool.list_free(_spec_of(tournament)) if SERVER in needs.services else []
+        return self.pool.list_free(_get_spec(tournament)) if SERVER in needs.services else []
 
     def count_slots(self, needs: Needs, files: Files) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
@@ -201,35 +201,12 @@ def _take_next(
     tournament: Tournament, node: PlayNode, relay_pass: RelayPass, *, now: datetime
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Return a new order of a tournament for this node; None when nothing is pending for it."""
-    playable = relay_pass.list_playable_needs(node, tournament)
-    if not playable:
+    needs = _find_earliest_needs(tournament, node, relay_pass)
+    if needs is None:
         return None
-    pending = selectors.filter_matches_to_send(tournament.pk, held_agents=relay_pass.held_agents)
-    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
-    # A look-up per need, as the index has it.
-    firsts = {needs: in_order.filter(needs=needs).first() for needs in playable}
-    waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
-    for needs in (needs for needs, first in firsts.items() if first is None):
-        relay_pass.pending[tournament.pk].remove(needs)
-    if not waiting:
-        return None
-    _, needs = min(waiting)
-    all_slots = relay_pass.count_slots(needs, list_files(tournament))
-    size = compute_order_size(
-        tournament,
-        slots=node.slots,
-        all_slots=all_slots,
-        is_networked=needs.is_networked,
-        starts_child=_spec_of(tournament).served == CHILD,
-        longest_s=node.longest_s,
-    )
     servers = relay_pass.list_servers(needs, tournament)
-    if servers:
-        # Not all that is free: the next node would be left without any.
-        share = ceil(relay_pass.pool.count_slots(_spec_of(tournament)) * node.slots / all_slots)
-        size = min(size, share, sum(server.n_free for server in servers))
     claimed = create_order(
-        *(tournament, needs, size),
+        *(tournament, needs, _choose_order_size(tournament, needs, node, relay_pass, servers)),
         queue=node.queue,
         now=now,
         held_agents=relay_pass.held_agents,
@@ -243,7 +220,46 @@ def _take_next(
     return claimed
 
 
-def _spec_of(tournament: Tournament) -> GameSpec:
+def _find_earliest_needs(
+    tournament: Tournament, node: PlayNode, relay_pass: RelayPass
+) -> Needs | None:
+    """Return the needs of the first pending match that a node can play; None when there is none."""
+    playable = relay_pass.list_playable_needs(node, tournament)
+    pending = selectors.filter_matches_to_send(tournament.pk, held_agents=relay_pass.held_agents)
+    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
+    # A look-up per need, as the index has it.
+    firsts = {needs: in_order.filter(needs=needs).first() for needs in playable}
+    waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
+    for needs in (needs for needs, first in firsts.items() if first is None):
+        relay_pass.pending[tournament.pk].remove(needs)
+    return min(waiting)[1] if waiting else None
+
+
+def _choose_order_size(
+    tournament: Tournament,
+    needs: Needs,
+    node: PlayNode,
+    relay_pass: RelayPass,
+    servers: Sequence[GameServer],
+) -> int:
+    """Return how many matches of these needs a node is sent; servers: where they are dealt to."""
+    all_slots = relay_pass.count_slots(needs, list_files(tournament))
+    size = compute_order_size(
+        tournament,
+        slots=node.slots,
+        all_slots=all_slots,
+        is_networked=needs.is_networked,
+        starts_child=_get_spec(tournament).served == CHILD,
+        longest_s=node.longest_s,
+    )
+    if not servers:
+        return size
+    # Not all that is free: the next node would be left without any.
+    share = ceil(relay_pass.pool.count_slots(_get_spec(tournament)) * node.slots / all_slots)
+    return min(size, share, sum(server.n_free for server in servers))
+
+
+def _get_spec(tournament: Tournament) -> GameSpec:
     return games.get(tournament.leaderboard.game).spec
 
 
@@ -278,7 +294,7 @@ def create_order(
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")
     rows = pending.order_by("sequence").values_list(*columns)[:n]
-    matches = [OrderedMatch(pk, attempt + 1, *columns) for pk, attempt, *columns in rows]
+    matches = [OrderedMatch(pk, last + 1, seed, lineup) for pk, last, seed, lineup in rows]
     if not matches:
         return None
     order = Order.objects.create(

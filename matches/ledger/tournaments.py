@@ -131,6 +131,14 @@ def check_agents(
             f"a tournament of {leaderboard.game} needs {n_needed} agents or more, "
             f"got {len(agents)}",
         )
+    _refuse_misfits(leaderboard, agents)
+    entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
+    refuse_unusable(entered)
+    refuse_outdated(entered)
+
+
+def _refuse_misfits(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+    """Refuse agents of another game, those entered twice and those that may enter nowhere now."""
     # First: an agent of another game may have the name of one of these.
     for agent in agents:
         if agent.game != leaderboard.game:
@@ -145,9 +153,6 @@ def check_agents(
     for agent in agents:
         if refusal := _describe_absence(agent):
             raise BadInputError("agents", f"{agent.name!r} {refusal}")
-    entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
-    refuse_unusable(entered)
-    refuse_outdated(entered)
 
 
 def _describe_absence(agent: Agent) -> str:

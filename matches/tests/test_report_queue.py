@@ -108,11 +108,11 @@ def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
     store = recording._store_report
 
     def refuse_second(
-        prepared: recording.Prepared, *noted: Any, now: datetime
+        trusted: recording.TrustedReport, *noted: Any, now: datetime
     ) -> recording.Recorded:
-        if prepared.order.uuid.hex == orders[1].order:
+        if trusted.order.uuid.hex == orders[1].order:
             raise ValueError("A string literal cannot contain NUL (0x00) characters.")
-        return store(prepared, *noted, now=now)
+        return store(trusted, *noted, now=now)
 
     monkeypatch.setattr(recording, "_store_report", refuse_second)
     for order in orders[1:]:
@@ -198,10 +198,12 @@ def test_a_report_that_fails_in_any_way_stops_no_later_one(
 ) -> None:
     store = recording._store_report
 
-    def fail_second(prepared: recording.Prepared, *noted: Any, now: datetime) -> recording.Recorded:
-        if prepared.order.uuid.hex == orders[1].order:
+    def fail_second(
+        trusted: recording.TrustedReport, *noted: Any, now: datetime
+    ) -> recording.Recorded:
+        if trusted.order.uuid.hex == orders[1].order:
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
-        return store(prepared, *noted, now=now)
+        return store(trusted, *noted, now=now)
 
     monkeypatch.setattr(recording, "_store_report", fail_second)
     broker.lpush("reports", item(make.finished(orders[1])))
