@@ -54,7 +54,7 @@ def play(
     """
     rules = games.get(game) if isinstance(game, str) else game
     named = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
-    names, built = list(named), {name: _build(rules, agent) for name, agent in named.items()}
+    names, built = list(named), {name: _build_policy(rules, agent) for name, agent in named.items()}
     matches = [
         _Match(rules, tuple(names[agent] for agent in lineup), derive("play", seed, block))
         for block, lineups in enumerate(_plan_blocks(rules.spec, len(names), n, seed))
@@ -75,7 +75,7 @@ def _plan_blocks(spec: GameSpec, n_agents: int, n: int, seed: int) -> list[list[
     return [list(rotate_seats(agents)) for agents in pairs]
 
 
-def _build(game: Game, agent: Agent) -> Policy:
+def _build_policy(game: Game, agent: Agent) -> Policy:
     if isinstance(agent, str):
         kind, parameters = parse_policy(agent)
         return policies.get(kind).build(game, parameters)
@@ -136,11 +136,11 @@ def _play_together(matches: Iterable[_Match], built: Mapping[str, Policy]) -> No
         for match in running:
             by_mover[match.mover].append(match)
         for name, asked in by_mover.items():
-            _move(built[name], asked)
+            _move_matches(built[name], asked)
         running = [match for match in running if not match.is_over]
 
 
-def _move(policy: Policy, matches: Sequence[_Match]) -> None:
+def _move_matches(policy: Policy, matches: Sequence[_Match]) -> None:
     """Apply the answers of a policy; where a block fails, its rows are asked one by one."""
     try:
         actions = policy.act([match.row() for match in matches])
@@ -151,7 +151,7 @@ def _move(policy: Policy, matches: Sequence[_Match]) -> None:
         if len(matches) == 1:
             matches[0].charge(error)
         for match in matches if len(matches) > 1 else ():
-            _move(policy, [match])
+            _move_matches(policy, [match])
         return
     for match, action in zip(matches, actions, strict=True):
         match.apply(action)

@@ -74,7 +74,7 @@ def _write_dataset(folder: Path, dataset_id: str, manifest: Mapping[str, Any]) -
     for shard in manifest["shards"]:
         episodes = list(read_episodes(folder / shard["file"], manifest["observation_shape"]))
         if dataset is None:
-            dataset = _create(dataset_id, episodes, manifest)
+            dataset = _create_dataset(dataset_id, episodes, manifest)
         else:
             dataset.update_dataset_from_buffer(episodes)
     return int(dataset.total_episodes)
@@ -125,7 +125,7 @@ def read_episodes(path: Path, shape: list[int]) -> Iterator[Any]:
         )
 
 
-def _create(dataset_id: str, episodes: list[Any], manifest: Mapping[str, Any]) -> Any:
+def _create_dataset(dataset_id: str, episodes: list[Any], manifest: Mapping[str, Any]) -> Any:
     return minari.create_dataset_from_buffers(
         dataset_id,
         episodes,

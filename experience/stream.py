@@ -100,7 +100,7 @@ async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> Added:
             "the stream is full: the sink does not keep up; send less, or later", retry_after_s=5
         ) from error
     except RedisError as error:
-        raise _away(error) from error
+        raise _make_error(error) from error
     return Added(cast(Outcome, outcome.decode()), detail.decode())
 
 
@@ -120,9 +120,9 @@ async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[
     except ResponseError as error:
         if "no such key" in str(error):
             return [GroupLoad(name, 0) for name in groups]
-        raise _away(error) from error
+        raise _make_error(error) from error
     except RedisError as error:
-        raise _away(error) from error
+        raise _make_error(error) from error
     return [_measure_load(name, groups_by_name.get(name), stream) for name in groups]
 
 
@@ -150,5 +150,5 @@ async def _call_function(client: Any, call: tuple[Any, ...]) -> Any:
     return await client.execute_command(*call)
 
 
-def _away(error: RedisError) -> StreamError:
+def _make_error(error: RedisError) -> StreamError:
     return StreamError(f"the stream does not answer: {error}", retry_after_s=5)

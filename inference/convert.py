@@ -153,7 +153,7 @@ def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
 
 def _convert_file(source: Path, wish: Wish) -> Converted:
     if wish.program == "state_dict":
-        return _by_names(read_state_dict(source), wish)
+        return _pair_by_names(read_state_dict(source), wish)
     if wish.seal.architecture != "mlp" or wish.told:
         raise CheckpointFileError(
             f"--from {wish.program} knows its names and makes an mlp: "
@@ -161,11 +161,11 @@ def _convert_file(source: Path, wish: Wish) -> Converted:
         )
     parameters: Mapping[str, Value] = wish.seal.parameters
     if wish.program == "sb3":
-        return _as_floats(actorcritic.sb3(*read_sb3(source), parameters))
-    return _as_floats(actorcritic.cleanrl(read_state_dict(source), parameters))
+        return _round_to_floats(actorcritic.sb3(*read_sb3(source), parameters))
+    return _round_to_floats(actorcritic.cleanrl(read_state_dict(source), parameters))
 
 
-def _by_names(tensors: Tensors, wish: Wish) -> Converted:
+def _pair_by_names(tensors: Tensors, wish: Wish) -> Converted:
     """Return the tensors under the names of the architecture, with a note of what was renamed."""
     after = rename_tensors(tensors, wish.told)
     renamed = {after[name]: tensor for name, tensor in tensors.items() if name in after}
@@ -178,7 +178,7 @@ def _by_names(tensors: Tensors, wish: Wish) -> Converted:
     notes = [f"{old} is {new}, by its shape" for old, new in renamed_layers(olds)]
     notes += [actorcritic.NO_VALUE] if silent else []
     paired = {new: renamed[old] for new, old in olds.items()}
-    return _as_floats(Converted(paired, wish.seal.parameters, None, notes))
+    return _round_to_floats(Converted(paired, wish.seal.parameters, None, notes))
 
 
 def _make_silent_value(tensors: Tensors, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
@@ -190,7 +190,7 @@ def _make_silent_value(tensors: Tensors, expected: Mapping[str, tuple[int, ...]]
     return {name: torch.zeros(shape) for name, shape in head.items()}
 
 
-def _as_floats(converted: Converted) -> Converted:
+def _round_to_floats(converted: Converted) -> Converted:
     """Return weights that a checkpoint may hold; float64 is rounded to float32, and said."""
     for name, tensor in converted.tensors.items():
         if not tensor.is_floating_point() or tensor.layout != torch.strided:

@@ -138,9 +138,9 @@ class DrainLoop:
             if not self._take_turn() and self._finish_lease():
                 return True
             if self._now_ms() >= self._ends_ms:
-                self._wind_up()
+                self._give_back_requests()
                 return False
-        self._wind_up()
+        self._give_back_requests()
         return self._finish_lease()
 
     def _now_ms(self) -> float:
@@ -149,9 +149,9 @@ class DrainLoop:
     def _take_turn(self) -> bool:
         """Send answers, pop, run a batch; return False when nothing has come."""
         is_pop = self._batcher.n_free_rows > 0
-        commands = self._outgoing_commands()
+        commands = self._list_outgoing_commands()
         if is_pop:
-            commands.append(self._pop_command())
+            commands.append(self._make_pop_command())
         replies = self._exchange_commands(commands)
         if is_pop and isinstance(replies[-1], list):
             self._take_requests(*replies[-1])
@@ -173,14 +173,14 @@ class DrainLoop:
         the first of them runs alone: a third fewer rows per forward, and 10 % fewer requests.
         """
         if n_came < self._n_lately and self._batcher and self._batcher.n_free_rows:
-            (reply,) = self._exchange_commands([self._pop_command()])
+            (reply,) = self._exchange_commands([self._make_pop_command()])
             if isinstance(reply, list):
                 self._take_requests(*reply)
                 n_came += len(reply[1])
         # Falls slowly: one thin pop among full ones does not change what is expected.
         self._n_lately = max(n_came, self._n_lately - 1)
 
-    def _pop_command(self) -> Reply:
+    def _make_pop_command(self) -> Reply:
         """Return the pop of as many requests as may fit; it waits if there is nothing in hand."""
         n_fit = (
             self._batcher.n_free_rows / self._rows_per_request,
@@ -265,7 +265,7 @@ class DrainLoop:
             self._counts[answer.kind.value] += 1
         self._answers[client].append(wire.encode_answer(request, answer))
 
-    def _outgoing_commands(self) -> list[Reply]:
+    def _list_outgoing_commands(self) -> list[Reply]:
         """Return the commands that send the answers, and keep the lease when it is time.
 
         They also say how far the lists were taken: so clients know whether theirs still wait.
@@ -279,10 +279,10 @@ class DrainLoop:
         commands += [("INCRBY", taken_key(shard), n) for shard, n in self._n_taken.items()]
         self._n_taken.clear()
         if self._now_ms() >= self._extend_ms:
-            commands.append(self._extend_command())
+            commands.append(self._make_extend_command())
         return commands
 
-    def _extend_command(self) -> Command:
+    def _make_extend_command(self) -> Command:
         lease_ms = self._settings.lease_ms
         self._extend_ms = self._now_ms() + lease_ms / 3
         return redis_functions.command_of("inf_extend", self._shard, self._lease, lease_ms)
@@ -290,7 +290,7 @@ class DrainLoop:
     def _keep_alive(self) -> None:
         """Keep the lease while something takes long; the engine calls this."""
         if self._now_ms() >= self._extend_ms:
-            self._exchange_commands([self._extend_command()])
+            self._exchange_commands([self._make_extend_command()])
 
     def _exchange_commands(self, commands: Sequence[Command]) -> list[Reply]:
         replies = self._tools.connection.exchange(commands) if commands else []
@@ -308,7 +308,7 @@ class DrainLoop:
         )
         return bool(reply)
 
-    def _wind_up(self) -> None:
+    def _give_back_requests(self) -> None:
         """Send the last answers; give back, in front of all others, what was not run."""
         left: defaultdict[int, list[bytes]] = defaultdict(list)
         # Reversed, because each push to the left stands before the one pushed last.
@@ -316,7 +316,7 @@ class DrainLoop:
             left[popped.shard].append(popped.raw)
         for shard, raws in left.items():
             self._n_taken[shard] -= len(raws)
-        commands = self._outgoing_commands()
+        commands = self._list_outgoing_commands()
         for shard, raws in left.items():
             commands.append(("LPUSH", queue_key(shard), *raws))
         self._exchange_commands(commands)

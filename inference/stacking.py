@@ -113,7 +113,7 @@ class Stacks:
             stack = self._build_stack(form)
         if stack is None:
             return None
-        trial = self._trial_of(stack, forwards, n_rows, keep_alive)
+        trial = self._find_trial(stack, forwards, n_rows, keep_alive)
         n_held = sum(loaded.checkpoint in stack.places for loaded in loaded_models)
         if trial.program is None or not trial.pays_for(n_held):
             return None
@@ -162,7 +162,7 @@ class Stacks:
             n_bytes.pop(0)
         return self._stacks[form]
 
-    def _trial_of(
+    def _find_trial(
         self, stack: Stack, forwards: Forwards, n_rows: int, keep_alive: Callable[[], None]
     ) -> StackTrial:
         key = (stack.form, stack.size, n_rows)
@@ -201,14 +201,14 @@ class Stacks:
         except Exception as error:
             # Whatever an architecture does that cannot be traced: its networks run alone.
             return StackTrial(None, 0.0, 0.0, f"{type(error).__name__}: {error}"[:_MAX_TEXT])
-        reason = self._first_difference(stacked, own, forwards.dtype)
+        reason = self._find_first_difference(stacked, own, forwards.dtype)
         if reason:
             return StackTrial(None, 0.0, 0.0, reason)
         stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *sent)))
         alone_s = self._time_runs(lambda: forwards.run_uncounted(first, rows[0], states[0]))
         return StackTrial(program, stacked_s, alone_s)
 
-    def _first_difference(
+    def _find_first_difference(
         self, stacked: Outputs, own: dict[int, Outputs], dtype: torch.dtype
     ) -> str:
         # One network that overflows must not spoil it for its siblings.

@@ -50,7 +50,7 @@ class Line:
     def begin(self, messages: Sequence[Message]) -> None:
         """Let these leave first, then all that was posted before and is posted from now on."""
         self._waiting.extendleft(reversed(messages))
-        self._delivery = asyncio.ensure_future(self._deliver())
+        self._delivery = asyncio.ensure_future(self._deliver_messages())
 
     def end(self) -> None:
         """Send no more of what waits."""
@@ -91,7 +91,7 @@ class Line:
             self._given_up.set()
             self._waiting.clear()
 
-    async def _deliver(self) -> None:
+    async def _deliver_messages(self) -> None:
         try:
             while not self.is_given_up:
                 while self._waiting:

@@ -65,7 +65,7 @@ class Room:
     def __init__(self, find: Find) -> None:
         self.lines: set[Line] = set()
         self._beginning: Shared[Sequence[str]]
-        self._opening = asyncio.ensure_future(self._open(find))
+        self._opening = asyncio.ensure_future(self._open_room(find))
         self._hearing: asyncio.Task[None] | None = None
         # True once it hears no more, for whatever reason: who comes then gets a new room.
         self.is_over = False
@@ -92,7 +92,7 @@ class Room:
         # A subscription under way is made first, so that it can be undone.
         self._opening.add_done_callback(stop)
 
-    async def _open(self, find: Find) -> bool:
+    async def _open_room(self, find: Find) -> bool:
         sight = await database_sync_to_async(find)()
         if sight is None:
             return False
@@ -102,7 +102,7 @@ class Room:
         # Before anybody reads a snapshot: what is pushed while it is read must not be missed.
         for group in sight.groups:
             await layer.group_add(group, channel)
-        self._hearing = asyncio.ensure_future(self._hear(sight.groups, channel))
+        self._hearing = asyncio.ensure_future(self._hear_groups(sight.groups, channel))
 
         def log_failure(hearing: asyncio.Task[None]) -> None:
             # Nobody awaits the task: its exception would be lost.
@@ -112,7 +112,7 @@ class Room:
         self._hearing.add_done_callback(log_failure)
         return True
 
-    async def _hear(self, groups: Sequence[str], channel: str) -> None:
+    async def _hear_groups(self, groups: Sequence[str], channel: str) -> None:
         layer = get_channel_layer()
         try:
             while True:

@@ -66,7 +66,7 @@ def show_comparison(request: HttpRequest) -> HttpResponse:
         "most": MAX_AGENTS,
         "is_full": len(agents) == MAX_AGENTS,
         "starts": [] if agents else _list_starts(),
-        **(_compare(agents, board) if board else {}),
+        **(_compare_agents(agents, board) if board else {}),
     }
     return render(request, "pages/compare.html", context)
 
@@ -129,7 +129,7 @@ def _list_chips(agents: Sequence[Agent], board: Leaderboard | None) -> list[Chip
     return chips
 
 
-def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
+def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     pks = [agent.pk for agent in agents]
     ranges = find_rank_ranges(board.pk, pks)
     rated = Rating.objects.filter(leaderboard=board, agent__in=pks)

@@ -110,7 +110,7 @@ def _read_ratings(board: Leaderboard, agent: Agent | None) -> tuple[list[Rating]
         if not rating_of_agent:
             raise BadAddressError(f"{agent} has no episode that counts on {board}: choose another")
         ratings += rating_of_agent
-    return sorted(ratings, key=_order), len(first) > MOST_AGENTS
+    return sorted(ratings, key=_make_sort_key), len(first) > MOST_AGENTS
 
 
 def _choose_agent(ratings: Sequence[Rating]) -> Agent | None:
@@ -120,7 +120,7 @@ def _choose_agent(ratings: Sequence[Rating]) -> Agent | None:
     return next(iter([*checkpoints, *agents]), None)
 
 
-def _order(rating: Rating) -> tuple[bool, float, int]:
+def _make_sort_key(rating: Rating) -> tuple[bool, float, int]:
     return rating.mean_score is None, -(rating.mean_score or 0.0), rating.agent_id
 
 

@@ -40,13 +40,13 @@ def draw_day(*, now: datetime) -> list[History]:
     for minute in minutes:
         steps.setdefault(int((minute.at - (now - KEPT)) / STEP), []).append(minute)
     return [
-        _draw_line("matches a second, mean of ten minutes", steps, _mean_pace),
+        _draw_line("matches a second, mean of ten minutes", steps, _average_pace),
         _draw_line("messages waiting, the most", steps, _find_most_waiting),
         _draw_line("matches at once", steps, _find_most_slots),
     ]
 
 
-def _mean_pace(minutes: Sequence[_Minute]) -> float:
+def _average_pace(minutes: Sequence[_Minute]) -> float:
     return mean(minute.matches_per_s for minute in minutes)
 
 

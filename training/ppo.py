@@ -80,7 +80,7 @@ class Ppo(TrainedPolicy):
             rows = share.rows
             answers = self.forward(decisions.observations[rows])
             parts = self.weigh_decisions(decisions, rows, *answers, targets[rows], advantages[rows])
-            if self.take_step(self._weigh(parts, share)):
+            if self.take_step(self._weigh_losses(parts, share)):
                 losses.append(Losses(*(float(part.detach()) / max(1, len(rows)) for part in parts)))
         return losses
 
@@ -115,7 +115,7 @@ class Ppo(TrainedPolicy):
             -(all_log_probs.exp() * all_log_probs).sum(),
         )
 
-    def _weigh(self, parts: "Parts", share: Share) -> Tensor:
+    def _weigh_losses(self, parts: "Parts", share: Share) -> Tensor:
         error = self._settings.value * parts.error
         return (error - parts.gain - self._settings.entropy * parts.entropy) / share.n_steps
 

@@ -61,9 +61,9 @@ class ChunkReader:
         if self._is_replaced():
             raise UnavailableError("the slice was given up by control, and a later one reads")
         while self._is_resuming:
-            if page := self._claim(most):
+            if page := self._claim_page(most):
                 return self._open_page(page)
-        return self._open_page(self._read(most))
+        return self._open_page(self._read_page(most))
 
     def teach(self, learner: Learner, entries: Sequence[Entry]) -> Metrics:
         """Let a learner learn from the chunks of entries."""
@@ -83,9 +83,9 @@ class ChunkReader:
 
     def _is_replaced(self) -> bool:
         consumers = self._call("xinfo_consumers", self._key, self._group)
-        return any(_slice_of(consumer["name"].decode()) > self._slice for consumer in consumers)
+        return any(_read_slice(consumer["name"].decode()) > self._slice for consumer in consumers)
 
-    def _claim(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    def _claim_page(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """Take over a page of what slices before have read and not acknowledged."""
         place = (self._key, self._group, self._consumer)
         after, page, *trimmed = self._call(
@@ -97,7 +97,7 @@ class ChunkReader:
         self.n_unreadable += sum(map(len, trimmed))
         return list(page)
 
-    def _read(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    def _read_page(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         arguments = {self._key: ">"}
         read = self._call(
             "xreadgroup", self._group, self._consumer, arguments, count=most, block=BLOCK_MS
@@ -148,7 +148,7 @@ def _flatten(page: Any) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
             yield from _flatten(entry)
 
 
-def _slice_of(consumer: str) -> int:
+def _read_slice(consumer: str) -> int:
     """Return the number in the name of a consumer; -1 where it is another program's."""
     number = consumer.removeprefix(_CONSUMER)
     return int(number) if number != consumer and number.isdecimal() else -1

@@ -59,13 +59,13 @@ def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
     except UnavailableError as error:
         # Nobody's fault.
         log.warning("slice %d of run %s is given up: %s", read.slice, read.run, error)
-        publish_report(self.app, _end(read, settings, is_given_up=True))
+        publish_report(self.app, _make_ending(read, settings, is_given_up=True))
     except (ArenaError, TrainingError) as error:
-        publish_report(self.app, _end(read, settings, refusal=str(error)[:MAX_DETAIL]))
+        publish_report(self.app, _make_ending(read, settings, refusal=str(error)[:MAX_DETAIL]))
     except Exception as error:
         # A plug-in's, ours, or the machine's: told to whoever waits, and tried again.
         fault = f"{type(error).__name__}: {error}"[:MAX_DETAIL]
-        publish_report(self.app, _end(read, settings, refusal=fault, is_given_up=True))
+        publish_report(self.app, _make_ending(read, settings, refusal=fault, is_given_up=True))
         raise
 
 
@@ -75,7 +75,7 @@ def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:
     with ExitStack() as closing:
         report = _add_curves(partial(publish_report, app), order, settings, closing)
         reporter = Reporter(order, trainer=settings.name, files=files, report=report)
-        _learn(order, reporter, settings)
+        _learn_slice(order, reporter, settings)
 
 
 def _add_curves(
@@ -94,7 +94,7 @@ def _add_curves(
     return report_and_draw
 
 
-def _learn(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
+def _learn_slice(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
     if trainers.get(order.algorithm).plays_matches:
         train_on_matches(order, reporter)
         return
@@ -110,7 +110,7 @@ def _learn(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
         learning.run(chunks, clock_s=time.monotonic)
 
 
-def _end(
+def _make_ending(
     order: TrainOrder, settings: Settings, *, refusal: str = "", is_given_up: bool = False
 ) -> Trained:
     """Return the report of a slice that comes to nothing."""

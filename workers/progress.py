@@ -246,7 +246,7 @@ def failed_ending(
 ) -> EndedMatch:
     """Return the ending of an attempt that is no outcome: control tries again."""
     return EndedMatch(
-        match.index, Ending.FAILED, [], reason, seat, detail, share_ms=_spent_ms(match)
+        match.index, Ending.FAILED, [], reason, seat, detail, share_ms=_sum_spent_ms(match)
     )
 
 
@@ -254,8 +254,8 @@ def interrupted_ending(
     match: MatchProgress, detail: Detail, *, reason: Reason = Reason.RETURNED
 ) -> EndedMatch:
     """Return the ending of a match that was executing when its node had to stop."""
-    return EndedMatch(match.index, Ending.INTERRUPTED, [], reason, -1, detail, _spent_ms(match))
+    return EndedMatch(match.index, Ending.INTERRUPTED, [], reason, -1, detail, _sum_spent_ms(match))
 
 
-def _spent_ms(match: MatchProgress) -> float:
+def _sum_spent_ms(match: MatchProgress) -> float:
     return 1000 * sum(match.spent_s)

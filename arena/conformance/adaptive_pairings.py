@@ -114,12 +114,12 @@ def _play_tournament(pairing: AdaptivePairing, field: Field) -> list[Lineup]:
             require(pairing.is_over(here), change)
             break
         meetings += [Meeting(lineup, turn, None) for lineup in chosen]
-        meetings, more = _half_closed(meetings, turn)
+        meetings, more = _close_half(meetings, turn)
         results += more
     return [meeting.lineup for meeting in meetings]
 
 
-def _half_closed(
+def _close_half(
     meetings: list[Meeting], turn: int
 ) -> tuple[list[Meeting], list[tuple[int, int, int]]]:
     """Close every other open block, in other turns all of them."""

@@ -163,14 +163,14 @@ class GymnasiumGame:
         Raises ParameterError unless some opening of so many plies leaves the game undecided.
         """
         return start_after_opening(
-            self.spec, game_seed, opening_plies, lambda: self._reset(game_seed)
+            self.spec, game_seed, opening_plies, lambda: self._start_episode(game_seed)
         )
 
     def picture(self, state: GymnasiumState, seat: int | None = None) -> Grid | Picture | None:
         """Return a position as it is drawn, None for a game that is only told."""
         return self.look.draw(state.env.unwrapped, seat) if self.look.draw else None
 
-    def _reset(self, game_seed: int) -> GymnasiumState:
+    def _start_episode(self, game_seed: int) -> GymnasiumState:
         env = self._new_env()
         observation, _ = env.reset(seed=derive("environment", game_seed) >> (63 - SEED_BITS))
         return GymnasiumState(self, env, observation)

@@ -38,7 +38,7 @@ class PettingZooState:
         self._totals = dict.fromkeys(game.seats, 0.0)
         # What agents saw last that the environment has let go.
         self._last_seen: dict[int, NDArray[np.generic]] = {}
-        self._settle()
+        self._find_next_agent()
 
     def to_move(self) -> int:
         """Return the seat that decides next, or OVER."""
@@ -76,7 +76,7 @@ class PettingZooState:
             raise IllegalActionError(f"{name}: {action!r:.80} is not in {self.legal_actions()}")
         self.env.step(self._game.decode(action))
         self.actions.append(action)
-        self._settle()
+        self._find_next_agent()
 
     def returns(self) -> list[float]:
         """Return the sum of each seat's rewards so far."""
@@ -99,7 +99,7 @@ class PettingZooState:
         """Let what was played so far be the opening."""
         self.opening, self.actions = tuple(opening), []
 
-    def _settle(self) -> None:
+    def _find_next_agent(self) -> None:
         """Collect rewards, and let go agents that are out, until one decides or none is left."""
         env = self.env
         while env.agents:
@@ -182,7 +182,7 @@ class PettingZooGame:
         Raises ParameterError unless some opening of so many plies leaves the game undecided.
         """
         return start_after_opening(
-            self.spec, game_seed, opening_plies, lambda: self._reset(game_seed)
+            self.spec, game_seed, opening_plies, lambda: self._start_episode(game_seed)
         )
 
     def picture(self, state: PettingZooState, seat: int | None = None) -> Grid | Picture | None:
@@ -194,7 +194,7 @@ class PettingZooGame:
         is_masked = isinstance(observation, Mapping) and OBSERVATION in observation
         return self._encode(observation[OBSERVATION] if is_masked else observation)
 
-    def _reset(self, game_seed: int) -> PettingZooState:
+    def _start_episode(self, game_seed: int) -> PettingZooState:
         env = self._new_env()
         env.reset(seed=derive("environment", game_seed) >> (63 - SEED_BITS))
         return PettingZooState(self, env)

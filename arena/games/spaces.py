@@ -63,10 +63,10 @@ def read_observations(name: str, space: spaces.Space[Any]) -> Observations:
     if not space.is_np_flattenable:
         raise UnsupportedGameError(f"{name}: its observations have no fixed length: {space!r:.100}")
     length = spaces.flatdim(space)
-    return Observations((length,), lambda observation: _flatten(space, observation))
+    return Observations((length,), lambda observation: _flatten_observation(space, observation))
 
 
-def _flatten(space: spaces.Space[Any], observation: Any) -> NDArray[np.generic]:
+def _flatten_observation(space: spaces.Space[Any], observation: Any) -> NDArray[np.generic]:
     flat: NDArray[np.generic] = np.array(spaces.flatten(space, observation), np.float32)
     return flat
 

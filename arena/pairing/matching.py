@@ -18,11 +18,11 @@ def expected_information(gap: Floats, *, seat: float = 0.0) -> Floats:
 
     seat: what sitting first is worth: the mean over both seats, as blocks are played.
     """
-    information: Floats = (_inform_about(gap + seat) + _inform_about(gap - seat)) / 2
+    information: Floats = (_measure_information(gap + seat) + _measure_information(gap - seat)) / 2
     return information
 
 
-def _inform_about(gap: Floats) -> Floats:
+def _measure_information(gap: Floats) -> Floats:
     z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), _FAR)
     # Fisher information of a win or loss about the difference: density^2 / (p (1 - p)).
     density = np.exp(-(z**2)) / (2 * np.pi)

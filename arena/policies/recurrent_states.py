@@ -52,7 +52,7 @@ class RecurrentStates:
             elif n_actions:
                 unknown.append(place)
         if unknown:
-            states[unknown] = self._recompute([rows[place] for place in unknown], network)
+            states[unknown] = self._recompute_states([rows[place] for place in unknown], network)
         return states
 
     def keep_after(self, rows: Sequence[Row], before: FloatBatch, after: FloatBatch) -> None:
@@ -61,7 +61,7 @@ class RecurrentStates:
             seats = self._kept.setdefault(row.state, {})
             seats[row.seat] = SeatMemory(len(row.state.actions), old.copy(), new.copy())
 
-    def _recompute(self, rows: Sequence[Row], network: Network) -> FloatBatch:
+    def _recompute_states(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the states that the network reaches by what the rows' seats have seen so far."""
         seen = [self._replay_observations(row) for row in rows]
         states = np.zeros((len(rows), network.state_size), np.float32)

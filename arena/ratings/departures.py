@@ -78,9 +78,9 @@ def estimate_departures(
     squares = _GRID**2 @ posterior
     before = logit(_FIELDS / len(mean))
     return Departures(
-        _fill(n, expit(before + by_itself - by_ratings)),
-        _fill(n, _UNIT * mean, sign=-1),
-        _fill(n, _UNIT**2 * np.maximum(squares - mean**2, _STEP**2)) + np.eye(n),
+        _fill_table(n, expit(before + by_itself - by_ratings)),
+        _fill_table(n, _UNIT * mean, sign=-1),
+        _fill_table(n, _UNIT**2 * np.maximum(squares - mean**2, _STEP**2)) + np.eye(n),
     )
 
 
@@ -109,7 +109,7 @@ class _Results:
         return explained
 
 
-def _fill(n: int, values: Floats, sign: int = 1) -> Floats:
+def _fill_table(n: int, values: Floats, sign: int = 1) -> Floats:
     """Return the table of the values of the pairs above the diagonal; sign: of those below it."""
     table = np.zeros((n, n))
     rows, columns = np.triu_indices(n, 1)

@@ -35,10 +35,10 @@ def expect_points(gap: Floats, *, draw_probability: float, seat: float = 0.0) ->
 def _expect_one(lead: Floats, margin: float) -> tuple[Floats, Floats, Floats]:
     win, not_lost = ndtr(lead - margin), ndtr(lead + margin)
     mean = (win + not_lost) / 2
-    slope = (_density(lead - margin) + _density(lead + margin)) / (2 * _UNIT)
+    slope = (_find_density(lead - margin) + _find_density(lead + margin)) / (2 * _UNIT)
     return mean, win + (not_lost - win) / 4 - mean**2, slope
 
 
-def _density(x: Floats) -> Floats:
+def _find_density(x: Floats) -> Floats:
     density: Floats = np.exp(-(x**2) / 2) / sqrt(2 * pi)
     return density

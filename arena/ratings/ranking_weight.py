@@ -69,19 +69,19 @@ def _draw_tables(n_met: Floats, n_sides: int) -> Ints:
 
 def _weigh_orders(lead: Floats) -> float:
     """Return the information of all pairs by the variance of the scores; lead: [m, k, k]."""
-    won, lost = _slope(lead), -_slope(-lead)
+    won, lost = _find_slope(lead), -_find_slope(-lead)
     # Given how an agent performs, its results against the others are independent.
     p_won = ndtr(sqrt(2) * lead[..., None] + _NODES)
-    mean = _without_itself(won[..., None] * p_won + lost[..., None] * (1 - p_won))
-    square = _without_itself(won[..., None] ** 2 * p_won + lost[..., None] ** 2 * (1 - p_won))
+    mean = _mask_own_pairs(won[..., None] * p_won + lost[..., None] * (1 - p_won))
+    square = _mask_own_pairs(won[..., None] ** 2 * p_won + lost[..., None] ** 2 * (1 - p_won))
     variance = (mean.sum(axis=2) ** 2 + (square - mean**2).sum(axis=2)) @ _SHARES
-    information = _without_itself(-won * lost)
+    information = _mask_own_pairs(-won * lost)
     return float(information.sum() / variance.sum())
 
 
 def _weigh_winners(lead: Floats) -> float:
     """Return the same where a pair is told by the one winner alone."""
-    won, lost = _without_itself(_slope(lead)), _without_itself(-_slope(-lead))
+    won, lost = _mask_own_pairs(_find_slope(lead)), _mask_own_pairs(-_find_slope(-lead))
     p_won = ndtr(sqrt(2) * lead[..., None] + _NODES)
     chance = np.prod(p_won, axis=2, where=_are_others(lead)[..., None]) @ _SHARES
     of_other = chance[:, None, :]
@@ -89,11 +89,11 @@ def _weigh_winners(lead: Floats) -> float:
     mean = chance * score + (of_other * lost).sum(axis=2)
     square = chance * score**2 + (of_other * lost**2).sum(axis=2)
     curvature = chance[..., None] * won * (won + lead) + of_other * lost * (lost + lead)
-    information = _without_itself(curvature)
+    information = _mask_own_pairs(curvature)
     return float(information.sum() / (square - mean**2).sum())
 
 
-def _slope(lead: Floats) -> Floats:
+def _find_slope(lead: Floats) -> Floats:
     """Return the slope of the log-likelihood of a win by the lead."""
     slope: Floats = np.exp(-(lead**2) / 2 - log_ndtr(lead)) / sqrt(2 * np.pi)
     return slope
@@ -103,7 +103,7 @@ def _are_others(lead: Floats) -> Bools:
     return ~np.eye(lead.shape[1], dtype=np.bool_)
 
 
-def _without_itself(of_pairs: Floats) -> Floats:
+def _mask_own_pairs(of_pairs: Floats) -> Floats:
     """Return values [m, k, k, ...] with nothing of an agent against itself."""
     others = _are_others(of_pairs)
     others = others.reshape(1, *others.shape, *([1] * (of_pairs.ndim - 3)))

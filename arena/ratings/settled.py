@@ -125,7 +125,7 @@ class SettledRatings:
         if self.above is not None:
             return float(self.above[i, j])
         pair = np.array([i, j])
-        return float(find_superiorities(self.mu[pair], self._joint(pair))[0, 1])
+        return float(find_superiorities(self.mu[pair], self._read_joint(pair))[0, 1])
 
     def gap_ends(self, i: Ints, j: Ints) -> tuple[Floats, Floats]:
         """Return the ends of the 95 % intervals of how far agents i [k] are above agents j [k].
@@ -133,7 +133,7 @@ class SettledRatings:
         They lie on both sides of 0 where P(i is above j) is within 0.025 and 0.975.
         """
         lead, agents = self.mu[i] - self.mu[j], np.arange(len(self.mu))
-        half = Z95 * np.sqrt(find_gap_variances(self._joint(agents), i, j))
+        half = Z95 * np.sqrt(find_gap_variances(self._read_joint(agents), i, j))
         low, high = lead - half, lead + half
         if self.believed is None or self.places is None:
             return low, high
@@ -151,9 +151,9 @@ class SettledRatings:
         """Return P(row is above column) for all pairs: float64 [n, n], one half on the diagonal."""
         if self.above is not None:
             return self.above
-        return find_superiorities(self.mu, self._joint(np.arange(len(self.mu))))
+        return find_superiorities(self.mu, self._read_joint(np.arange(len(self.mu))))
 
-    def _joint(self, agents: Ints) -> Floats:
+    def _read_joint(self, agents: Ints) -> Floats:
         """Return the covariance of these agents, [k, k].
 
         Without one they count as independent about the mean, as they nearly are.
@@ -211,7 +211,7 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
         likelihood = TeamLikelihood(
             within, n_fitted, margin=weighed.margin, weight=_read_number(weight)
         )
-    z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
+    z = (_find_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and weighed.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
@@ -227,7 +227,7 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     if not terms.is_shown:
         return settled
     doubt = weigh_spreads(objective, posterior, given_margin=weighed.margin if is_fitted else 0.0)
-    return settled if doubt is None else _put_doubt(settled, parent_of, fitted, doubt)
+    return settled if doubt is None else _add_doubt(settled, parent_of, fitted, doubt)
 
 
 def _fit_skills(
@@ -243,7 +243,7 @@ def _fit_skills(
     for _ in range(_N_SPREAD_ROUNDS):
         # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
         rough = find_mode(objective, spread, np.append(z, seat), is_rough=True)
-        z, spread = rough.z, _next_spread(rough, objective.prior.children)
+        z, spread = rough.z, _find_next_spread(rough, objective.prior.children)
         seat = [] if rough.seat is None else [rough.seat]
         if fits_draws:
             objective = objective.with_margin(_fit_draws(objective.likelihood, rough, first_margin))
@@ -258,7 +258,7 @@ def _fit_draws(likelihood: Likelihood, posterior: Posterior, prior: float) -> fl
     )
 
 
-def _next_spread(posterior: Posterior, children: Ints) -> float:
+def _find_next_spread(posterior: Posterior, children: Ints) -> float:
     """Return the spread about the field's mean; the mean itself is fixed by the prior alone.
 
     Those with a parent say nothing about it, as their prior is another.
@@ -305,7 +305,7 @@ def _assemble_field(
     )
 
 
-def _put_doubt(
+def _add_doubt(
     settled: SettledRatings, parents: Ints, fitted: Ints, doubt: SpreadDoubt
 ) -> SettledRatings:
     """Return ratings with the doubt of those that played, on the scale of the skills there."""
@@ -341,7 +341,7 @@ def _read_number(weight: float | Floats) -> float:
     raise RatingError("weight must be one number for results of teams")
 
 
-def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
+def _find_starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     full = np.full(n_agents, MU)
     if start is not None:
         earlier = np.asarray(start, np.float64)

@@ -28,7 +28,7 @@ class Cycle:
 
 def find_cycles(table: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
     """Return the cycles that are significant at this level, the surest first, at most limit."""
-    doubts = _binomial_doubts(table)
+    doubts = _find_binomial_doubts(table)
     # The trace of the cube counts each triple whose pairs all met six times; it has two cycles.
     met_pairs = (doubts <= 1).astype(np.float64)
     n_possible = round(float(np.trace(met_pairs @ met_pairs @ met_pairs)) / 3)
@@ -48,7 +48,7 @@ def find_cycles(table: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCL
     return cycles
 
 
-def _binomial_doubts(table: PairTable) -> Floats:
+def _find_binomial_doubts(table: PairTable) -> Floats:
     """Return for each two agents the p-value of "the first is no better": [n, n].
 
     The exact binomial test of the decided matches; 2 where they never met.

@@ -91,7 +91,7 @@ def _fit_draws(table: PairTable, settled: SettledRatings) -> float:
     gap = (settled.mu[table.low] - settled.mu[table.high]) / _UNIT
 
     def excess(probability: float) -> float:
-        win, loss = _win_chances(gap, unit_draw_margin(probability))
+        win, loss = _find_win_chances(gap, unit_draw_margin(probability))
         return float(table.n_results @ (1 - win - loss) - table.draws.sum())
 
     if excess(_MOST) <= 0:
@@ -99,7 +99,7 @@ def _fit_draws(table: PairTable, settled: SettledRatings) -> float:
     return _FEWEST if excess(_FEWEST) >= 0 else float(brentq(excess, _FEWEST, _MOST))
 
 
-def _win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
+def _find_win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
     """Return the chances that the lower and that the higher index wins."""
     return ndtr(gap - margin), ndtr(-gap - margin)
 
@@ -115,7 +115,7 @@ class _Replicates:
 
     def measure_observed(self) -> float:
         """Return the deviance of the results themselves."""
-        return float(self._deviance(self._table.share[None], self._gap[None])[0])
+        return float(self._find_deviance(self._table.share[None], self._gap[None])[0])
 
     def draw_deviances(self, n_replicates: int, rng: np.random.Generator) -> Floats:
         """Return the deviance of each replicate, [n_replicates], after one step of Newton's."""
@@ -125,14 +125,14 @@ class _Replicates:
         return np.concatenate([self._draw_some(n, rng) for n in sizes])
 
     def _draw_some(self, n_replicates: int, rng: np.random.Generator) -> Floats:
-        win, loss = _win_chances(self._gap, self._margin)
+        win, loss = _find_win_chances(self._gap, self._margin)
         chances = np.stack([win, np.maximum(1 - win - loss, 0), loss], axis=1)
         chances /= chances.sum(axis=1, keepdims=True)
         times = rng.multinomial(self._n.astype(np.int64), chances, (n_replicates, len(self._gap)))
         share = (times[..., 0] + times[..., 1] / 2) / self._n
-        moved = self._deviance(share, self._gap + self._refit_gaps(times))
+        moved = self._find_deviance(share, self._gap + self._refit_gaps(times))
         # A step that a rare upset made too long is worse than none.
-        return np.minimum(moved, self._deviance(share, self._gap[None]))
+        return np.minimum(moved, self._find_deviance(share, self._gap[None]))
 
     def _refit_gaps(self, times: Ints) -> Floats:
         """Return how much one step of Newton's method changes the gaps: [replicates, m]."""
@@ -152,9 +152,9 @@ class _Replicates:
         moved: Floats = step[:, table.low] - step[:, table.high]
         return moved
 
-    def _deviance(self, share: Floats, gap: Floats) -> Floats:
+    def _find_deviance(self, share: Floats, gap: Floats) -> Floats:
         """Return twice the loss of likelihood by the ratings: [replicates]."""
-        win, loss = _win_chances(gap, self._margin)
+        win, loss = _find_win_chances(gap, self._margin)
         # A share of 0 or 1 that the ratings call impossible has an endless deviance.
         expected = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
         apart = xlogy(share, share / expected) + xlogy(1 - share, (1 - share) / (1 - expected))

@@ -37,7 +37,7 @@ def check_plugin(
     A check that takes longer than limit_s fails, and those after it run in a new process.
     Raises InputError where the package that checks is not installed.
     """
-    with _plugin_root(path, folder) as root:
+    with _make_plugin_root(path, folder) as root:
         environment = _make_environment(root, module)
         command = [sys.executable, "-m", module, family, path.stem, "--folder", folder]
         command += [word for game in games for word in ("--game", game)]
@@ -56,7 +56,7 @@ def _make_environment(root: Path, module: str) -> dict[str, str]:
 
 
 @contextmanager
-def _plugin_root(path: Path, folder: str) -> Iterator[Path]:
+def _make_plugin_root(path: Path, folder: str) -> Iterator[Path]:
     """Yield a folder of plug-ins that holds this one: its own, or one made for the check."""
     if path.parent.name == folder:
         yield path.parent.parent

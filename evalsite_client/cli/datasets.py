@@ -130,7 +130,7 @@ def show_datasets(client: Client, options: Namespace) -> Answer:
             dataset.game,
             dataset.source,
             dataset.state,
-            *_count(dataset),
+            *_list_counts(dataset),
             dataset.created_at,
         )
         for dataset in rows
@@ -150,12 +150,12 @@ def build_dataset(client: Client, options: Namespace) -> Answer:
     dataset = client.datasets.build(**{name: getattr(options, name) for name in names})
     if options.wait:
         dataset = client.datasets.wait(dataset.name, timeout_s=options.timeout)
-    return _describe(dataset)
+    return _describe_dataset(dataset)
 
 
 def show_dataset(client: Client, options: Namespace) -> Answer:
     """Show how far a dataset is, and what it was asked for."""
-    return _describe(client.datasets.get(options.name))
+    return _describe_dataset(client.datasets.get(options.name))
 
 
 def download_dataset(client: Client, options: Namespace) -> Answer:
@@ -184,7 +184,7 @@ def delete_dataset(client: Client, options: Namespace) -> Answer:
     return Answer({"deleted": options.name}, f"dataset {options.name} is deleted")
 
 
-def _describe(dataset: Dataset) -> Answer:
+def _describe_dataset(dataset: Dataset) -> Answer:
     conditions = {name: value for name, value in dataset.query.items() if value not in (None, [])}
     values: dict[str, Any] = {
         "dataset": dataset.name,
@@ -204,5 +204,5 @@ def _join_values(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _count(dataset: Dataset) -> tuple[int, int, int]:
+def _list_counts(dataset: Dataset) -> tuple[int, int, int]:
     return dataset.n_episodes, dataset.n_steps, dataset.n_bytes

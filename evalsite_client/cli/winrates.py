@@ -136,7 +136,7 @@ def _play_missing(
         if one.state in OPEN:
             if one.state == "paused":
                 client.tournaments.resume(one.id)
-            _follow(client, one.id, out)
+            _follow_tournament(client, one.id, out)
     lacking = [n_matches - pair.n for pair in read_pairs(client, agents, board)]
     if max(lacking) <= 0:
         return
@@ -161,10 +161,10 @@ def _play_missing(
         for seed, (field, n) in enumerate(fields, len(tournaments))
     ]
     for tournament in started:
-        _follow(client, tournament.id, out)
+        _follow_tournament(client, tournament.id, out)
 
 
-def _follow(client: Client, tournament: int, out: TextIO) -> None:
+def _follow_tournament(client: Client, tournament: int, out: TextIO) -> None:
     following.follow_tournament(client, tournament, out, timeout_s=None, fraction=1.0)
     _, lag = following.wait_for_ratings(client, tournament, limit_s=following.RATING_WAIT_S)
     if lag:
@@ -210,13 +210,13 @@ def draw_table(names: Sequence[str], pairs: Sequence[Pair]) -> str:
         for ordered_pair in (pair, pair.turned())
     }
     rows = [
-        [row, *("" if row == column else _show(rates[row, column]) for column in names)]
+        [row, *("" if row == column else _format_pair(rates[row, column]) for column in names)]
         for row in names
     ]
     return format_table(("win rate of", *(name.rpartition("@")[2] for name in names)), rows)
 
 
-def _show(pair: Pair) -> str:
+def _format_pair(pair: Pair) -> str:
     if pair.win_rate is None:
         return "-"
     low, high = pair.interval

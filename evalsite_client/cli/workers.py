@@ -24,7 +24,7 @@ def show_workers(client: Client, options: Namespace) -> Answer:
             worker.node,
             worker.is_alive,
             worker.slots,
-            _describe(worker),
+            _describe_labels(worker),
             worker.last_seen_at,
         )
         for worker in shown_workers
@@ -32,6 +32,6 @@ def show_workers(client: Client, options: Namespace) -> Answer:
     return Answer(shown_workers, format_table(HEAD, rows))
 
 
-def _describe(worker: Worker) -> str:
+def _describe_labels(worker: Worker) -> str:
     labels = (f"{name}={value}" for name, value in worker.labels.items())
     return " ".join([*worker.capabilities, *labels])

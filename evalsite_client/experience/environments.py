@@ -50,7 +50,7 @@ class GymnasiumEnvironment:
     def reset(self, *, seed: int) -> Floats:
         """Begin an episode; return its first observation."""
         observation, _ = self._env.reset(seed=seed)
-        return _flatten(observation)
+        return _flatten_observation(observation)
 
     def step(self, action: int) -> Outcome:
         """Take an action."""
@@ -58,7 +58,10 @@ class GymnasiumEnvironment:
             self._first_action + action
         )
         return Outcome(
-            _flatten(observation), float(reward), bool(is_terminated), bool(is_truncated)
+            _flatten_observation(observation),
+            float(reward),
+            bool(is_terminated),
+            bool(is_truncated),
         )
 
 
@@ -93,5 +96,5 @@ def make_environment(env_id: str, game: Game) -> Environment:
     return GymnasiumEnvironment(env, first_action=int(actions.start))
 
 
-def _flatten(observation: Any) -> Floats:
+def _flatten_observation(observation: Any) -> Floats:
     return np.array(observation, np.float32).reshape(-1)

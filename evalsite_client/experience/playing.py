@@ -115,7 +115,7 @@ class Player:
             step = Step(
                 number, place, observation, outcome.observation, action, *outcome[1:], log_prob
             )
-            self._record(step)
+            self._record_step(step)
             place, total, observation, is_over = (
                 place + 1,
                 total + step.reward,
@@ -124,7 +124,7 @@ class Player:
             )
         self.returns.append(total)
 
-    def _record(self, step: Step) -> None:
+    def _record_step(self, step: Step) -> None:
         self.n_steps += 1
         chunk = self._recorder.add_step(step, version=self.follower.version)
         if chunk is not None:
@@ -143,9 +143,9 @@ class Player:
         is_told = self.uploader.latest_version > max(self.follower.version, self._told_version)
         if is_told or n_episodes % terms.download_every == 0:
             self._told_version = self.uploader.latest_version
-            self._follow(stop)
+            self._follow_versions(stop)
 
-    def _follow(self, stop: Stop) -> None:
+    def _follow_versions(self, stop: Stop) -> None:
         try:
             with stop.interrupt_wait():
                 is_new = self.follower.follow()

@@ -64,7 +64,7 @@ def _find_game(content: bytes, form: Form) -> str:
         game = read_game(content, form=form)
         registry.get(game)
     except ChunkError as error:
-        raise _refuse(error) from error
+        raise _make_error(error) from error
     except UnknownNameError as error:
         raise BadInputError("game", str(error)) from error
     return game
@@ -76,7 +76,7 @@ def _read_checked(content: bytes, form: Form, game: str) -> Chunk:
         chunk = read_chunk(content, spec=spec, form=form)
         check_chunk(chunk, spec)
     except ChunkError as error:
-        raise _refuse(error) from error
+        raise _make_error(error) from error
     return chunk
 
 
@@ -90,6 +90,6 @@ async def _check_version(chunk: Chunk, *, clock: Callable[[], float]) -> None:
         raise BadInputError("policy_version", f"is {version}: {problem}; -1 is for other policies")
 
 
-def _refuse(error: ChunkError) -> BadInputError:
+def _make_error(error: ChunkError) -> BadInputError:
     place = error.field or "body"
     return BadInputError(place if error.index is None else f"{place}.{error.index}", error.reason)

@@ -110,10 +110,10 @@ def _order_slice(run: TrainingRun, *, now: datetime) -> bool:
         # Trainers cannot tell: what is lost with one leaves no word in its log.
         log.warning("slice %d of run %s is silent: ordered anew, no. %d", run.slice, run, n_lost)
     run.refresh_from_db()
-    return _publish(run, now=now)
+    return _publish_order(run, now=now)
 
 
-def _publish(run: TrainingRun, *, now: datetime) -> bool:
+def _publish_order(run: TrainingRun, *, now: datetime) -> bool:
     try:
         dispatch.publish_slice(make_order(run, now=now))
     except ArenaError as error:

@@ -48,8 +48,10 @@ def record_report(report: object, *, now: datetime) -> bool:
         if read.state and not files.has_file(run.name, read.state):
             raise CheckpointFileError(f"there is no state {read.state}")
     except CheckpointFileError as error:
-        return _write(run, read, None, problem=f"what its trainer put is refused: {error}", now=now)
-    return _write(run, read, weights, problem=read.refusal, now=now)
+        return _write_report(
+            run, read, None, problem=f"what its trainer put is refused: {error}", now=now
+        )
+    return _write_report(run, read, weights, problem=read.refusal, now=now)
 
 
 def _take_back(run: TrainingRun, *, now: datetime) -> bool:
@@ -62,11 +64,11 @@ def _note_fault(run: TrainingRun, report: Trained) -> bool:
     """Keep what broke a slice: it is lost, and ordered anew like one whose trainer has died."""
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
     # Every reader sees it; the log of the trainer tells where its files lie.
-    problem = _clean(hide_folders(report.refusal))
+    problem = _clean_problem(hide_folders(report.refusal))
     return bool(own.update(problem=problem, trainer=report.trainer[:60]))
 
 
-def _clean(problem: str) -> str:
+def _clean_problem(problem: str) -> str:
     # No database takes NUL or half a letter (a lone surrogate).
     return problem[:MAX_PROBLEM].replace("\0", " ").encode(errors="replace").decode()
 
@@ -120,7 +122,7 @@ def _inspect_weights(run: TrainingRun, report: Trained) -> _Weights | None:
 
 
 @transaction.atomic
-def _write(
+def _write_report(
     run: TrainingRun, report: Trained, weights: _Weights | None, *, problem: str, now: datetime
 ) -> bool:
     own = TrainingRun.objects.filter(
@@ -158,7 +160,7 @@ def _list_changes(
     if report.state:
         changes["state_sha256"] = report.state
     if problem:
-        changes |= {"state": states.FAILED, "problem": _clean(problem)}
+        changes |= {"state": states.FAILED, "problem": _clean_problem(problem)}
         # A refusal has none, and of what is refused the run does not go on.
         for name in ("n_steps", "version", "state_sha256"):
             changes.pop(name, None)

@@ -57,7 +57,7 @@ def advance_rounds(*, now: datetime) -> int:
     """End the rounds that are over and begin those that are due; return how many changed."""
     n_ended = sum(_end_if_over(training_round, now=now) for training_round in _list_going_on())
     running = TrainingRun.objects.filter(state=_States.RUNNING, version__gte=0)
-    return n_ended + sum(_advance(run, now=now) for run in running if plays_matches(run))
+    return n_ended + sum(_advance_round(run, now=now) for run in running if plays_matches(run))
 
 
 def _list_going_on() -> list[Round]:
@@ -65,7 +65,7 @@ def _list_going_on() -> list[Round]:
     return list(going_on.select_related("release__run", "tournament", "agent"))
 
 
-def _advance(run: TrainingRun, *, now: datetime) -> bool:
+def _advance_round(run: TrainingRun, *, now: datetime) -> bool:
     """Bring the newest version nearer to its matches; say whether anything changed."""
     newest = run.releases.order_by("-version").first()
     if newest is None:
@@ -163,10 +163,10 @@ def _end_if_over(training_round: Round, *, now: datetime) -> bool:
     run = training_round.release.run
     if run.state == _States.RUNNING and run.version <= training_round.release.version:
         return False
-    return _end(training_round, now=now)
+    return _end_round(training_round, now=now)
 
 
-def _end(training_round: Round, *, now: datetime) -> bool:
+def _end_round(training_round: Round, *, now: datetime) -> bool:
     if training_round.tournament is not None:
         cancel_tournament(training_round.tournament, now=now)
     if training_round.agent is not None:
@@ -183,7 +183,7 @@ def _end(training_round: Round, *, now: datetime) -> bool:
 def forget_newest_round(run: TrainingRun, *, now: datetime) -> None:
     """Let the newest version of a run that goes on again play anew: its matches were cancelled."""
     for training_round in Round.objects.filter(release__run=run, release__version=run.version):
-        _end(training_round, now=now)
+        _end_round(training_round, now=now)
         training_round.delete()
 
 

@@ -41,9 +41,9 @@ class Upkeep:
             sweeping.sweep_files(now=now)
             sweep_staging(now=now)
         if settings.STREAM_REDIS_URL:
-            self._prune(connect, now=now)
+            self._prune_index(connect, now=now)
 
-    def _prune(self, connect: Connect, *, now: datetime) -> None:
+    def _prune_index(self, connect: Connect, *, now: datetime) -> None:
         try:
             with connect() as client:
                 days = settings.EVALSITE_EXPERIENCE_INDEX_DAYS

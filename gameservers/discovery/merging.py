@@ -71,7 +71,7 @@ class Merged:
 
     def judge(self, answers: Mapping[str, Answer]) -> tuple[State, str]:
         """Return its state and the reason; answers: of the servers that were tried, by place."""
-        verdicts = [_judge(each, answers) for each in self.seen]
+        verdicts = [_judge_server(each, answers) for each in self.seen]
         # One way in is enough: a server that has dialled in may have no endpoint of its own.
         for state in (State.HEALTHY, State.UNREACHABLE, State.FOUND):
             for verdict, reason in verdicts:
@@ -80,7 +80,7 @@ class Merged:
         return State.FOUND, ""
 
 
-def _judge(server: Seen, answers: Mapping[str, Answer]) -> tuple[State, str]:
+def _judge_server(server: Seen, answers: Mapping[str, Answer]) -> tuple[State, str]:
     own = server.sighting
     if server.refusal:
         return State.UNREACHABLE, server.refusal

@@ -130,13 +130,13 @@ class Registry:
         """Enter a server that has dialled the head: it is healthy as long as it is there."""
         self._dialled[name] = _Dialled(game, slots)
         self._farewells.pop(name, None)
-        self._update()
+        self._update_servers()
 
     def report_hung_up(self, name: str, reason: str) -> None:
         """Say that a server which had dialled in is there no more, and why."""
         if self._dialled.pop(name, None) is not None:
             self._farewells[name] = reason
-            self._update()
+            self._update_servers()
 
     async def refresh(self) -> None:
         """Ask all sources and try all servers; during a round, wait for its end instead."""
@@ -147,19 +147,19 @@ class Registry:
                 self._n_rounds += 1
 
     async def _do_round(self) -> None:
-        await asyncio.gather(*map(self._look, self._sources))
+        await asyncio.gather(*map(self._look_at_source, self._sources))
         sightings = [
             Seen(source, at, sighting)
             for source, (at, look) in self._looks.items()
             for sighting in look.servers
         ]
         places = await self._find_places({each.sighting.address for each in sightings} - {""})
-        servers = [_attach(each, places) for each in sightings]
+        servers = [_attach_place(each, places) for each in sightings]
         answers = await self._try_servers(servers)
         self._round = _Round(servers, answers)
-        self._update()
+        self._update_servers()
 
-    async def _look(self, source: Source) -> None:
+    async def _look_at_source(self, source: Source) -> None:
         limit_s = self.interval_s * LOOK_PART
         try:
             async with asyncio.timeout(limit_s):
@@ -169,10 +169,10 @@ class Registry:
             before = self._states[source.name]
             state = replace(before, at=self._clock(), failure=shorten(failure), problems=())
         else:
-            state = self._take(source.name, look)
+            state = self._take_look(source.name, look)
         self._states[source.name] = state
 
-    def _take(self, source: str, look: Look) -> SourceState:
+    def _take_look(self, source: str, look: Look) -> SourceState:
         now, problems = self._clock(), look.problems
         if n_more := len(look.servers[MAX_SERVERS:]):
             problems = (*problems, f"{n_more} servers more than the {MAX_SERVERS} that are kept")
@@ -224,7 +224,7 @@ class Registry:
         silence = Answer(f"has not answered within {limit_s:g} s")
         return {key: silence if task in late else task.result() for key, task in tasks.items()}
 
-    def _update(self) -> None:
+    def _update_servers(self) -> None:
         """Work out the servers from the last round and from who has dialled in."""
         now = self._clock()
         dialled = [
@@ -234,7 +234,7 @@ class Registry:
         servers = {}
         for key, merged in merge([*self._round.seen, *dialled]).items():
             state, reason = merged.judge(self._round.answers)
-            servers[key] = self._describe(key, merged, state, reason, now)
+            servers[key] = self._describe_server(key, merged, state, reason, now)
         named = {
             (each.name, address) for each in servers.values() for address in ("", each.address)
         }
@@ -245,7 +245,7 @@ class Registry:
                 servers[key] = gone
         self._servers = servers
 
-    def _describe(
+    def _describe_server(
         self, key: str, merged: Merged, state: State, reason: str, now: datetime
     ) -> Server:
         first, place = merged.seen[0].sighting, merged.place
@@ -281,7 +281,7 @@ class Registry:
         return replace(before, state=State.GONE, reason=reason, since=now)
 
 
-def _attach(server: Seen, places: Mapping[str, Place | str]) -> Seen:
+def _attach_place(server: Seen, places: Mapping[str, Place | str]) -> Seen:
     place = places.get(server.sighting.address)
     if isinstance(place, Place):
         own = server.sighting

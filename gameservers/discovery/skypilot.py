@@ -89,9 +89,9 @@ class Clusters:
         self._endpoints = {key: self._endpoints[key] for key in keys if key in self._endpoints}
         up = [cluster for cluster in clusters if cluster.status == UP]
         await self._ask_endpoints(up, limit_s=until - asyncio.get_running_loop().time())
-        return Look(tuple(map(self._sight, clusters)), problems)
+        return Look(tuple(map(self._sight_cluster, clusters)), problems)
 
-    def _sight(self, cluster: _Cluster) -> Sighting:
+    def _sight_cluster(self, cluster: _Cluster) -> Sighting:
         if cluster.status != UP:
             state = State.FOUND if cluster.status in STARTING else State.UNREACHABLE
             reason = f"the cluster is {shorten(cluster.status)}"

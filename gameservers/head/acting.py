@@ -71,7 +71,7 @@ async def act(evaluating: Evaluating, request: Request) -> Response:
     output = await evaluating.ask(player, row.block)
     action = int(choose_actions(output, row.block, temperature)[0])
     answer = {"agent": player.name, "checkpoint": player.ref.checkpoint}
-    answer |= _describe(action, row, output)
+    answer |= _describe_decision(action, row, output)
     return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
@@ -84,7 +84,7 @@ def _read_row(question: ActRequest, player: Player) -> _Row:
         return _Row(_make_block(question, player, question.observation, legal, question.seed), None)
     if question.legal is not None:
         raise EvaluateError("legal: leave it out, the position says which actions are legal")
-    state = _replay(question.position, player)
+    state = _replay_position(question.position, player)
     seat, seed = state.to_move(), question.seed
     if seed is None:
         seed = Row(state, seat, question.position.game_seed).seed()
@@ -114,7 +114,7 @@ def _make_block(
         raise EvaluateError(f"{column.removesuffix('s')}:{problem}") from error
 
 
-def _replay(position: Position, player: Player) -> State:
+def _replay_position(position: Position, player: Player) -> State:
     """Return the position. Raises EvaluateError."""
     game = _find_game(player)
     if len(position.actions) > game.spec.max_steps:
@@ -149,7 +149,7 @@ def _find_game(player: Player) -> Game:
     return game
 
 
-def _describe(action: int, row: _Row, output: NetworkOutput) -> dict[str, Any]:
+def _describe_decision(action: int, row: _Row, output: NetworkOutput) -> dict[str, Any]:
     """Return the decision, what the network gives each action, and what it expects."""
     chances = action_probabilities(output.logits, row.block.masks)[0]
     answer: dict[str, Any] = {

@@ -37,7 +37,7 @@ class Viewers:
             return
         await socket.accept()
         self._n_viewers += 1
-        pushing = asyncio.create_task(self._push(socket))
+        pushing = asyncio.create_task(self._push_news(socket))
         try:
             while (await socket.receive())["type"] == "websocket.receive":
                 pass  # a viewer has nothing to say
@@ -46,7 +46,7 @@ class Viewers:
             await asyncio.gather(pushing, return_exceptions=True)
             self._n_viewers -= 1
 
-    async def _push(self, socket: WebSocket) -> None:
+    async def _push_news(self, socket: WebSocket) -> None:
         sent = ""
         while True:
             async with self._news:

@@ -70,7 +70,7 @@ class Reporter:
         ]
         try:
             # A broker that hangs must not hold up tunnels.
-            await asyncio.to_thread(self._send, reports)
+            await asyncio.to_thread(self._send_reports, reports)
         except PublishError as error:
             if not self.trouble:
                 log.warning("servers are not reported until the broker is back: %s", error)
@@ -80,6 +80,6 @@ class Reporter:
                 log.warning("the broker takes reports again")
             self.trouble = ""
 
-    def _send(self, reports: Sequence[Alive]) -> None:
+    def _send_reports(self, reports: Sequence[Alive]) -> None:
         for report in reports:
             self._publish(report)

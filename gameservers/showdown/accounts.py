@@ -152,7 +152,7 @@ class Account:
         )
 
     async def _take(self, message: str) -> None:
-        self._notice(message)
+        self._read_notice(message)
         room = message.partition("\n")[0].removeprefix(">")
         if message.startswith(">battle-") and room != self.room:
             return  # of a battle that poke-env has forgotten it would wait for ever to begin
@@ -168,11 +168,11 @@ class Account:
             self._is_logged_in = True
             self._news.set()
 
-    def _notice(self, message: str) -> None:
+    def _read_notice(self, message: str) -> None:
         """Look at what the server says before poke-env does."""
         first, *lines = message.split("\n")
         if first.startswith(">battle-"):
-            self._notice_battle(first[1:], lines)
+            self._read_battle_notice(first[1:], lines)
             return
         for line in (first, *lines):
             kind, _, content = line.removeprefix("|").partition("|")
@@ -185,7 +185,7 @@ class Account:
             elif kind == "pm" and "|/error " in content:
                 self.fail(f"the Showdown server says: {content.partition('|/error ')[2]:.300}")
 
-    def _notice_battle(self, room: str, lines: list[str]) -> None:
+    def _read_battle_notice(self, room: str, lines: list[str]) -> None:
         if "|init|battle" in lines and not self.room:
             self.room = room
             self.has_begun.set()

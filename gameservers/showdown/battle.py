@@ -103,7 +103,7 @@ class Battle:
                     await self._news.wait()
         except TimeoutError as error:
             silent = f"the Showdown server has said nothing for {self._answer_s:g} s"
-            raise BattleError(f"{silent} in the battle of {self._names()}") from error
+            raise BattleError(f"{silent} in the battle of {self._join_names()}") from error
         await self._find_next()
 
     def close(self) -> None:
@@ -146,5 +146,5 @@ class Battle:
         won = [1.0 if seat.name == winner else -1.0 for seat in self._seats]
         self.returns = won if winner else [0.0] * len(self._seats)
 
-    def _names(self) -> str:
+    def _join_names(self) -> str:
         return ", ".join(seat.name for seat in self._seats)

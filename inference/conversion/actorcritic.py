@@ -78,9 +78,10 @@ def sb3(tensors: Tensors, facts: Mapping[str, Any], options: Mapping[str, Value]
         _read_layer(tensors, "value_net"),
     ]
     _check_all_used(tensors, 2 * (len(actor) + len(critic) - len(shared)))
-    activation = _sb3_activation(facts, options, "Tanh")
+    activation = _read_sb3_activation(facts, options, "Tanh")
+    sizes = f"layers {_list_layer_sizes(actor)}; value {_list_layer_sizes(critic)}"
     notes = [
-        f"activation {activation}, layers {_layer_sizes(actor)}; value {_layer_sizes(critic)}",
+        f"activation {activation}, {sizes}",
         "statistics of VecNormalize are in a file of their own and are not converted",
     ]
     return _convert_layers(ActorCritic(actor, critic, activation), options, notes)
@@ -113,7 +114,7 @@ def _convert_dqn(
     """Return the Q-network; the target network beside it was only for training."""
     layers = _read_tower(tensors, "q_net.q_net.")
     _check_all_used(tensors, 4 * len(layers))
-    activation = _sb3_activation(facts, options, "ReLU")
+    activation = _read_sb3_activation(facts, options, "ReLU")
     network = ActorCritic(layers, [_make_silent(layers)], activation)
     return _convert_layers(network, options, [f"activation {activation}", NO_VALUE])
 
@@ -132,8 +133,8 @@ def _convert_layers(
     network: ActorCritic, options: Mapping[str, Value], notes: list[str]
 ) -> Converted:
     parameters: dict[str, Value] = {
-        "hidden": _layer_sizes(network.actor),
-        "value_hidden": _layer_sizes(network.critic),
+        "hidden": _list_layer_sizes(network.actor),
+        "value_hidden": _list_layer_sizes(network.critic),
         "activation": network.activation,
         "bounded_value": False,
     }
@@ -204,7 +205,7 @@ def _name_tensors(prefix: str, layers: Sequence[Layer]) -> Tensors:
     }
 
 
-def _layer_sizes(layers: Sequence[Layer]) -> str:
+def _list_layer_sizes(layers: Sequence[Layer]) -> str:
     return ",".join(str(layer.bias.shape[0]) for layer in layers[:-1])
 
 
@@ -228,7 +229,7 @@ def _check_spaces(facts: Mapping[str, Any]) -> None:
             )
 
 
-def _sb3_activation(facts: Mapping[str, Any], options: Mapping[str, Value], usual: str) -> str:
+def _read_sb3_activation(facts: Mapping[str, Any], options: Mapping[str, Value], usual: str) -> str:
     """Return what the archive says in text of its activation; usual: the library's default."""
     chosen = facts.get("policy_kwargs")
     if not isinstance(chosen, dict):

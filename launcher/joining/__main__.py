@@ -15,7 +15,7 @@ INTERRUPTED: Final = 130
 TOKEN: Final = "EVALSITE_JOIN_TOKEN"
 
 
-def _slots(text: str) -> int:
+def _read_slots(text: str) -> int:
     if (number := parse_number(text, lowest=1, highest=4096)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 4096")
     return number
@@ -40,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--concurrency",
         dest="slots",
-        type=_slots,
+        type=_read_slots,
         default=os.cpu_count() or 1,
         metavar="T",
         help="players (the number of cores)",

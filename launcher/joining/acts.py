@@ -39,13 +39,13 @@ def join(options: argparse.Namespace) -> int:
     """Join, start the node and wait until the server has heard of it. Raises SetupError."""
     check_options(options.join, options.token)
     own = read_own_settings(os.environ, options.slots)
-    folder, server = _node_folder(), JoinServer(options.join)
+    folder, server = _find_node_folder(), JoinServer(options.join)
     _refuse_strange(folder)
     with _alone(folder):
         _refuse_joined(folder)
         try:
             joined = server.join(options.token)
-            _begin(folder, server, joined, own)
+            _begin_node(folder, server, joined, own)
         except BaseException:  # Ctrl-C, too: nothing stays half-started
             if not (folder / TOLD).exists():
                 shutil.rmtree(folder, ignore_errors=True)  # it may be gone already
@@ -55,7 +55,7 @@ def join(options: argparse.Namespace) -> int:
     return 0
 
 
-def _begin(folder: Path, server: JoinServer, joined: Told, own: Mapping[str, str]) -> None:
+def _begin_node(folder: Path, server: JoinServer, joined: Told, own: Mapping[str, str]) -> None:
     """Start the node that was let in, or give it back."""
     variables = {**joined.environment, **own, URL: server.url}
     try:
@@ -75,7 +75,7 @@ def _begin(folder: Path, server: JoinServer, joined: Told, own: Mapping[str, str
 
 def leave(_: argparse.Namespace) -> int:
     """End the node, have it shut out, and remove what it wrote. Raises SetupError."""
-    folder = _node_folder()
+    folder = _find_node_folder()
     variables = _read_told(folder)
     with _alone(folder):
         _stop_node(folder, variables)
@@ -95,7 +95,7 @@ def leave(_: argparse.Namespace) -> int:
 
 def start(_: argparse.Namespace) -> int:
     """Start a node that has joined and does not run, as after a restart of its machine."""
-    folder = _node_folder()
+    folder = _find_node_folder()
     variables = _read_told(folder)
     with _alone(folder):
         if Supervisor(folder).pid() is not None:
@@ -108,7 +108,7 @@ def start(_: argparse.Namespace) -> int:
 
 def show(_: argparse.Namespace) -> int:
     """Say whether this clone is a node; 1 when it is none, or does not run."""
-    folder = _node_folder()
+    folder = _find_node_folder()
     if not (folder / TOLD).exists():
         print("this clone is no node: ./run node --join URL --token T makes it one")
         return 1
@@ -120,7 +120,7 @@ def show(_: argparse.Namespace) -> int:
     return 0 if states else 1
 
 
-def _node_folder() -> Path:
+def _find_node_folder() -> Path:
     return var_folder(os.environ) / "node"
 
 

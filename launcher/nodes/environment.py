@@ -50,10 +50,10 @@ def admit_nodes(
         raise SetupError(f"the nodes are not admitted: {lines[-1]}; nothing is started")
     blocks = done.stdout.strip().split("\n\n")
     nodes = [dict(line.split("=", 1) for line in block.splitlines()) for block in blocks]
-    return {node["EVALSITE_NODE"]: _readdress(node, server) for node in nodes}
+    return {node["EVALSITE_NODE"]: _replace_server(node, server) for node in nodes}
 
 
-def _readdress(variables: Mapping[str, str], server: str | None) -> dict[str, str]:
+def _replace_server(variables: Mapping[str, str], server: str | None) -> dict[str, str]:
     return {
         name: _readdress_url(url, server) if name in _SERVERS and server else url
         for name, url in variables.items()

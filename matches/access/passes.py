@@ -66,7 +66,7 @@ def grant_agent_pass(agent: Agent, *, now: datetime) -> Pass:
         ),
     )
     return Pass(
-        make_agent_pass(pass_key(settings.SECRET_KEY), pass_agent, until=until), _moment(until)
+        make_agent_pass(pass_key(settings.SECRET_KEY), pass_agent, until=until), _to_datetime(until)
     )
 
 
@@ -79,8 +79,8 @@ def grant_head_pass(purpose: str, *, name: str, days: int, now: datetime) -> Pas
     # The colon also without a name: the pass of a server is for its name, which has none.
     subject = f"{purpose}:{name}"
     until = int((now + timedelta(days=days)).timestamp())
-    return Pass(make_pass(pass_key(settings.SECRET_KEY), subject, until=until), _moment(until))
+    return Pass(make_pass(pass_key(settings.SECRET_KEY), subject, until=until), _to_datetime(until))
 
 
-def _moment(until: int) -> datetime:
+def _to_datetime(until: int) -> datetime:
     return datetime.fromtimestamp(until, UTC)

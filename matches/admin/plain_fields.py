@@ -32,7 +32,7 @@ def replace_fields(model: type[Model], names: Iterable[Any]) -> list[Any]:
         replace_fields(model, name)
         if isinstance(name, tuple | list)
         else (
-            _write_field(name, _writer_of(field))
+            _write_field(name, _choose_writer(field))
             if isinstance(field := fields.get(name), JSONField | FloatField)
             else name
         )
@@ -40,7 +40,7 @@ def replace_fields(model: type[Model], names: Iterable[Any]) -> list[Any]:
     ]
 
 
-def _writer_of(field: "Field[Any, Any]") -> Callable[[Any], str]:
+def _choose_writer(field: "Field[Any, Any]") -> Callable[[Any], str]:
     """Return what writes the values of a field of JSON or of numbers."""
     if isinstance(field, JSONField):
         return write_lines

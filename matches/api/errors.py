@@ -61,7 +61,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     if refusals is not None and not isinstance(error, ValidationError):
         # Those of serializers quote what was sent, and know of no files here.
         refusals = [
-            {**refusal, "message": _tell(refusal["message"], request)} for refusal in refusals
+            {**refusal, "message": _hide_paths(refusal["message"], request)} for refusal in refusals
         ]
     if refusals is not None:
         return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
@@ -71,7 +71,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
         return _answer_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, request)
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
-            return _answer_problem(status, _tell(str(error), request), request)
+            return _answer_problem(status, _hide_paths(str(error), request), request)
     answer = default_handler(error, dict(context))
     if answer is None:
         return None
@@ -87,7 +87,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     return _answer_problem(status, detail, request, headers=headers)
 
 
-def _tell(text: str, request: Request | HttpRequest | None) -> str:
+def _hide_paths(text: str, request: Request | HttpRequest | None) -> str:
     """Return what is wrong as the caller may read it: only staff is told where files lie here."""
     if request is None:
         return text

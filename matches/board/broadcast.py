@@ -107,7 +107,7 @@ def push_due(*, now: datetime) -> None:
         paused_boards = {
             board
             for board in set(paused.values_list("leaderboard", flat=True))
-            if cache.add(_cache_key(board, "paused"), 1, timeout=seldom)
+            if cache.add(_make_cache_key(board, "paused"), 1, timeout=seldom)
         }
         for board_id in sorted({*watched, *recent, *paused_boards}):
             publish(board_id, now=now, at_least=LEAVES_ALONE)
@@ -127,7 +127,7 @@ def publish(
     at_least: how long after the last push. Raises RedisError.
     """
     # It expires by itself: a process that dies with it stops the pushes for some seconds only.
-    lock = _cache_key(board_id, "lock")
+    lock = _make_cache_key(board_id, "lock")
     if not cache.add(lock, 1, timeout=_LOCKED_S):
         return None
     try:
@@ -142,9 +142,9 @@ def read_snapshot(board_id: int, *, now: datetime) -> str:
     While another process builds the first one, the database's state with a sequence number that no
     delta fits: the viewer asks again. Raises RedisError.
     """
-    if cache.add(_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S):
+    if cache.add(_make_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S):
         publish(board_id, now=now)
-    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    stored: str | None = cache.get(_make_cache_key(board_id, "state"))
     return stored or json.dumps(_build_state(board_id, None, now=now))
 
 
@@ -179,20 +179,20 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
 
 
 def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> BoardDelta | None:
-    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    stored: str | None = cache.get(_make_cache_key(board_id, "state"))
     last = cast(BoardState, json.loads(stored)) if stored else None
     pushed_at = datetime.fromisoformat(last["pushed_at"]) if last else None
     if is_within(pushed_at, at_least, now=now):
         return None
     # A new viewer need not compare again: it must not hold the lock when control comes back.
-    cache.set(_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S)
+    cache.set(_make_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S)
     state = _build_state(board_id, last, now=now)
     if last and (last["rows"], last["status"]) == (state["rows"], state["status"]):
         if is_within(pushed_at, HEARTBEAT, now=now):
             return None
         state["sequence"] = last["sequence"]
     delta = find_difference(last, state)
-    cache.set(_cache_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
+    cache.set(_make_cache_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
     _send_text(group(board_id), json.dumps(delta))
     return delta
 
@@ -222,7 +222,7 @@ def _publish_nodes(*, now: datetime) -> None:
     _send_text(NODES_GROUP, format_nodes(now=now))
 
 
-def _cache_key(board_id: int, part: str) -> str:
+def _make_cache_key(board_id: int, part: str) -> str:
     return f"live:board:{board_id}:{part}"
 
 

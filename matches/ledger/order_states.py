@@ -148,7 +148,7 @@ def take_from_server(name: str, *, now: datetime) -> int:
         # At least that: how long they were played before their actions were told is not kept.
         uses.append(Use(order, None, sum_at_risk_s(order, until=now, matches=own)))
         Order.objects.filter(pk=order.pk).update(
-            servers={**order.servers, name: []}, **_without(order, own)
+            servers={**order.servers, name: []}, **_list_executing_without(order, own)
         )
     # Its agents decided by what it showed them: the next attempt goes on from none of that.
     begun_matches.forget_actions(matches)
@@ -158,7 +158,7 @@ def take_from_server(name: str, *, now: datetime) -> int:
     return n_given_back
 
 
-def _without(order: Order, matches: Collection[int]) -> dict[str, list[float]]:
+def _list_executing_without(order: Order, matches: Collection[int]) -> dict[str, list[float]]:
     """Return what an order executes but for these matches: they are thrown away once."""
     executing = zip(order.executing, order.safe_at_s, strict=False)
     left = [(match, safe_s) for match, safe_s in executing if match not in matches]

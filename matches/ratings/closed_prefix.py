@@ -105,7 +105,9 @@ def _read_late(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence
     end = find_first_unsettled(tournament, board.pk, is_own=is_own)
     if end is None:
         return []
-    rows = _done_matches(tournament, behind=end).filter(sequence__gte=board.season_first_sequence)
+    rows = _filter_done_matches(tournament, behind=end).filter(
+        sequence__gte=board.season_first_sequence
+    )
     uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "same_as__leaderboard_id")
@@ -163,7 +165,7 @@ def find_waiting_results(tournament: Tournament) -> WaitingResults | None:
     if first is None:
         return None
     newest = (
-        _done_matches(tournament.pk)
+        _filter_done_matches(tournament.pk)
         .order_by("-sequence")
         .values_list("sequence", flat=True)
         .first()
@@ -173,13 +175,15 @@ def find_waiting_results(tournament: Tournament) -> WaitingResults | None:
     between = Match.objects.filter(tournament=tournament, sequence__gte=first)
     blocks = between.filter(Match.is_open(), sequence__lt=newest).values("block").distinct()
     match = Match.objects.get(leaderboard=tournament.leaderboard_id, sequence=first)
-    return WaitingResults(match, blocks.count(), _done_matches(tournament.pk, behind=first).count())
+    return WaitingResults(
+        match, blocks.count(), _filter_done_matches(tournament.pk, behind=first).count()
+    )
 
 
 def count_beyond_prefix(tournament: Tournament, *, most: int) -> int:
     """Return how many results lie behind the first open match of a tournament; at most `most`."""
     first = _find_first_open(tournament.pk)
-    return 0 if first is None else _done_matches(tournament.pk, behind=first)[:most].count()
+    return 0 if first is None else _filter_done_matches(tournament.pk, behind=first)[:most].count()
 
 
 def _find_unfinished(
@@ -204,7 +208,7 @@ def _find_unfinished(
         yield pk, board, (state, *standing) if is_settled else None
 
 
-def _done_matches(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
+def _filter_done_matches(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
     done = is_in_state("matches_match", [Match.State.DONE])
     return Match.objects.filter(Match.is_closed(), done, tournament=tournament, sequence__gt=behind)
 

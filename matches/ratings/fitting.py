@@ -48,20 +48,20 @@ class FitData:
 
         dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
         """
-        return self._settle(self.counts, self.weight / dispersion)
+        return self._settle_counts(self.counts, self.weight / dispersion)
 
     def settle_shown(self) -> SettledRatings:
         """Return the ratings that a leaderboard shows: with the doubt about the spread."""
-        return self._settle(self.counts, self.weight, is_shown=True)
+        return self._settle_counts(self.counts, self.weight, is_shown=True)
 
     def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
         """Return the settled ratings by other counts of pairs, each of which weighs so much.
 
         weight: one number, or float64 [n, n].
         """
-        return self._settle(counts, self.weight * weight)
+        return self._settle_counts(counts, self.weight * weight)
 
-    def _settle(
+    def _settle_counts(
         self,
         counts: PairCounts | TeamCounts,
         weight: float | Floats,

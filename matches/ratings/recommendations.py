@@ -103,7 +103,7 @@ def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendatio
     Raises BadInputError where nothing is known of it there.
     """
     board, spec = rating.leaderboard, _find_game(rating.leaderboard.game)
-    own = _measure(rating, spec)
+    own = _measure_agent(rating, spec)
     if own is None:
         raise BadInputError("agent", f"nothing is known of it on {board} yet: let it play there")
     wish = Wish(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
@@ -134,7 +134,7 @@ def _recommend_to(
 ) -> Recommendations:
     rules, spec = _make_rules(board), games.get(board.game).spec
     near = {rating.agent_id: rating for rating in _read_nearest(board, wish, *place)}
-    all_measured = {pk: _measure(rating, spec) for pk, rating in near.items()}
+    all_measured = {pk: _measure_agent(rating, spec) for pk, rating in near.items()}
     measured_by_agent = {
         pk: measured for pk, measured in all_measured.items() if measured is not None
     }
@@ -222,7 +222,7 @@ def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating
     if wish.leaderboard:
         ratings = ratings.filter(leaderboard=_find_board(wish))
     rating = ratings.select_related("leaderboard").order_by("-n_matches", "-leaderboard_id").first()
-    own = _measure(rating, spec) if rating else None
+    own = _measure_agent(rating, spec) if rating else None
     if rating is None or own is None:
         where = f" on {wish.leaderboard}" if wish.leaderboard else ""
         raise BadInputError(
@@ -258,7 +258,7 @@ def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> 
     return [*above[:N_NEAREST], *below.order_by(f"-{field}", "agent_id")[:N_NEAREST]]
 
 
-def _measure(rating: Rating, spec: GameSpec) -> Measured | None:
+def _measure_agent(rating: Rating, spec: GameSpec) -> Measured | None:
     """Return the strength of an agent; None where its doubt is not known, as of one seed."""
     if not spec.is_scored:
         return _measure_within(rating.mu, rating.low, rating.high) if rating.n_matches else None

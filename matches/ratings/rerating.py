@@ -130,13 +130,13 @@ def request_rerating(board: Leaderboard, *, actor: Actor, reason: str, now: date
 
 def is_due() -> bool:
     """Say whether the ratings of some leaderboard are to be computed again."""
-    return _due_boards().exists()
+    return _filter_due_boards().exists()
 
 
 def rerate_due(*, now: datetime) -> list[int]:
     """Rate again the leaderboards of which that was asked; return those that were."""
     failures, rated = Failures(), list[int]()
-    for board in _due_boards().order_by("pk"):
+    for board in _filter_due_boards().order_by("pk"):
         if game_problem(board.game):
             continue  # it waits until its plug-in is here again; its page says so
         with failures.collect(f"rating leaderboard {board.pk} again"):
@@ -170,7 +170,7 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
     return difference
 
 
-def _due_boards() -> QuerySet[Leaderboard]:
+def _filter_due_boards() -> QuerySet[Leaderboard]:
     return Leaderboard.objects.filter(n_rerates_asked__gt=F("n_rerates_done"))
 
 

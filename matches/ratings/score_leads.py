@@ -87,7 +87,7 @@ def read_leads(board: Leaderboard, agent: int, others: Collection[int]) -> Leads
     # Every seed is named: one agent may have played many more than the other.
     same = scores.filter(agent__in=among(sorted(others)), game_seed__in=among(sorted(own)))
     played = _group_by_agent(same.values_list(*_COLUMNS))
-    leads = {other: _compare(spec, own, played.get(other, {})) for other in others}
+    leads = {other: _compare_scores(spec, own, played.get(other, {})) for other in others}
     return Leads(leads, own, len(first) > n_most)
 
 
@@ -101,7 +101,7 @@ def _group_by_agent(
     return episodes
 
 
-def _compare(spec: GameSpec, own: Mapping[int, Played], other: Mapping[int, Played]) -> Lead:
+def _compare_scores(spec: GameSpec, own: Mapping[int, Played], other: Mapping[int, Played]) -> Lead:
     pairs = [(own[seed].score, other[seed].score) for seed in own.keys() & other.keys()]
     compared = [compare_on_seed(spec, *pair) for pair in pairs]
     n_better, n_equal, n_worse = (

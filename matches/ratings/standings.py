@@ -233,10 +233,10 @@ def describe_lineage(rating: Rated) -> str:
     """Return where the weights of an agent come from; empty without any."""
     if rating.run is None:
         return ""
-    itself = _at_step(rating.run, rating.step)
+    itself = _name_step(rating.run, rating.step)
     if rating.parent_run is None:
         return itself
-    return f"{itself}, from {_at_step(rating.parent_run, rating.parent_step)}"
+    return f"{itself}, from {_name_step(rating.parent_run, rating.parent_step)}"
 
 
 def format_change(now: float, before: float | None) -> str:
@@ -246,5 +246,5 @@ def format_change(now: float, before: float | None) -> str:
     return format_signed(round(now, 2) - round(before, 2))
 
 
-def _at_step(run: str, step: int | None) -> str:
+def _name_step(run: str, step: int | None) -> str:
     return run if step is None else f"{run} @ {step:,}"

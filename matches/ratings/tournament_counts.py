@@ -170,11 +170,11 @@ def _add_tally(
         up_to_sequence=last, n_matches=stored.n_matches + n_done
     )
     if is_claimed:
-        _store(tournament.pk, tally)
+        _store_tally(tournament.pk, tally)
     return bool(is_claimed)
 
 
-def _store(tournament: int, tally: Tally) -> None:
+def _store_tally(tournament: int, tally: Tally) -> None:
     entrants = [(tournament, agent, *counts[1:4]) for agent, counts in tally.agents.items()]
     meetings = [(tournament, *pair, *counts[:3]) for pair, counts in tally.pairs.items()]
     add_to_rows(EntrantCount, ("tournament_id", "agent_id"), _AGENT_COUNTERS, entrants)

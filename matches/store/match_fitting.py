@@ -61,16 +61,18 @@ def choose_fitting(query: MatchQuery, ids: Sequence[int]) -> set[int]:
     candidates = Match.objects.filter(pk__in=among(ids)).values_list(*_CANDIDATE)
     # Compared here: given more conditions the database may choose an index with a million rows.
     fitting = {
-        candidate.pk for candidate in map(_Candidate._make, candidates) if _fits(query, candidate)
+        candidate.pk
+        for candidate in map(_Candidate._make, candidates)
+        if _fits_query(query, candidate)
     }
     if not (query.is_of_attempts and fitting):
         return fitting
     columns = ("match_id", "ending", "reason", "node", "server", "ended_at")
     tries = Attempt.objects.filter(match__in=among(list(fitting))).values_list(*columns)
-    return {attempt.match for attempt in map(_Try._make, tries) if _fits_try(query, attempt)}
+    return {attempt.match for attempt in map(_Try._make, tries) if _fits_attempt(query, attempt)}
 
 
-def _fits(query: MatchQuery, candidate: _Candidate) -> bool:
+def _fits_query(query: MatchQuery, candidate: _Candidate) -> bool:
     compared = (
         (query.game, candidate.game),
         (
@@ -108,7 +110,7 @@ def _has_result(result: str, candidate: _Candidate, seats: Sequence[int]) -> boo
     if result == "forfeit":
         return candidate.guilty_seat in seats
     ranks = parse_numbers(candidate.ranks)
-    is_shared = ranks.count(0) > _team_size(candidate.game)
+    is_shared = ranks.count(0) > _read_team_size(candidate.game)
     if result == "drawn":
         return is_shared and any(ranks[seat] == 0 for seat in seats)
     if result == "won":
@@ -116,14 +118,14 @@ def _has_result(result: str, candidate: _Candidate, seats: Sequence[int]) -> boo
     return any(ranks[seat] > 0 for seat in seats)
 
 
-def _team_size(game: str) -> int:
+def _read_team_size(game: str) -> int:
     try:
         return games.get(game).spec.team_size
     except ArenaError:
         return 1  # its file cannot be used: what was played is still listed
 
 
-def _fits_try(query: MatchQuery, attempt: _Try) -> bool:
+def _fits_attempt(query: MatchQuery, attempt: _Try) -> bool:
     first, last = find_limits(query)
     return (
         query.ending in ("", attempt.ending)

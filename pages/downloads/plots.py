@@ -69,7 +69,7 @@ def read_plots(html: str) -> list[Plot]:
     reader.feed(html)
     drawn = zip(reader.plots, reader.names, reader.headings, strict=True)
     return [
-        Plot(title, _frame(title, height, parts), name, heading)
+        Plot(title, _format_frame(title, height, parts), name, heading)
         for (title, height, parts), name, heading in drawn
     ]
 
@@ -79,7 +79,7 @@ def escape(text: str) -> str:
     return escape_markup(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def _frame(title: str, height: float, parts: list[str]) -> str:
+def _format_frame(title: str, height: float, parts: list[str]) -> str:
     whole, tall = WIDTH + NAMES, height + HEAD
     head = f'<text class="head" x="4" y="18">{escape(title)}</text>'
     return (

@@ -206,10 +206,12 @@ def find_agents(texts: Sequence[str], game: str = "") -> list[Agent]:
     named = Agent.objects.filter(name__in=words)
     for agent in named.filter(game=game) if game else named:
         by_name.setdefault(agent.name, []).append(agent)
-    return [_only(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words]
+    return [
+        _choose_agent(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words
+    ]
 
 
-def _only(word: str, of_number: Agent | None, named: Sequence[Agent]) -> Agent:
+def _choose_agent(word: str, of_number: Agent | None, named: Sequence[Agent]) -> Agent:
     if of_number is not None:
         return of_number
     if not named:

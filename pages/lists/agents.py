@@ -64,7 +64,7 @@ def show_agents(request: HttpRequest) -> HttpResponseBase:
     return show_list(
         request,
         "pages/agents.html",
-        _form(address),
+        _describe_form(address),
         lambda: _list_page(address),
         lambda: _make_table(address),
     )
@@ -163,7 +163,7 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
     return {"rows": describe_agents(page), "next": following}
 
 
-def _form(address: ListAddress) -> dict[str, Any]:
+def _describe_form(address: ListAddress) -> dict[str, Any]:
     choices = {
         "game": address.offer("game", game_choices()),
         "kind": address.offer("kind", policy_choices()),

@@ -78,7 +78,7 @@ def list_runs(
 
     in_scores: with mean scores in the place of ratings, and only those whose interval is known.
     """
-    chosen = {run: _choose(checkpoints) for run, checkpoints in runs.items()}
+    chosen = {run: _choose_listed(checkpoints) for run, checkpoints in runs.items()}
     agents = [checkpoint.agent for of_run in chosen.values() for checkpoint in of_run]
     ratings = Rating.objects.filter(leaderboard=board_id, agent__in=agents)
     if in_scores:
@@ -118,7 +118,7 @@ def choose_drawn(listed: Mapping[str, Sequence[Listed]]) -> dict[str, list[Liste
     return {run: of_run for run, of_run in settled.items() if of_run}
 
 
-def _choose(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+def _choose_listed(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     """Return those that are listed: rated, evenly spaced, and the strongest among them."""
     played = [checkpoint for checkpoint in checkpoints if checkpoint.n_matches]
     chosen = thin_out(played, MAX_LISTED)

@@ -113,7 +113,7 @@ def draw(
     drawn = parts if len(parts) >= MIN_POINTS else []
     if not drawn and len(judged) < MIN_POINTS:
         return None
-    intervals = [(_or_mean(part.low, part), _or_mean(part.high, part)) for part in drawn]
+    intervals = [(_fill_in_mean(part.low, part), _fill_in_mean(part.high, part)) for part in drawn]
     intervals += [(strength.low, strength.high) for strength in judged]
     # Of the few widest a part is cut off: two episodes alone would flatten all others.
     axis = axes.fit_axis_to_intervals(intervals)
@@ -126,8 +126,8 @@ def draw(
         return place_across(step / most)
 
     line = [(across(part.last), scale.place(part.mean)) for part in drawn]
-    upper = [(across(part.last), scale.place(_or_mean(part.high, part))) for part in drawn]
-    lower = [(across(part.last), scale.place(_or_mean(part.low, part))) for part in drawn]
+    upper = [(across(part.last), scale.place(_fill_in_mean(part.high, part))) for part in drawn]
+    lower = [(across(part.last), scale.place(_fill_in_mean(part.low, part))) for part in drawn]
     points = [_make_point(strength, across(strength.step), scale) for strength in judged]
     return Drawing(
         join_points(line),
@@ -142,7 +142,7 @@ def draw(
     )
 
 
-def _or_mean(end: float | None, part: Part) -> float:
+def _fill_in_mean(end: float | None, part: Part) -> float:
     return part.mean if end is None else end
 
 

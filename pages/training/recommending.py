@@ -41,7 +41,7 @@ def find_fitting(rating: Rating) -> list[Fitting]:
         ]
     except BadInputError:
         return []  # nothing is known of it there yet
-    return [_describe(purpose, fits, rating.agent_id) for purpose, fits in fitting]
+    return [_describe_fitting(purpose, fits, rating.agent_id) for purpose, fits in fitting]
 
 
 def answer_form(query: QueryDict) -> dict[str, Any]:
@@ -51,13 +51,13 @@ def answer_form(query: QueryDict) -> dict[str, Any]:
         return context
     try:
         wish = _read_wish(query)
-        context["fitting"] = [_describe(wish.purpose, recommend(wish), wish.agent)]
+        context["fitting"] = [_describe_fitting(wish.purpose, recommend(wish), wish.agent)]
     except (BadAddressError, BadInputError) as error:
         context["wish_problem"] = str(error)
     return context
 
 
-def _describe(purpose: str, recommendations: Recommendations, agent: int | None) -> Fitting:
+def _describe_fitting(purpose: str, recommendations: Recommendations, agent: int | None) -> Fitting:
     return Fitting(
         purpose,
         LABELS[purpose],

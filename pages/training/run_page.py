@@ -47,7 +47,7 @@ def show_run(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "run": run,
         "game": game_title(run.game),
-        "title": _title_of(run.algorithm),
+        "title": _name_algorithm(run.algorithm),
         "parameters": list(run.parameters.items()),
         "run_html": render_run(run, now=db_now()),
     }
@@ -99,7 +99,7 @@ def describe_run(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
             (state.label.lower(), counts[state]) for state in Release.State if state in counts
         ],
         **(_describe_uploads(run, now=now) if run.has_group else {}),
-        **_draw(run, way, shown, strengths),
+        **_draw_plots(run, way, shown, strengths),
     }
 
 
@@ -116,7 +116,7 @@ def _describe_uploads(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
     return context
 
 
-def _draw(
+def _draw_plots(
     run: TrainingRun,
     way: Sequence[Learned],
     shown: Sequence[Release],
@@ -144,7 +144,7 @@ def _draw(
     }
 
 
-def _title_of(algorithm: str) -> str:
+def _name_algorithm(algorithm: str) -> str:
     try:
         return trainers.get(algorithm).title
     except ArenaError:

@@ -39,13 +39,13 @@ def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
         release = judged.get((rating.leaderboard_id, rating.agent_id))
         if release is None or release.campaign is None:
             continue
-        strength = _describe(rating, release.campaign.tournament.leaderboard)
+        strength = _describe_strength(rating, release.campaign.tournament.leaderboard)
         if strength is not None:
             strengths[release.pk] = strength
     return strengths
 
 
-def _describe(rating: Rating, board: Leaderboard) -> Strength | None:
+def _describe_strength(rating: Rating, board: Leaderboard) -> Strength | None:
     if not is_scored_game(board.game):
         mu, low, high = rating.mu, rating.low, rating.high
         return Strength(board, f"{mu:.2f}", f"{low:.2f} to {high:.2f}", mu, low, high)

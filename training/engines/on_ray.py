@@ -45,7 +45,7 @@ class Group:
         self._minibatch = int(values["minibatch"])
         self._rng = np.random.default_rng(order.seed)
         self._n_nodes = sum(node["Alive"] for node in ray.nodes())
-        self._group: Any = self._configure(
+        self._group: Any = self._configure_learner(
             order, float(values["learning_rate"])
         ).build_learner_group()
 
@@ -76,7 +76,7 @@ class Group:
         )
         return save_sealed(module, path, self.seal)
 
-    def _configure(self, order: LearnOrder, rate: float) -> Any:
+    def _configure_learner(self, order: LearnOrder, rate: float) -> Any:
         n_floats = prod(order.observation_shape)
         described = {
             "architecture": ARCHITECTURE,

@@ -83,7 +83,7 @@ class SocketTransport:
         try:
             self._socket.send(text.decode())
         except (ConnectionClosed, OSError) as error:
-            raise self._closed(error) from error
+            raise self._make_error(error) from error
 
     def receive(self, limit_s: float) -> str:
         """Return the next text message."""
@@ -135,10 +135,10 @@ class SocketTransport:
             with suppress(TimeoutError):
                 return self._socket.recv(0)
         except (ConnectionClosed, OSError) as error:
-            raise self._closed(error) from error
+            raise self._make_error(error) from error
         raise LineSilentError(silence)
 
-    def _closed(self, error: Exception) -> Exception:
+    def _make_error(self, error: Exception) -> Exception:
         if isinstance(error, ConnectionClosed):
             # Ours, as we say of a message that is too large; or the server's own of us.
             sent = error.sent

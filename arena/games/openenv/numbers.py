@@ -61,7 +61,7 @@ class Numbers:
 
     def read(self, value: object) -> list[float]:
         """Return the numbers in their order. Raises ValueError."""
-        flat = islice(_flatten(value), self.size + 1)
+        flat = islice(_flatten_lists(value), self.size + 1)
         numbers = [_read_number(number) / self.scale for number in flat]
         if len(numbers) != self.size:
             n = len(numbers) if len(numbers) < self.size else "more"
@@ -122,7 +122,7 @@ def _read_number(value: object) -> float:
     return float(value)
 
 
-def _flatten(value: object) -> Iterator[object]:
+def _flatten_lists(value: object) -> Iterator[object]:
     """Yield what is in nested lists; by hand, as a server may nest them as deep as it likes."""
     left = [iter((value,))]
     while left:

@@ -49,13 +49,15 @@ def _draw_side(seat: int, side: Mapping[str, Any], left: float) -> Iterator[Shap
 
 
 def _draw_active(pokemon: Mapping[str, Any], left: float, middle: float) -> Iterator[Shape]:
-    yield _fit(middle, _ACTIVE_TOP + 8, f"{pokemon['name']}  L{pokemon['level']}", _LARGE, _COLUMN)
+    yield _fit_text(
+        middle, _ACTIVE_TOP + 8, f"{pokemon['name']}  L{pokemon['level']}", _LARGE, _COLUMN
+    )
     yield from _draw_types(pokemon["types"], middle, _ACTIVE_TOP + 15)
     yield from _draw_hp(pokemon, left + 4, _ACTIVE_TOP + 29, _COLUMN - 8, 6)
-    yield _fit(middle, _ACTIVE_TOP + 41, _tell_hp(pokemon), _PLAIN, _COLUMN)
+    yield _fit_text(middle, _ACTIVE_TOP + 41, _tell_hp(pokemon), _PLAIN, _COLUMN)
     marks = (", ".join(name_boosts(pokemon["boosts"])), ", ".join(name_effects(pokemon["effects"])))
     for n, text in enumerate(text for text in marks if text):
-        yield _fit(middle, _ACTIVE_TOP + 50 + 8 * n, text, _SMALL, _COLUMN)
+        yield _fit_text(middle, _ACTIVE_TOP + 50 + 8 * n, text, _SMALL, _COLUMN)
     moves = [*pokemon["moves"], *[None] * N_MOVES][:N_MOVES]
     for n, move in enumerate(moves):
         yield from _draw_move(move, left, middle, _MOVES_TOP + n * _MOVE_HEIGHT)
@@ -90,8 +92,10 @@ def _draw_move(
         return
     yield Rect(left + 2, top + 2, 3, _MOVE_HEIGHT - 6, TYPE_TINTS.get(move["type"], "muted"), 1)
     spent = move.get("left") == 0
-    yield _fit(middle, top + 5, move["name"], _PLAIN, _COLUMN - 12, "muted" if spent else "ink")
-    yield _fit(middle, top + 11.8, _tell_move(move), _SMALL, _COLUMN - 12, "muted")
+    yield _fit_text(
+        middle, top + 5, move["name"], _PLAIN, _COLUMN - 12, "muted" if spent else "ink"
+    )
+    yield _fit_text(middle, top + 11.8, _tell_move(move), _SMALL, _COLUMN - 12, "muted")
 
 
 def _tell_move(move: Mapping[str, Any]) -> str:
@@ -111,20 +115,20 @@ def _draw_card(
     is_out, has_fainted = pokemon["is_active"], pokemon["has_fainted"]
     yield Rect(left, top, _CARD_WIDTH, height, "new" if is_out else "paper", 2)
     tint = "muted" if has_fainted else "ink"
-    yield _fit(middle, top + 5.5, pokemon["name"], _SMALL, _CARD_WIDTH, tint)
+    yield _fit_text(middle, top + 5.5, pokemon["name"], _SMALL, _CARD_WIDTH, tint)
     if has_fainted:
         # Struck out below its name, which stays legible.
         yield Line(left + 5, top + 10.6, left + _CARD_WIDTH - 5, top + 10.6, "red", 1.2)
         yield Text(middle, top + 17, "fainted", _SMALL, "muted")
         return
     yield from _draw_hp(pokemon, left + 3, top + 9.5, _CARD_WIDTH - 6, 3)
-    yield _fit(middle, top + 17.5, _tell_hp(pokemon), _SMALL, _CARD_WIDTH)
+    yield _fit_text(middle, top + 17.5, _tell_hp(pokemon), _SMALL, _CARD_WIDTH)
 
 
 def _tell_hp(pokemon: Mapping[str, Any]) -> str:
     return " ".join(part for part in (pokemon["hp_text"], pokemon["status"].upper()) if part)
 
 
-def _fit(x: float, y: float, text: str, size: float, width: float, tint: str = "ink") -> Text:
+def _fit_text(x: float, y: float, text: str, size: float, width: float, tint: str = "ink") -> Text:
     """Return a text in letters as large as the width allows."""
     return Text(x, y, text, min(size, (width - 4) / (_LETTER * len(text))), tint)

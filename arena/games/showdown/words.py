@@ -218,7 +218,7 @@ def _read_hp(condition: str) -> float:
     return float(left) / float(most) if most else 0.0
 
 
-def _cause(tags: Sequence[str]) -> str:
+def _read_cause(tags: Sequence[str]) -> str:
     """Return what a line says of where something comes from."""
     for tag in tags:
         if tag.startswith("[from] "):
@@ -230,23 +230,23 @@ Details = tuple[str, str]
 Reader = Callable[[_Log, str, Details, Sequence[str]], None]
 
 
-def _enter(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+def _tell_entry(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     del tags
     log.set_hp(who, details[1])
     log.say(f"Seat {int(who[1]) - 1} sent out {{who}}.", who)
 
 
-def _move(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
-    cause = _cause(tags)
+def _tell_move(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+    cause = _read_cause(tags)
     called = f", called by {cause}" if cause not in ("", details[0]) else ""
     log.say("{who} used {what}{called}.", who, what=details[0], called=called)
 
 
-def _change_hp(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+def _tell_hp_change(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     by = log.set_hp(who, details[0])
     if not (percent := round(100 * abs(by))):
         percent = 1 if by else 0
-    cause = _cause(tags)
+    cause = _read_cause(tags)
     words = _CAUSES.get(cause, f"by {cause}" if cause else "")
     verb = "recovered" if by > 0 else "lost"
     if percent:
@@ -254,13 +254,13 @@ def _change_hp(log: _Log, who: str, details: Details, tags: Sequence[str]) -> No
         log.say(f"{{who}} {verb} {percent} %{because}.", who)
 
 
-def _fall_ill(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+def _tell_ailment(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     if "[silent]" not in tags:
         verb = _FALLS_ILL.get(details[0], f"was {STATUSES.get(details[0], details[0])}")
         log.say("{who} {verb}.", who, verb=verb)
 
 
-def _recover(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+def _tell_recovery(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     if "[silent]" not in tags:
         verb = _RECOVERS.get(details[0], f"is no longer {STATUSES.get(details[0], details[0])}")
         log.say("{who} {verb}.", who, verb=verb)
@@ -276,7 +276,7 @@ def _change_stat(verb: str) -> Reader:
     return tell
 
 
-def _by_effect(sentences: Mapping[str, str], otherwise: str) -> Reader:
+def _make_effect_reader(sentences: Mapping[str, str], otherwise: str) -> Reader:
     def tell(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
         if "[silent]" not in tags:
             effect = details[0].removeprefix("move: ")
@@ -287,18 +287,18 @@ def _by_effect(sentences: Mapping[str, str], otherwise: str) -> Reader:
 
 
 _READERS: Final[Mapping[str, Reader]] = {
-    "switch": _enter,
-    "drag": _enter,
-    "move": _move,
-    "cant": _by_effect(_CANNOT, "{who} cannot move."),
-    "-damage": _change_hp,
-    "-heal": _change_hp,
-    "-sethp": _change_hp,
-    "-status": _fall_ill,
-    "-curestatus": _recover,
+    "switch": _tell_entry,
+    "drag": _tell_entry,
+    "move": _tell_move,
+    "cant": _make_effect_reader(_CANNOT, "{who} cannot move."),
+    "-damage": _tell_hp_change,
+    "-heal": _tell_hp_change,
+    "-sethp": _tell_hp_change,
+    "-status": _tell_ailment,
+    "-curestatus": _tell_recovery,
     "-boost": _change_stat("rose"),
     "-unboost": _change_stat("fell"),
-    "-start": _by_effect(_BEGINS, "{who} has {effect}."),
-    "-end": _by_effect(_ENDS, "{effect} of {who} ended."),
-    "-activate": _by_effect(_WORKS, "{effect} of {who} works."),
+    "-start": _make_effect_reader(_BEGINS, "{who} has {effect}."),
+    "-end": _make_effect_reader(_ENDS, "{effect} of {who} ended."),
+    "-activate": _make_effect_reader(_WORKS, "{effect} of {who} works."),
 }

@@ -38,7 +38,7 @@ class _Swiss(AdaptiveCouples):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         if self.is_over(standing):
             return []
-        n_begun = len(standing.meetings) % _per_round(standing)
+        n_begun = len(standing.meetings) % _count_pairs_a_round(standing)
         before = standing.meetings[: len(standing.meetings) - n_begun]
         if any(meeting.points is None for meeting in before):
             return []
@@ -53,7 +53,7 @@ class _Swiss(AdaptiveCouples):
     ) -> list[Lineup]:
         """Return the lineups of this round that are not planned yet."""
         n_agents = standing.field.n_agents
-        n_byes, points = _byes_and_points(before, n_agents, _per_round(standing))
+        n_byes, points = _count_byes_and_points(before, n_agents, _count_pairs_a_round(standing))
         paired = {agent for meeting in begun for agent in meeting.lineup}
         # Equal points and ratings are ordered by chance, not by who was registered first.
         place = {agent: at for at, agent in enumerate(rng.permutation(n_agents).tolist())}
@@ -68,11 +68,11 @@ class _Swiss(AdaptiveCouples):
         return pair_without_rematches(free, n_met, byes)
 
 
-def _per_round(standing: Standing) -> int:
+def _count_pairs_a_round(standing: Standing) -> int:
     return standing.field.n_agents // 2
 
 
-def _byes_and_points(
+def _count_byes_and_points(
     meetings: Sequence[Meeting], n_agents: int, per_round: int
 ) -> tuple[Counter[int], Counter[int]]:
     """Return how many byes and points each agent has after these rounds, which are whole."""

@@ -121,7 +121,7 @@ class Cancel(TournamentAct):
         left = selectors.read_progress(row).pending
         total = f"{row.n_matches:,} on {row.leaderboard}"
         return Effect(
-            f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_size(row)
+            f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_format_size(row)
         )
 
     def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
@@ -161,7 +161,7 @@ class Extend(TournamentAct):
             return refuse_act("it is cancelled: schedule a new one")
         return Effect(
             f"{row.state}: has {several_matches(row.n_matches)} now",
-            seen=_size(row),
+            seen=_format_size(row),
         )
 
     def initial_values(self, row: Tournament) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def several_matches(n: int) -> str:
     return f"{n:,} match" if n == 1 else f"{n:,} matches"
 
 
-def _size(row: Tournament) -> str:
+def _format_size(row: Tournament) -> str:
     return f"{row.n_matches}"
 
 

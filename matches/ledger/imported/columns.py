@@ -65,7 +65,7 @@ def _choose_column(part: str, there: Sequence[str], mapped: str) -> str:
             return plain[name]
     if part == "key":
         return ""
-    tried = _join(_OFTEN[part][:3])
+    tried = _join_names(_OFTEN[part][:3])
     raise BadInputError(
         "columns",
         f"line 1: no column {tried} holds the {part}: say which one does, as --column {part}=NAME "
@@ -82,5 +82,5 @@ def read_result(text: str) -> int | None:
     return result
 
 
-def _join(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return " or ".join(map(repr, names))
