@@ -175,7 +175,8 @@ def _rank_groups(
     least, n_seats = _count_least_blocks(tournament, len(agents), meetings)
     split = split_stages(Field(len(agents), n_seats), meetings, rules)
     (final,) = split[-1].groups
-    table = round_tables.rank_by_stage(agents, split, _read_mu(tournament, agents))
+    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
+    table = round_tables.rank_by_stage(agents, split, dict(rated.values_list("agent_id", "mu")))
     stages = round_tables.build_stages(agents, meetings, rules=rules, n_seats=n_seats)
     return InRounds([], stages, table, final.is_over, len(agents), least * n_seats)
 
@@ -195,11 +196,6 @@ def _count_least_blocks(
         n_seats = len(meetings[0].lineup) if meetings else PAIR
     pairing = pairings.get_adaptive(tournament.pairing).configured(tournament.pairing_parameters)
     return pairing.least_blocks(Field(n_agents, n_seats)), n_seats
-
-
-def _read_mu(tournament: Tournament, agents: Sequence[int]) -> dict[int, float]:
-    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
-    return dict(rated.values_list("agent_id", "mu"))
 
 
 def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender], *, is_over: bool) -> Place:

@@ -46,7 +46,7 @@ def convert_row(row: Row, scale: Scale) -> Row:
     points: dict[str, Any] = {
         name: str(_convert_rating(row[name], scale)) for name in ("mu", "low", "high", "live")
     }
-    trend = _convert_gap(row["trend"], scale) if row["trend"] else ""
+    trend = floor(scale["per"] * float(row["trend"]) + 0.5) if row["trend"] else ""
     points["trend"] = f"+{trend}" if isinstance(trend, int) and trend > 0 else str(trend)
     return row | points  # type: ignore[return-value]  # the same names
 
@@ -62,7 +62,3 @@ def convert_axis(axis: Axis, scale: Scale) -> Axis:
 
 def _convert_rating(rating: object, scale: Scale) -> int:
     return floor(scale["at"] + scale["per"] * (float(str(rating)) - scale["mu"]) + 0.5)
-
-
-def _convert_gap(gap: str, scale: Scale) -> int:
-    return floor(scale["per"] * float(gap) + 0.5)

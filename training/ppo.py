@@ -12,7 +12,7 @@ from arena.parameters import Value
 from training.base import Metrics, Task
 from training.decisions import Decisions, list_steps, read_decisions
 from training.errors import TrainingError
-from training.policies import Share, TrainedPolicy, read_network
+from training.policies import TrainedPolicy, read_network
 from training.returns import make_gae
 
 ILLEGAL: Final = -1e9
@@ -80,7 +80,9 @@ class Ppo(TrainedPolicy):
             rows = share.rows
             answers = self.forward(decisions.observations[rows])
             parts = self.weigh_decisions(decisions, rows, *answers, targets[rows], advantages[rows])
-            if self.take_step(self._weigh_losses(parts, share)):
+            error = self._settings.value * parts.error
+            loss = error - parts.gain - self._settings.entropy * parts.entropy
+            if self.take_step(loss / share.n_steps):
                 losses.append(Losses(*(float(part.detach()) / max(1, len(rows)) for part in parts)))
         return losses
 
@@ -114,10 +116,6 @@ class Ppo(TrainedPolicy):
             functional.mse_loss(values, targets, reduction="sum"),
             -(all_log_probs.exp() * all_log_probs).sum(),
         )
-
-    def _weigh_losses(self, parts: "Parts", share: Share) -> Tensor:
-        error = self._settings.value * parts.error
-        return (error - parts.gain - self._settings.entropy * parts.entropy) / share.n_steps
 
 
 class Parts(NamedTuple):

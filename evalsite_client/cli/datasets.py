@@ -130,7 +130,9 @@ def show_datasets(client: Client, options: Namespace) -> Answer:
             dataset.game,
             dataset.source,
             dataset.state,
-            *_list_counts(dataset),
+            dataset.n_episodes,
+            dataset.n_steps,
+            dataset.n_bytes,
             dataset.created_at,
         )
         for dataset in rows
@@ -202,7 +204,3 @@ def _describe_dataset(dataset: Dataset) -> Answer:
 
 def _join_values(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _list_counts(dataset: Dataset) -> tuple[int, int, int]:
-    return dataset.n_episodes, dataset.n_steps, dataset.n_bytes

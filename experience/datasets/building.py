@@ -22,7 +22,6 @@ from arena.games import registry as games
 from arena.trajectories import TrajectorySpec
 from experience import segment_files
 from experience.datasets import trajectories, uploads
-from experience.datasets.plans import ShardPlan
 from experience.models import Dataset, DatasetShard, DatasetSource
 from matches.errors import MatchError
 
@@ -95,11 +94,9 @@ def _plan_shards(dataset: Dataset, form: TrajectorySpec, *, now: datetime) -> No
             n_episodes=sum(shard.n_episodes for shard in plans),
             n_steps=sum(shard.n_steps for shard in plans),
         ):
-            DatasetShard.objects.bulk_create(_make_row(dataset, shard) for shard in plans)
-
-
-def _make_row(dataset: Dataset, shard: ShardPlan) -> DatasetShard:
-    return DatasetShard(dataset=dataset, **vars(shard))
+            DatasetShard.objects.bulk_create(
+                DatasetShard(dataset=dataset, **vars(shard)) for shard in plans
+            )
 
 
 def _write_shard(shard: DatasetShard, form: TrajectorySpec) -> None:

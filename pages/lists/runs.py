@@ -73,11 +73,10 @@ def filter_runs(address: ListAddress) -> QuerySet[TrainingRun]:
 
 def _list_page(address: ListAddress) -> dict[str, Any]:
     page, following = cut_by_key(filter_runs(address), address)
-    return {"rows": [_describe_run(run) for run in page], "next": following}
-
-
-def _describe_run(run: TrainingRun) -> ListedRun:
-    return ListedRun(run, game_title(run.game), find_return(run.metrics))
+    return {
+        "rows": [ListedRun(run, game_title(run.game), find_return(run.metrics)) for run in page],
+        "next": following,
+    }
 
 
 def _make_table(address: ListAddress) -> Table:

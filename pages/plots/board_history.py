@@ -76,13 +76,12 @@ def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     table = []
     for moment in moments:
         ratings = (moment.ratings.get(agent) for agent in names)
-        cells = [_describe_rating(rated) if rated else "not on it yet" for rated in ratings]
+        cells = [
+            f"{rated.mu:.2f} ({rated.low:.2f} to {rated.high:.2f})" if rated else "not on it yet"
+            for rated in ratings
+        ]
         table.append((moment.taken_at, cells))
     return History(draw_curves(moments, names), list(names.values()), table)
-
-
-def _describe_rating(rated: Rated) -> str:
-    return f"{rated.mu:.2f} ({rated.low:.2f} to {rated.high:.2f})"
 
 
 def draw_rates(board: Leaderboard) -> Rates | None:

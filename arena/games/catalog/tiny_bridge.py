@@ -32,7 +32,7 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
     hands = [
         Hand(
             f"{PLACES[n]} (seat {n})",
-            [_name_face(card) if seat in (None, n) else HIDDEN for card in cards],
+            [card[1] + SUITS[card[0]] if seat in (None, n) else HIDDEN for card in cards],
             [call for at, call in enumerate(calls) if at % N_DEALS == n] or [""],
             is_to_move=n == mover,
             tint=SEAT_TINTS[n],
@@ -71,10 +71,6 @@ def list_calls(native: NativeState) -> list[str]:
 def name_action(native: NativeState, seat: int, action: int) -> str:
     """Return the call in words."""
     return SPOKEN[native.action_to_string(seat, action)]
-
-
-def _name_face(card: str) -> str:
-    return card[1] + SUITS[card[0]]
 
 
 def _name_card(card: str) -> str:

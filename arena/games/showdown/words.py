@@ -202,14 +202,10 @@ class _Log:
 
     def set_hp(self, ident: str, condition: str) -> float:
         """Note the HP of a Pokemon; return by how much of all they have risen."""
-        key, now = _key_of(ident), _read_hp(condition)
+        # The same Pokemon wherever it stands: p1: Onix of p1a: Onix.
+        key, now = ident[:2] + ident[ident.index(":") :], _read_hp(condition)
         before, self._hp[key] = self._hp.get(key, now), now
         return now - before
-
-
-def _key_of(ident: str) -> str:
-    """Return p1: Onix of p1a: Onix, which is the same one wherever it stands."""
-    return ident[:2] + ident[ident.index(":") :]
 
 
 def _read_hp(condition: str) -> float:

@@ -224,15 +224,9 @@ def find_known_rows(
         for key, lineup, was in rows.values_list("key", "match__lineup", "match__outcome__ranks"):
             row = sheet.keys[key]
             known_rows.add(row)
-            if not _is_same(sheet, row, lineup, was, lineups, ranks):
+            own = f"{lineups[sheet.first[row]]},{lineups[sheet.second[row]]}"
+            if own != lineup or ranks[sheet.result[row]] != was:
                 problem = "another result was imported under this key: strike that import first"
                 sheet.refuse(sheet.lines[row], sheet.columns.key, key, problem)
     sheet.raise_problems()
     return known_rows
-
-
-def _is_same(
-    sheet: Sheet, row: int, lineup: str, was: str, lineups: Sequence[str], ranks: Sequence[str]
-) -> bool:
-    own = f"{lineups[sheet.first[row]]},{lineups[sheet.second[row]]}"
-    return own == lineup and ranks[sheet.result[row]] == was

@@ -1,7 +1,7 @@
 """Which columns of a file hold what, and how a result is spelled in them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from matches.errors import BadInputError
@@ -65,7 +65,7 @@ def _choose_column(part: str, there: Sequence[str], mapped: str) -> str:
             return plain[name]
     if part == "key":
         return ""
-    tried = _join_names(_OFTEN[part][:3])
+    tried = " or ".join(map(repr, _OFTEN[part][:3]))
     raise BadInputError(
         "columns",
         f"line 1: no column {tried} holds the {part}: say which one does, as --column {part}=NAME "
@@ -80,7 +80,3 @@ def read_result(text: str) -> int | None:
     if result is None:
         result = RESULTS.get(text.strip().lower())
     return result
-
-
-def _join_names(names: Iterable[str]) -> str:
-    return " or ".join(map(repr, names))
