@@ -83,8 +83,8 @@ class Address:
 
     def url(self, ip: IP | None = None) -> str:
         """Return the WebSocket address, of an IP address instead of the host where one is given."""
-        shown = Address(str(ip), self.port) if ip else self
-        return f"{'wss' if self.is_tls else 'ws'}://{shown}{self.path}"
+        address = Address(str(ip), self.port) if ip else self
+        return f"{'wss' if self.is_tls else 'ws'}://{address}{self.path}"
 
 
 def read_networks(text: str) -> Networks:

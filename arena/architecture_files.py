@@ -69,8 +69,8 @@ def _read_parameters(module: ast.Module) -> list[Parameter]:
 
 def _make_parameter(call: ast.Call, constants: Mapping[str, Value]) -> Parameter:
     arguments = [_evaluate(argument, constants) for argument in call.args]
-    named = {str(keyword.arg): _evaluate(keyword.value, constants) for keyword in call.keywords}
-    return Parameter(*arguments, **named)  # type: ignore[arg-type]  # a wrong one raises
+    keywords = {str(keyword.arg): _evaluate(keyword.value, constants) for keyword in call.keywords}
+    return Parameter(*arguments, **keywords)  # type: ignore[arg-type]  # a wrong one raises
 
 
 def _evaluate(node: ast.expr, constants: Mapping[str, Value]) -> Value:

@@ -89,9 +89,9 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
             raise ValueError(f"it is of {manifest['format']!r}, not of {FORMAT!r}")
         shards = {folder / shard["file"]: shard["sha256"] for shard in manifest["shards"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        again = "evalsite datasets download NAME FOLDER makes one"
+        hint = "evalsite datasets download NAME FOLDER makes one"
         raise InputError(
-            "folder", f"{path} is no manifest of a dataset: {error}; {again}"
+            "folder", f"{path} is no manifest of a dataset: {error}; {hint}"
         ) from error
     for shard, sha256 in shards.items():
         if not shard.is_file() or compute_sha256(shard) != sha256:

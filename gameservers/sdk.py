@@ -441,14 +441,14 @@ def make_pass(key: str, subject: str, until: int) -> str:
 def refuse_pass(key: str, text: str, subject: str, now: float) -> str:
     """Return why a pass does not let its holder in; empty where it does."""
     signed, _, signature = text.rpartition(".")
-    named, _, until = signed.rpartition(".")
+    named_subject, _, until = signed.rpartition(".")
     if not re.fullmatch(r"[0-9]{1,18}", until):
         return "no pass: it must be <subject>.<until>.<signature>"
-    own_pass = make_pass(key, named, int(until)).rpartition(".")[2]
+    own_pass = make_pass(key, named_subject, int(until)).rpartition(".")[2]
     if not hmac.compare_digest(signature.encode(errors="replace"), own_pass.encode()):
         return "a pass that was made with another key: ask for a new one"
-    if named != subject:
-        return f"a pass for {named:.80}, not for {subject}: ask for one of its own"
+    if named_subject != subject:
+        return f"a pass for {named_subject:.80}, not for {subject}: ask for one of its own"
     return "" if int(until) >= now else f"the pass ended {now - int(until):.0f} s ago"
 
 

@@ -179,8 +179,8 @@ def tells_what_it_remembers(architecture: Architecture, game: Game) -> None:
         module = built(architecture, game.spec)
         observations, _ = rows(game, size)
         first = answer(module, (observations, torch.zeros(N_ROWS, size)))
-        later = answer(module, (observations, first[2]))
-        is_used = not torch.allclose(first[0], later[0])
+        next_answer = answer(module, (observations, first[2]))
+        is_used = not torch.allclose(first[0], next_answer[0])
         require(is_used, "the recurrent state must change what is answered")
 
 

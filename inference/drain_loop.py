@@ -121,7 +121,7 @@ class DrainLoop:
         # Whoever drains a shard helps with the others that its worker serves: a worker of one
         # thread would else let them wait for the end of the slice.
         self._shards = deque(dict.fromkeys((shard, *settings.serves)))
-        self._shard_of = {queue_key(each).encode(): each for each in self._shards}
+        self._shard_of = {queue_key(shard).encode(): shard for shard in self._shards}
         self._batcher: MicroBatcher[PoppedRequest] = MicroBatcher(
             max_batch_size=settings.max_batch_size, max_wait_ms=settings.max_wait_ms
         )

@@ -202,8 +202,8 @@ class Engine:
         if self.stacks is None or not is_finite(rows, states):
             return False
         try:
-            sent = self.forwards.to_device(rows), self.forwards.to_device(states)
-            outputs = self.forwards.to_host(self.stacks.run(stack, program, *sent))
+            on_device = self.forwards.to_device(rows), self.forwards.to_device(states)
+            outputs = self.forwards.to_host(self.stacks.run(stack, program, *on_device))
         except torch.AcceleratorError:
             raise
         except Exception:

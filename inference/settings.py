@@ -136,8 +136,8 @@ def _read_url(environ: Mapping[str, str], name: str) -> str:
     url = environ.get(name, "")
     if url and not url.startswith(SCHEMES):
         # The address may hold a password: only its scheme is shown.
-        shown = url.split("//")[0] + "//..." if "//" in url else url
-        raise SettingsError(name, shown, f"an address, {' or '.join(SCHEMES)}")
+        scheme = url.split("//")[0] + "//..." if "//" in url else url
+        raise SettingsError(name, scheme, f"an address, {' or '.join(SCHEMES)}")
     return url
 
 

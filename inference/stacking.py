@@ -190,11 +190,11 @@ class Stacks:
         shape, state_size = stack.form.observation_shape, first.model.state_size
         rows = torch.randn(stack.size, n_rows, *shape, generator=generator)
         states = torch.randn(stack.size, n_rows, state_size, generator=generator)
-        sent = forwards.to_device(rows), forwards.to_device(states)
+        on_device = forwards.to_device(rows), forwards.to_device(states)
         try:
-            program = trace_program(first.model.module, stack.weights, *sent)
+            program = trace_program(first.model.module, stack.weights, *on_device)
             prepared = program.prepare(*stack.weights)
-            stacked = forwards.to_host(program.run(*prepared, *sent))
+            stacked = forwards.to_host(program.run(*prepared, *on_device))
             own = {i: forwards.run_uncounted(m, rows[i], states[i]) for i, m in members.items()}
         except torch.AcceleratorError:
             raise
@@ -204,7 +204,7 @@ class Stacks:
         reason = self._find_first_difference(stacked, own, forwards.dtype)
         if reason:
             return StackTrial(None, 0.0, 0.0, reason)
-        stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *sent)))
+        stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *on_device)))
         alone_s = self._time_runs(lambda: forwards.run_uncounted(first, rows[0], states[0]))
         return StackTrial(program, stacked_s, alone_s)
 

@@ -46,8 +46,8 @@ def trace_program(
     skeleton = deepcopy(module).to("meta")
 
     def run_one(own: list[Tensor], observations: Tensor, memory: Tensor) -> Any:
-        named = dict(zip(names, own, strict=True))
-        return functional_call(skeleton, named, (observations, memory))
+        tensors_by_name = dict(zip(names, own, strict=True))
+        return functional_call(skeleton, tensors_by_name, (observations, memory))
 
     def run_flat(*tensors: Tensor) -> Any:
         with _OurRules():

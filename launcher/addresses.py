@@ -67,8 +67,8 @@ def describe_bound(environment: Mapping[str, str], host: str, ports: "Ports") ->
 
 def site_address(host: str, port: int) -> str:
     """Return where a browser on this machine finds the web server."""
-    shown = LOOPBACK if host in {"0.0.0.0", "::"} else host
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    shown_host = LOOPBACK if host in {"0.0.0.0", "::"} else host
+    return f"http://[{shown_host}]:{port}" if ":" in shown_host else f"http://{shown_host}:{port}"
 
 
 def without_password(url: str) -> str:
@@ -156,7 +156,7 @@ class Ports:
         for name in names:
             port, hosts = getattr(self, name), {host} if name in SHOWN else {LOOPBACK}
             hosts |= {bind} if name in SERVERS else set()
-            reasons = (why_unusable(each, port) for each in sorted(hosts))
+            reasons = (why_unusable(host, port) for host in sorted(hosts))
             if reason := next(filter(None, reasons), ""):
                 problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
         if problems:

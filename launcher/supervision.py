@@ -220,6 +220,6 @@ def kill_leftovers(var: Path) -> int:
 
 
 def _signal_all(running: Iterable[psutil.Process], number: signal.Signals) -> None:
-    for each in running:
+    for process in running:
         with suppress(psutil.NoSuchProcess):  # it ended by itself
-            each.send_signal(number)
+            process.send_signal(number)

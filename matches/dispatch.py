@@ -78,8 +78,8 @@ def publish_check(order: CheckOrder) -> None:
 
 def publish_slice(order: TrainOrder) -> None:
     """Send a slice of a training run to the trainers. Raises BrokerError."""
-    shown = describe_slice(order)
-    _send_task(TRAIN_TASK, [write_slice(order)], TRAIN_QUEUE, task_id=order.order, shown=shown)
+    described = describe_slice(order)
+    _send_task(TRAIN_TASK, [write_slice(order)], TRAIN_QUEUE, task_id=order.order, shown=described)
 
 
 def publish_mark(at: str, shard: int = 0) -> None:

@@ -57,10 +57,10 @@ def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
 def list_recent(agent: Agent, matches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first of these matches with the seat of the agent, and whom it met there."""
     recent = []
-    for item in matches[:N_RECENT]:
-        own = next(seat for seat in item["seats"] if seat["agent"].pk == agent.pk)
-        others = [seat["agent"].name for seat in item["seats"] if seat is not own]
-        recent.append({"match": item["match"], "seat": own, "others": ", ".join(others)})
+    for row in matches[:N_RECENT]:
+        own = next(seat for seat in row["seats"] if seat["agent"].pk == agent.pk)
+        others = [seat["agent"].name for seat in row["seats"] if seat is not own]
+        recent.append({"match": row["match"], "seat": own, "others": ", ".join(others)})
     return recent
 
 

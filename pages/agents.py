@@ -103,8 +103,8 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
     """
 
     def count_rows(rows: QuerySet[Rating]) -> Any:
-        counted = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
-        return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+        counts = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
+        return Coalesce(Subquery(counts, output_field=IntegerField()), 0)
 
     listed = Rating.objects.filter(agent=agent, leaderboard__is_rated=True)
     others = Rating.objects.filter(leaderboard=OuterRef("leaderboard"))

@@ -106,17 +106,20 @@ def _draw_bracket(
     # Only the agents that are shown are read: a bracket may hold many more.
     sides = {side for slots in drawn for slot in slots for side in (slot.first, slot.second)}
     positions = {side for side in sides if side is not None} | {position for position, *_ in order}
-    named = round_tables.name_positions(sorted(positions), agents)
+    contenders = round_tables.name_positions(sorted(positions), agents)
     is_over = tournament.state in Tournament.OVER
     rounds = [
-        Round(_name_round(slots), [_describe_slot(slot, named, is_over=is_over) for slot in slots])
+        Round(
+            _name_round(slots),
+            [_describe_slot(slot, contenders, is_over=is_over) for slot in slots],
+        )
         for slots in drawn
     ]
     n_open = sum(slot.winner is None for slots in bracket.rounds for slot in slots)
     return InRounds(
         rounds,
         [],
-        _rank_by_reach(bracket, order, named),
+        _rank_by_reach(bracket, order, contenders),
         bracket.winner is not None,
         len(agents),
         tournament.n_planned + 2 * n_open * rules.best_of,
@@ -143,7 +146,7 @@ def _find_last_rounds(bracket: Bracket) -> list[tuple[int, int, bool]]:
 
 
 def _rank_by_reach(
-    bracket: Bracket, order: Sequence[tuple[int, int, bool]], named: Mapping[int, Contender]
+    bracket: Bracket, order: Sequence[tuple[int, int, bool]], contenders: Mapping[int, Contender]
 ) -> list[Ranked]:
     """Return the places of those that are out, and of the winner: as many go on as have a slot."""
     rows = []
@@ -151,9 +154,9 @@ def _rank_by_reach(
         slots = bracket.rounds[number]
         rank = len(slots) + 1 if is_out else None
         if position == bracket.winner:
-            rows.append(Ranked(1, named[position], reached="won"))
+            rows.append(Ranked(1, contenders[position], reached="won"))
         else:
-            rows.append(Ranked(rank, named[position], reached=_name_round(slots)))
+            rows.append(Ranked(rank, contenders[position], reached=_name_round(slots)))
     return rows
 
 
@@ -198,10 +201,12 @@ def _count_least_blocks(
     return pairing.least_blocks(Field(n_agents, n_seats)), n_seats
 
 
-def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender], *, is_over: bool) -> Place:
+def _describe_slot(
+    slot: BracketSlot, contenders: Mapping[int, Contender], *, is_over: bool
+) -> Place:
     sides = []
     for position, points in zip((slot.first, slot.second), slot.points, strict=True):
-        agent = None if position is None else named[position]
+        agent = None if position is None else contenders[position]
         is_played = bool(slot.n_closed) and agent is not None
         # An empty side has no position, and neither has the winner of an open slot.
         is_winner = position is not None and slot.winner == position

@@ -37,11 +37,11 @@ def read_names(campaigns: Sequence[Campaign]) -> dict[int, dict[int, str]]:
     # Only the entrants that a line names: a campaign may have thousands.
     places = {campaign.tournament_id: _list_positions(campaign) for campaign in campaigns}
     # Nothing but these conditions joined: one more, and SQLite reads all agents there are.
-    named = Q()
+    entrants = Q()
     for tournament, positions in places.items():
-        named |= Q(tournament=tournament, position__in=positions)
+        entrants |= Q(tournament=tournament, position__in=positions)
     names: dict[int, dict[int, str]] = {tournament: {} for tournament in places}
-    entered = Entrant.objects.filter(named) if any(places.values()) else Entrant.objects.none()
+    entered = Entrant.objects.filter(entrants) if any(places.values()) else Entrant.objects.none()
     for tournament, place, name in entered.values_list("tournament", "position", "agent__name"):
         names[tournament][place] = name
     return names
@@ -232,9 +232,9 @@ def _list_positions(campaign: Campaign) -> list[int]:
     """Return the positions of the entrants that its question names, and of the likeliest best."""
     if campaign.question == IS_SPRT:
         return [0, 1]
-    named = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
+    named_positions = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
     ranked = [position for position, _ in (campaign.ranking or ())[:N_NAMED]]
-    return [*named, *ranked, *_find_likeliest(campaign)]
+    return [*named_positions, *ranked, *_find_likeliest(campaign)]
 
 
 def _find_likeliest(campaign: Campaign) -> list[int]:

@@ -194,7 +194,7 @@ def list_open_alarms(**filters: Any) -> list[OpenAlarm]:
 
 def _rank_chances(campaign: Campaign) -> list[Chance]:
     """Return the agents that may be the best, the likeliest first."""
-    ranked = sorted(enumerate(campaign.chances), key=lambda item: -item[1])[:N_CHANCES]
+    ranked = sorted(enumerate(campaign.chances), key=lambda chance: -chance[1])[:N_CHANCES]
     likely = {position: chance for position, chance in ranked if chance > 0}
     entered = Entrant.objects.filter(tournament=campaign.tournament_id, position__in=likely)
     agents = {entrant.position: entrant.agent for entrant in entered.select_related("agent")}

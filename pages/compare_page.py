@@ -105,8 +105,8 @@ def _list_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
     counted = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
     order = ("-n", "-leaderboard__is_listed", "-leaderboard")
     in_order = counted.order_by(*order).values_list("leaderboard", flat=True)
-    named = in_order.filter(leaderboard__name=name) if name and "\0" not in name else []
-    pks = dict.fromkeys([*in_order[:MAX_BOARDS], *named])
+    chosen_board = in_order.filter(leaderboard__name=name) if name and "\0" not in name else []
+    pks = dict.fromkeys([*in_order[:MAX_BOARDS], *chosen_board])
     boards = Leaderboard.objects.in_bulk(list(pks))
     return [boards[pk] for pk in pks]
 
@@ -120,11 +120,11 @@ def _choose_board(boards: Sequence[Leaderboard], name: str) -> Leaderboard | Non
 
 def _list_chips(agents: Sequence[Agent], board: Leaderboard | None) -> list[Chip]:
     """Return the agents, each with the address of the page without it."""
-    named = {"leaderboard": board.name} if board else {}
+    board_parameter = {"leaderboard": board.name} if board else {}
     chips = []
     for agent in agents:
         others = ",".join(str(other.pk) for other in agents if other != agent)
-        parameters = {"agents": others, **named} if others else {}
+        parameters = {"agents": others, **board_parameter} if others else {}
         chips.append(Chip("Agent", agent.name, f"{reverse('compare')}?{urlencode(parameters)}"))
     return chips
 
@@ -134,7 +134,9 @@ def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, An
     ranges = find_rank_ranges(board.pk, pks)
     rated = Rating.objects.filter(leaderboard=board, agent__in=pks)
     rows = {row.agent: row for row in standings.read_rated(rated)}
-    shown = {pk: standings.format_row(rows[pk], ranges[pk].rank) for pk in pks if pk in ranges}
+    formatted_rows = {
+        pk: standings.format_row(rows[pk], ranges[pk].rank) for pk in pks if pk in ranges
+    }
     ordered = sorted(
         agents,
         key=lambda agent: ranges[agent.pk].rank if agent.pk in ranges else len(ranges) + 10**9,
@@ -143,9 +145,10 @@ def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, An
     plot = draw_runs(board.pk, runs) if runs else None
     return {
         "rated": [
-            RatedAgent(rating, shown.get(rating.pk), ranges.get(rating.pk)) for rating in ordered
+            RatedAgent(rating, formatted_rows.get(rating.pk), ranges.get(rating.pk))
+            for rating in ordered
         ],
-        "axis": axes.fit_axis(shown.values()),
+        "axis": axes.fit_axis(formatted_rows.values()),
         "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
         "crosstable": Crosstable(build_rows(ordered, count_records(board.pk, pks)), len(agents)),
         "plots": [plot] if plot else [],

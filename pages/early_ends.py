@@ -79,8 +79,8 @@ def describe_reach(tournament: Tournament, in_rounds: InRounds) -> str:
     verb = "Nobody won" if is_over else "Nobody has won yet"
     if in_rounds.stages:
         stage = in_rounds.stages[0].title.lower()
-        where = f"it ended in the {stage}" if is_over else f"play is in the {stage}"
-        return f"{verb}: {where.replace('the stage', 'stage')}, and the final decides."
+        place = f"it ended in the {stage}" if is_over else f"play is in the {stage}"
+        return f"{verb}: {place.replace('the stage', 'stage')}, and the final decides."
     # Who is still in has no place yet; the furthest stand first.
     names = [row.agent.name for row in in_rounds.table if row.rank is None]
     if not in_rounds.rounds or not names:

@@ -61,9 +61,9 @@ class LeadTable(NamedTuple):
 
 def list_boards(game: str) -> list[Leaderboard]:
     """Return the first leaderboards of a game that have counted something: listed ones, pinned."""
-    counted = Leaderboard.objects.filter(game=game, is_rated=True, n_counted__gt=0)
+    boards = Leaderboard.objects.filter(game=game, is_rated=True, n_counted__gt=0)
     order = ("-is_listed", "-is_pinned", "-n_counted", "-pk")
-    return list(counted.order_by(*order)[:MAX_BOARDS])
+    return list(boards.order_by(*order)[:MAX_BOARDS])
 
 
 def make_lead_table(

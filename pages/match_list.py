@@ -153,7 +153,7 @@ def _find_agents(texts: Sequence[str], game: str) -> list[Agent]:
 
 def _describe_form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
     """Return what the form shows: choices, what is typed, and the filters in force."""
-    named = [agent.name for agent in agents] or address.read_texts("agent")[:MAX_AGENTS]
+    names = [agent.name for agent in agents] or address.read_texts("agent")[:MAX_AGENTS]
     options = {
         "game": [(name, str(title)) for name, title in game_choices()],
         "state": [
@@ -169,14 +169,14 @@ def _describe_form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, A
     form = address.describe_form(choices, often=OFTEN)
     return {
         **form,
-        "fields": [*_offer_agents(named), *form["fields"][1:]],
+        "fields": [*_offer_agents(names), *form["fields"][1:]],
         "chips": [*_make_agent_chips(address, agents), *form["chips"]],
     }
 
 
-def _offer_agents(named: Sequence[str]) -> list[Field]:
+def _offer_agents(names: Sequence[str]) -> list[Field]:
     """Return the two fields of agents: a match is looked for by both."""
-    first, second = [*named, "", ""][:2]
+    first, second = [*names, "", ""][:2]
     return [
         Field("agent", "Agent, name or number", TEXT, first),
         Field("agent", "Against or with", TEXT, second, "anybody"),

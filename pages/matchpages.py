@@ -39,7 +39,9 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     # The words of a forfeit are looked for in them, too: read once.
     prefetch_related_objects([match], "attempts")
     attempts = list(match.attempts.all())
-    played = [each for each in attempts if each.n_steps and each.ending == Attempt.Ending.DONE]
+    played = [
+        attempt for attempt in attempts if attempt.n_steps and attempt.ending == Attempt.Ending.DONE
+    ]
     step = show_step(
         match, read_optional_number(request, "step"), read_optional_number(request, "seat")
     )
@@ -56,7 +58,7 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
         # Of a match of before the time of each move was kept.
         "ms_a_move": None
         if step.get("times")
-        else next((each.duration_ms / each.n_steps for each in played), None),
+        else next((attempt.duration_ms / attempt.n_steps for attempt in played), None),
         "explanation": None if has_outcome(match) else explain.of_match(match, now=db_now()),
         "program": write_replay_program(match) if can_replay(step["replay"]) else "",
         **find_neighbours(match),

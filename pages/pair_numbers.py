@@ -103,8 +103,8 @@ def group_by_seat(board: Leaderboard, first: int, second: int) -> list[RecordRow
     earlier, later = Record(*rows.get(first, ())), Record(*rows.get(second, ())[::-1])
     is_for_two = count_seats(board) == len(pair)
     words = ("sits first", "sits second") if is_for_two else ("sits before", "sits after")
-    shown = zip(words, (earlier, later), strict=True)
-    return [RecordRow(label, record) for label, record in shown if record.n]
+    labelled = zip(words, (earlier, later), strict=True)
+    return [RecordRow(label, record) for label, record in labelled if record.n]
 
 
 def count_seats(board: Leaderboard) -> int:
@@ -121,21 +121,23 @@ def group_by_tournament(played: Sequence[Played]) -> list[RecordRow]:
     for game in played:
         groups[game.tournament].append(game)
     newest = sorted(groups, reverse=True)[:MAX_TOURNAMENTS]
-    named = Tournament.objects.select_related("leaderboard").in_bulk(newest)
-    return [RecordRow(str(named[pk]), sum_records(groups[pk]), named[pk]) for pk in newest]
+    tournaments = Tournament.objects.select_related("leaderboard").in_bulk(newest)
+    return [
+        RecordRow(str(tournaments[pk]), sum_records(groups[pk]), tournaments[pk]) for pk in newest
+    ]
 
 
 def group_by_opening(played: Sequence[Played], board: Leaderboard) -> list[RecordRow]:
     """Return the results after each opening on a board, the most frequent first; none without."""
     seeds = list(dict.fromkeys(game.game_seed for game in played))[:MAX_SEEDS]
     try:
-        named = {seed: _name_opening(board, seed) for seed in seeds} if board.plies else {}
+        names_of_seeds = {seed: _name_opening(board, seed) for seed in seeds} if board.plies else {}
     except ArenaError:
         return []  # the file of the game cannot be used: its openings have no names
     groups = defaultdict[str, list[Played]](list)
     for game in played:
-        if game.game_seed in named:
-            groups[named[game.game_seed]].append(game)
+        if game.game_seed in names_of_seeds:
+            groups[names_of_seeds[game.game_seed]].append(game)
     frequent = sorted(groups, key=lambda name: (-len(groups[name]), name))[:MAX_OPENINGS]
     return [RecordRow(name, sum_records(groups[name])) for name in frequent]
 

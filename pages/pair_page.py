@@ -89,8 +89,8 @@ def _find_shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]
     pks = shared.order_by("-leaderboard__is_listed", "-leaderboard").values_list(
         "leaderboard", flat=True
     )
-    named = pks.filter(leaderboard__name=name) if name and "\0" not in name else []
-    boards = Leaderboard.objects.in_bulk([*pks[:MAX_BOARDS], *named])
+    chosen_board = pks.filter(leaderboard__name=name) if name and "\0" not in name else []
+    boards = Leaderboard.objects.in_bulk([*pks[:MAX_BOARDS], *chosen_board])
     return [boards[pk] for pk in sorted(boards, reverse=True)]
 
 
@@ -107,9 +107,9 @@ def _choose_board(
         return boards[0] if boards else None
     pks = [agent.pk for agent in agents]
     pair_counts = PairCount.objects.filter(leaderboard__in=boards, first__in=pks, second__in=pks)
-    counted = pair_counts.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
+    counts = pair_counts.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
     n_met = dict.fromkeys((board.pk for board in boards), 0)
-    for pk, n in counted.values_list("leaderboard_id", "n"):
+    for pk, n in counts.values_list("leaderboard_id", "n"):
         n_met[pk] += n
     return max(boards, key=lambda board: (n_met[board.pk], board.pk))
 

@@ -62,10 +62,10 @@ def list_opponents(
     """
     n_met: dict[int, int] = defaultdict(int)
     n_matches = F("n_first_wins") + F("n_draws") + F("n_second_wins")
-    counted = PairCount.objects.filter(leaderboard=board).annotate(n=n_matches)
+    counts = PairCount.objects.filter(leaderboard=board).annotate(n=n_matches)
     # A query per seat: "first or second" in one condition would use neither index.
     for seat, other in (("first", "second_id"), ("second", "first_id")):
-        for opponent, n in counted.filter(**{seat: agent}).values_list(other, "n"):
+        for opponent, n in counts.filter(**{seat: agent}).values_list(other, "n"):
             n_met[opponent] += n
     order = sorted(n_met, key=lambda other: (-n_met[other], other))
     start = order.index(after) + 1 if after in n_met else 0

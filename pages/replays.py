@@ -110,8 +110,10 @@ def _try_again(recorded: Recorded, steps: Collection[int] | None) -> Replay:
     # Whatever else the code of a plug-in raises: the page of its match still stands.
     except Exception as error:
         log.exception("a match of %s cannot be played again", recorded.game)
-        named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-        return empty._replace(problem=f"the plug-in of the game {recorded.game} failed: {named}")
+        error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+        return empty._replace(
+            problem=f"the plug-in of the game {recorded.game} failed: {error_text}"
+        )
 
 
 def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None) -> Replay:
@@ -145,12 +147,12 @@ def _list_actions(recorded: Recorded) -> str:
 
 
 def _tell_version(recorded: Recorded, game: Game) -> str:
-    here = game.spec.rules_version
-    if recorded.rules_version in (None, here):
+    own_version = game.spec.rules_version
+    if recorded.rules_version in (None, own_version):
         return ""
     return (
         f"it was played by version {recorded.rules_version} of the rules, which have version "
-        f"{here} here, so that it may have gone otherwise than is shown"
+        f"{own_version} here, so that it may have gone otherwise than is shown"
     )
 
 
@@ -193,8 +195,10 @@ class Teller:
 
     def _note(self, method: str, error: Exception) -> None:
         if not self.problem:
-            named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-            self.problem = f"the plug-in of the game {self._game} failed in {method}(): {named}"
+            error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+            self.problem = (
+                f"the plug-in of the game {self._game} failed in {method}(): {error_text}"
+            )
 
 
 class FrameMaker:

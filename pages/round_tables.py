@@ -140,13 +140,13 @@ def build_stages(
 ) -> list[StageTables]:
     """Return the tables of the stages that have begun, the final first."""
     stages = split_stages(Field(len(agents), n_seats), meetings, rules)
-    shown = [group for stage in stages for group in stage.groups[:MOST_GROUPS]]
-    members = {agent for group in shown for meeting in group.meetings for agent in meeting.lineup}
-    named = name_positions(sorted(members), agents)
+    groups = [group for stage in stages for group in stage.groups[:MOST_GROUPS]]
+    members = {agent for group in groups for meeting in group.meetings for agent in meeting.lineup}
+    contenders = name_positions(sorted(members), agents)
     return [
         StageTables(
             stage.title,
-            [_build_group(group, named) for group in stage.groups[:MOST_GROUPS]],
+            [_build_group(group, contenders) for group in stage.groups[:MOST_GROUPS]],
             len(stage.groups),
         )
         for stage in reversed(stages)
@@ -159,12 +159,12 @@ def name_positions(positions: Sequence[int], agents: Sequence[int]) -> dict[int,
     return {position: contenders[agents[position]] for position in positions}
 
 
-def _build_group(group: Group, named: Mapping[int, Contender]) -> GroupTable:
+def _build_group(group: Group, contenders: Mapping[int, Contender]) -> GroupTable:
     scores = count_points(group.meetings)
     members = dict.fromkeys(agent for meeting in group.meetings for agent in meeting.lineup)
     order = sorted(members, key=lambda position: (-scores.points[position], position))
     n_closed = sum(meeting.points is not None for meeting in group.meetings)
-    rows = rank_positions(order[:MOST_RANKED], named, scores)
+    rows = rank_positions(order[:MOST_RANKED], contenders, scores)
     return GroupTable(group.title, rows, group.n_blocks - n_closed)
 
 

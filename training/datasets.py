@@ -79,14 +79,14 @@ class DatasetReader:
             self._epoch, self._position = self._epoch + 1, 0
 
     def _open_records(self) -> Records:
-        where = (self._epoch, self._position)
-        if self._opened != where or self._records is None:
+        place = (self._epoch, self._position)
+        if self._opened != place or self._records is None:
             rng = np.random.default_rng([self._seed, self._epoch])
             number = int(rng.permutation(len(self._shards))[self._position])
             self._records = self._read_shard(self._shards[number])
             own = np.random.default_rng([self._seed, self._epoch, number])
             self._order = own.permutation(len(self._records))
-            self._opened = where
+            self._opened = place
         return self._records
 
     def _read_shard(self, shard: DataFile) -> Records:

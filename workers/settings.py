@@ -105,8 +105,8 @@ def _read_redis_url(environ: Mapping[str, str]) -> str:
     url = environ.get("REDIS_URL", "")
     if not url.startswith(SCHEMES):
         # The address may hold a password: only its scheme is shown.
-        shown = url.split("//")[0] + "//..." if "//" in url else url
-        raise SettingsError("REDIS_URL", shown, f"the broker's address, {' or '.join(SCHEMES)}")
+        scheme = url.split("//")[0] + "//..." if "//" in url else url
+        raise SettingsError("REDIS_URL", scheme, f"the broker's address, {' or '.join(SCHEMES)}")
     return url
 
 
@@ -114,9 +114,9 @@ def _read_node_key(environ: Mapping[str, str]) -> str:
     key = environ.get("EVALSITE_NODE_KEY", "")
     if not re.fullmatch("[0-9a-f]{64}", key):
         # A key that was cut is still a secret: only its length is shown.
-        shown = f"{len(key)} characters"
+        length = f"{len(key)} characters"
         rule = "the 64 hexadecimal digits that the server gives this node, see docs/operating.md"
-        raise SettingsError("EVALSITE_NODE_KEY", shown, rule)
+        raise SettingsError("EVALSITE_NODE_KEY", length, rule)
     return key
 
 

@@ -77,9 +77,9 @@ def leaves_the_states_alone(kind: PolicyKind, game: Game) -> None:
         rows = make_rows(game)
         before = [show_state(game, row.state) for row in rows]
         policy.act(rows)
-        for row, shown in zip(rows, before, strict=True):
+        for row, shown_before in zip(rows, before, strict=True):
             change = "act() must not change a state: copy it"
-            require_same(show_state(game, row.state), shown, change)
+            require_same(show_state(game, row.state), shown_before, change)
 
 
 def answers_each_row_on_its_own(kind: PolicyKind, game: Game) -> None:

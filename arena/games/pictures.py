@@ -153,7 +153,7 @@ class Grid(NamedTuple):
             for column, cell in enumerate(line)
             if cell.seat >= 0
         )
-        kinds = groupby(standing, key=lambda each: each[:2])
+        kinds = groupby(standing, key=lambda piece: piece[:2])
         return " ".join(
             f"{name.capitalize()}: {', '.join(self.name_cell(row, at) for *_, at, row in kind)}."
             for (_, name), kind in kinds

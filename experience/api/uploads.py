@@ -117,8 +117,8 @@ class UploadView(APIView):
         try:
             if request.method != "POST":
                 raise MethodNotAllowed(request.method or "")
-            shown = request.headers.get("Authorization", "")
-            user = await callers.find_user(shown, self._check_caller, clock=monotonic)
+            credentials = request.headers.get("Authorization", "")
+            user = await callers.find_user(credentials, self._check_caller, clock=monotonic)
             answer = await self.create(request, user)
         except BodyError as error:
             problem = build_problem(error.status, str(error), request.path)

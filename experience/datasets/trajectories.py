@@ -146,10 +146,10 @@ def _filter_matches(dataset: Dataset) -> "QuerySet[Match]":
 
 
 def _keep_pieces(matches: Sequence[int], *, now: datetime) -> None:
-    named = Match.objects.filter(pk__in=among(matches)).values("outcome__trajectory")
+    hashes = Match.objects.filter(pk__in=among(matches)).values("outcome__trajectory")
     tournaments = Match.objects.filter(pk__in=among(matches)).values("tournament")
     TrajectoryPiece.objects.filter(
-        tournament__in=tournaments, sha256__in=named, expires_at__lt=now + KEPT
+        tournament__in=tournaments, sha256__in=hashes, expires_at__lt=now + KEPT
     ).update(expires_at=now + KEPT)
 
 

@@ -72,9 +72,9 @@ def read_rows(path: str, form: TrajectorySpec) -> pa.Table:
     """Return the rows of a segment of this form. Raises GoneError, OSError."""
     try:
         with storages[STORAGE].open(path) as opened, pq.ParquetFile(opened) as file:
-            written = segments.read_spec(file.schema_arrow)
-            if written != form:
-                raise GoneError(f"segment {path} is of {written}, the game is {form}")
+            stored_form = segments.read_spec(file.schema_arrow)
+            if stored_form != form:
+                raise GoneError(f"segment {path} is of {stored_form}, the game is {form}")
             return file.read()
     except FileNotFoundError as error:
         raise GoneError(f"segment {path} is not in the storage") from error

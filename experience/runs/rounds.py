@@ -219,12 +219,12 @@ def list_files(run: TrainingRun, *, now: datetime) -> list[DataFile]:
     training_round = _find_round(run)
     if training_round is None or training_round.tournament is None:
         return []
-    named = Outcome.objects.filter(match__tournament=training_round.tournament).exclude(
+    outcomes = Outcome.objects.filter(match__tournament=training_round.tournament).exclude(
         trajectory=""
     )
     pieces = TrajectoryPiece.objects.filter(tournament=training_round.tournament)
     # No more than there were matches, which are fewer than an order may name.
-    pieces = pieces.filter(sha256__in=named.values("trajectory")).order_by("sha256")
+    pieces = pieces.filter(sha256__in=outcomes.values("trajectory")).order_by("sha256")
     return [
         DataFile(
             piece.sha256,

@@ -44,10 +44,10 @@ def read_way(run: TrainingRun) -> list[Learned]:
 
 def list_shown(run: TrainingRun) -> list[Release]:
     """Return the newest versions and the newest that were candidates, the newest first."""
-    of_run = run.releases.select_related(
+    releases = run.releases.select_related(
         "agent__checkpoint__parent", "campaign__tournament__leaderboard"
     ).order_by("-version")
-    newest, judged = of_run[:N_NEWEST], of_run.filter(state__in=JUDGED)[:N_JUDGED]
+    newest, judged = releases[:N_NEWEST], releases.filter(state__in=JUDGED)[:N_JUDGED]
     rows = {release.version: release for release in (*newest, *judged)}
     return [rows[version] for version in sorted(rows, reverse=True)]
 

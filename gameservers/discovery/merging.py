@@ -67,11 +67,11 @@ class Merged:
     @property
     def place(self) -> Place | None:
         """Return where it is, None as long as nobody knows."""
-        return next((each.place for each in self.seen if each.place), None)
+        return next((server.place for server in self.seen if server.place), None)
 
     def judge(self, answers: Mapping[str, Answer]) -> tuple[State, str]:
         """Return its state and the reason; answers: of the servers that were tried, by place."""
-        verdicts = [_judge_server(each, answers) for each in self.seen]
+        verdicts = [_judge_server(server, answers) for server in self.seen]
         # One way in is enough: a server that has dialled in may have no endpoint of its own.
         for state in (State.HEALTHY, State.UNREACHABLE, State.FOUND):
             for verdict, reason in verdicts:
@@ -101,7 +101,7 @@ def merge(sightings: Iterable[Seen]) -> dict[str, Merged]:
     by_key: dict[str, Merged] = {}
     keys_of_names: dict[str, str] = {}
     everything = list(sightings)
-    for server in sorted(everything, key=lambda each: each.place is None):
+    for server in sorted(everything, key=lambda server: server.place is None):
         name = server.sighting.name
         key = server.place.key if server.place else keys_of_names.get(name, f"name {name}")
         by_key.setdefault(key, Merged()).seen.append(server)

@@ -15,7 +15,7 @@ class ServerList:
     name = "list"
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self._servers = tuple(Sighting(each, Kind.LIST, each) for each in addresses)
+        self._servers = tuple(Sighting(address, Kind.LIST, address) for address in addresses)
 
     async def look(self) -> Look:
         """Return them all."""

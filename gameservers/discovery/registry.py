@@ -109,7 +109,7 @@ class Registry:
         self.interval_s = interval_s
         self._sources, self._networks = tuple(sources), networks
         self._look_up, self._probe, self._clock = look_up, probe, clock
-        self._states = {each.name: SourceState(each.name) for each in sources}
+        self._states = {source.name: SourceState(source.name) for source in sources}
         # Of a source that fails stays what it saw last: its servers have not gone with it.
         self._looks: dict[str, tuple[datetime, Look]] = {}
         self._round = _Round()
@@ -120,7 +120,7 @@ class Registry:
 
     def servers(self) -> list[Server]:
         """Return all servers by name, those that are gone for ten minutes more."""
-        return sorted(self._servers.values(), key=lambda each: (each.name, each.address))
+        return sorted(self._servers.values(), key=lambda server: (server.name, server.address))
 
     def sources(self) -> list[SourceState]:
         """Return what each source said last."""
@@ -153,8 +153,10 @@ class Registry:
             for source, (at, look) in self._looks.items()
             for sighting in look.servers
         ]
-        places = await self._find_places({each.sighting.address for each in sightings} - {""})
-        servers = [_attach_place(each, places) for each in sightings]
+        places = await self._find_places(
+            {sighting.sighting.address for sighting in sightings} - {""}
+        )
+        servers = [_attach_place(sighting, places) for sighting in sightings]
         answers = await self._try_servers(servers)
         self._round = _Round(servers, answers)
         self._update_servers()
@@ -203,9 +205,9 @@ class Registry:
     async def _try_servers(self, servers: Sequence[Seen]) -> dict[str, Answer]:
         """Return the answers of all places at which somebody shall answer."""
         places = {
-            each.place.key: each.place
-            for each in servers
-            if each.place and each.sighting.kind not in _NOT_PROBED
+            server.place.key: server.place
+            for server in servers
+            if server.place and server.sighting.kind not in _NOT_PROBED
         }
         if (probe := self._probe) is None or not places:
             return {}
@@ -235,12 +237,14 @@ class Registry:
         for key, merged in merge([*self._round.seen, *dialled]).items():
             state, reason = merged.judge(self._round.answers)
             servers[key] = self._describe_server(key, merged, state, reason, now)
-        named = {
-            (each.name, address) for each in servers.values() for address in ("", each.address)
+        places = {
+            (server.name, address)
+            for server in servers.values()
+            for address in ("", server.address)
         }
         for key, before in self._servers.items():
             # What had no address and has one now, or leads elsewhere now, is there by another key.
-            is_moved = (before.name, before.address) in named
+            is_moved = (before.name, before.address) in places
             if key not in servers and not is_moved and (gone := self._keep_gone(before, now)):
                 servers[key] = gone
         self._servers = servers
@@ -259,7 +263,7 @@ class Registry:
             state=state,
             reason=reason,
             since=before.since if before and before.state is state else now,
-            seen_at=max(each.at for each in merged.seen),
+            seen_at=max(sighting.at for sighting in merged.seen),
             address=next((s.sighting.address for s in merged.seen if s.sighting.address), ""),
             ip=str(place.ip) if place else "",
             url=place.url if place else "",

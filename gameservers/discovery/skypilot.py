@@ -108,7 +108,7 @@ class Clusters:
     async def _ask_endpoints(self, clusters: Sequence[_Cluster], *, limit_s: float) -> None:
         """Ask for endpoints that are due, the longest waiting first, as far as the time goes."""
         now, never = self._clock(), datetime.min.replace(tzinfo=self._clock().tzinfo)
-        due = {_key_of(each): each for each in clusters}
+        due = {_key_of(cluster): cluster for cluster in clusters}
         times = {key: endpoint.ask_at for key, endpoint in self._endpoints.items()}
         waiting = [key for key in due if times.get(key, never) <= now]
         waiting.sort(key=lambda key: times.get(key, never))
@@ -173,7 +173,7 @@ class Services:
                 return Look()  # no controller of services: there is none
             raise
         services, problems = _read_rows(answer, _Service, self._prefix)
-        rows = (each for service in services for each in _sight_service(service))
+        rows = (sighting for service in services for sighting in _sight_service(service))
         return Look(tuple(rows), problems)
 
 
@@ -183,7 +183,7 @@ def _sight_service(service: _Service) -> Iterator[Sighting]:
     state = State.HEALTHY if service.status == READY else State.UNREACHABLE
     address = service.endpoint or ""
     yield Sighting(service.name, Kind.SERVICE, address, f"a balancer: {reason}", state)
-    for replica in filter(lambda each: is_shown(each.name), service.replica_info):
+    for replica in filter(lambda replica: is_shown(replica.name), service.replica_info):
         if replica.status == READY and replica.endpoint:
             yield Sighting(replica.name, Kind.REPLICA, replica.endpoint)
         else:

@@ -56,8 +56,8 @@ class ApiServer:
         """Keep where it is. Raises SettingsError for what is no address or no token."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
-            shown = f"{parts.scheme}://{parts.hostname or ''}"
-            raise SettingsError(ENDPOINT, shown, "the API server's address, http(s)://host:port")
+            address = f"{parts.scheme}://{parts.hostname or ''}"
+            raise SettingsError(ENDPOINT, address, "the API server's address, http(s)://host:port")
         if not _TOKEN.fullmatch(token):
             raise SettingsError(TOKEN, f"{len(token)} characters", "the token in one line of ASCII")
         # Users and passwords never enter a text that is shown.

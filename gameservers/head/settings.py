@@ -86,6 +86,6 @@ def _read_play_address(environ: Mapping[str, str], host: str, port: int) -> str:
     address = environ.get(name, "")
     if address and not address.startswith(_WS_SCHEMES):
         raise SettingsError(name, address, "where players dial the head, ws://host:port")
-    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
-    shown = f"[{shown}]" if ":" in shown else shown
-    return (address or f"ws://{shown}:{port}").rstrip("/")
+    shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    shown_host = f"[{shown_host}]" if ":" in shown_host else shown_host
+    return (address or f"ws://{shown_host}:{port}").rstrip("/")

@@ -81,11 +81,11 @@ def _is_loopback(url: str) -> bool:
 def await_servers(environment: Mapping[str, str]) -> None:
     """Wait until broker and fast store let the node in and the site answers. Raises SetupError."""
     until = time.monotonic() + USERS_S
-    for name, shown in SERVERS.items():
+    for name, title in SERVERS.items():
         while (url := environment.get(name)) and (why := _try_login(url)):
             if time.monotonic() > until:
                 raise SetupError(
-                    f"{shown} at {without_login(url)} does not let this node in: {why}. Is its "
+                    f"{title} at {without_login(url)} does not let this node in: {why}. Is its "
                     "port open to this machine, and control running?"
                 )
             time.sleep(PAUSE_S)

@@ -64,20 +64,20 @@ def _readdress_url(url: str, server: str) -> str:
     parts = urlsplit(url)
     if parts.hostname not in _LOOPBACK:
         return url
-    shown = f"[{server}]" if ":" in server else server
+    host = f"[{server}]" if ":" in server else server
     login, mark, _ = parts.netloc.rpartition("@")
     port = f":{parts.port}" if parts.port else ""
-    return parts._replace(netloc=f"{login}{mark}{shown}{port}").geturl()
+    return parts._replace(netloc=f"{login}{mark}{host}{port}").geturl()
 
 
 def list_places(variables: Mapping[str, str]) -> list[str]:
     """Return what a node must reach, as name|host|port."""
     places = []
-    for name, (shown, port) in _SERVERS.items():
+    for name, (title, port) in _SERVERS.items():
         if url := variables.get(name):
             parts = urlsplit(url)
             usual = 443 if parts.scheme == "https" else port
-            places.append(f"{shown}|{parts.hostname}|{parts.port or usual}")
+            places.append(f"{title}|{parts.hostname}|{parts.port or usual}")
     return places
 
 

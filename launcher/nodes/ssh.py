@@ -102,5 +102,5 @@ def explain_failure(host: Host, status: int, output: str) -> str:
         if sign in output.lower():
             return meaning.format(login=login, place=place, port=host.port)
     lines = [line for line in output.splitlines() if line.strip()] or [f"it ended with {status}"]
-    shown = "".join(letter if letter.isprintable() else "?" for letter in lines[-1])
-    return f"ssh: {shown[:200]}" if status == SSH_FAILED else shown[:200]
+    last_line = "".join(letter if letter.isprintable() else "?" for letter in lines[-1])
+    return f"ssh: {last_line[:200]}" if status == SSH_FAILED else last_line[:200]

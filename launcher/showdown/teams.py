@@ -121,6 +121,6 @@ def _write_game(options: argparse.Namespace, teams_hash: str) -> None:
         copy.mkdir()
         for text in options.folder.glob("*.txt"):
             shutil.copy(text, copy)
-    named = {"id": options.game, "battle_format": options.format, "hash": teams_hash}
-    path.write_text(CATALOG_FILE.format(**named))
+    fields = {"id": options.game, "battle_format": options.format, "hash": teams_hash}
+    path.write_text(CATALOG_FILE.format(**fields))
     print(f"wrote {path}: EVALSITE_PLUGINS={options.plugins.resolve()} offers it")

@@ -126,8 +126,8 @@ def revoke_token(access: TokenAccess) -> int:
 
 def list_tokens(user: User) -> QuerySet[TokenAccess]:
     """Return the tokens that a user may see: its own, an administrator all."""
-    shown = TokenAccess.objects.select_related("token__user")
-    return shown if user.is_superuser else shown.filter(token__user=user)
+    tokens = TokenAccess.objects.select_related("token__user")
+    return tokens if user.is_superuser else tokens.filter(token__user=user)
 
 
 def _check_name(name: str) -> str:

@@ -156,8 +156,8 @@ def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpRes
     """Say what became of it; where nothing was done, ask again with all that was entered."""
     request = question.request
     _add_messages(request, messages.SUCCESS, tally.done)
-    again = _read_question(question.page, request, question.act)
-    is_over = bool(tally.done) or all(line.effect.is_refused for line in again.lines)
+    new_question = _read_question(question.page, request, question.act)
+    is_over = bool(tally.done) or all(line.effect.is_refused for line in new_question.lines)
     # Where the form is shown again, its fields say what was refused: not twice.
     refused = [*tally.refused, *(str(error) for error in tally.errors if is_over)]
     _add_messages(request, messages.WARNING, refused)
@@ -166,7 +166,7 @@ def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpRes
         return HttpResponseRedirect(_find_way_back(question))
     for error in tally.errors:
         form.add_error(error.field if error.field in form.fields else None, str(error))
-    return _render_question(again, form)
+    return _render_question(new_question, form)
 
 
 def _add_messages(request: HttpRequest, level: int, texts: Sequence[str]) -> None:

@@ -113,8 +113,8 @@ class StartForm(PlanForm):
         sent: Any = self.data
         parts = tuple(f"{name}-" for name in DECLARED)
         names = {*self.fields, *(name for name in sent if name.startswith(parts))} - {"foreseen"}
-        shown = {name: sent.getlist(name) for name in sorted(names)}
-        return sha256(json.dumps(shown).encode()).hexdigest()[:16]
+        entries = {name: sent.getlist(name) for name in sorted(names)}
+        return sha256(json.dumps(entries).encode()).hexdigest()[:16]
 
     def estimate(self) -> list[texts.LabelledText]:
         """Return the forecast of the verdict, and what it costs."""

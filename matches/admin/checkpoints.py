@@ -118,12 +118,14 @@ class UploadForm(ModelFormWithAllErrors):
         cleaned = super().clean() or self.cleaned_data
         self._check_parameters(cleaned)
         upload = cleaned.get("file")
-        sent = Kept(Path(upload.temporary_file_path()), upload.name) if upload else self.kept_file
-        if not self.errors and sent:
-            self._add_checkpoint(sent, cleaned)
-        if sent and self.errors and "file" not in self.errors:
-            self._keep_file(sent)
-        elif sent and self.kept_file and not self.errors:
+        uploaded = (
+            Kept(Path(upload.temporary_file_path()), upload.name) if upload else self.kept_file
+        )
+        if not self.errors and uploaded:
+            self._add_checkpoint(uploaded, cleaned)
+        if uploaded and self.errors and "file" not in self.errors:
+            self._keep_file(uploaded)
+        elif uploaded and self.kept_file and not self.errors:
             forget_kept(self.kept_file)
         return cleaned
 
@@ -141,7 +143,7 @@ class UploadForm(ModelFormWithAllErrors):
         except ParameterError as error:
             self.add_error("parameters", str(error))
 
-    def _add_checkpoint(self, sent: Kept, cleaned: Mapping[str, Any]) -> None:
+    def _add_checkpoint(self, uploaded: Kept, cleaned: Mapping[str, Any]) -> None:
         new = New(
             cleaned["name"],
             game=cleaned["game"],
@@ -150,28 +152,28 @@ class UploadForm(ModelFormWithAllErrors):
             step=cleaned["step"],
             parent=cleaned["parent_name"],
             placement=cleaned["forced_placement"],
-            source_name=sent.name,
+            source_name=uploaded.name,
         )
         try:
             # Here and not in save_model: the form can still say what the service refuses.
-            self.agent = add_checkpoint(sent.path, new, now=db_now())
+            self.agent = add_checkpoint(uploaded.path, new, now=db_now())
         except BadInputError as error:
             name = FIELDS.get(error.field, error.field)
             self.add_error(name if name in self.fields else None, str(error))
 
-    def _keep_file(self, sent: Kept) -> None:
+    def _keep_file(self, uploaded: Kept) -> None:
         """Keep the file for the form as it is shown again."""
         field = self.fields["file"]
-        if sent != self.kept_file:
+        if uploaded != self.kept_file:
             # The data of a request cannot be changed.
             data: Any = self.data
             self.data = data.copy()
-            self.data["kept"] = keep_upload(sent.path, sent.name, user_id=self.user_id)  # type: ignore[index]
+            self.data["kept"] = keep_upload(uploaded.path, uploaded.name, user_id=self.user_id)  # type: ignore[index]
         field.required = False
         # Of the field as it stands on the page: that has been made before. Its template takes
         # markup, and the name is whatever the file was called.
         self["file"].help_text = format_html(
-            "{} is kept for an hour: choose a file only to send another.", sent.name
+            "{} is kept for an hour: choose a file only to send another.", uploaded.name
         )
 
     def _post_clean(self) -> None:

@@ -225,5 +225,5 @@ def explain_crontab(text: str, timezone: str, *, now: datetime) -> CrontabMeanin
         times.append(due)
     parts = dict(zip(crontabs.PARTS, crontabs.split_crontab(text), strict=True))
     words = CrontabSchedule(**parts, timezone=timezone).human_readable
-    shown = ", ".join(f"{at:%a %Y-%m-%d %H:%M}" for at in times)
-    return CrontabMeaning(f"{words}; next, in UTC: {shown}")
+    times_text = ", ".join(f"{at:%a %Y-%m-%d %H:%M}" for at in times)
+    return CrontabMeaning(f"{words}; next, in UTC: {times_text}")

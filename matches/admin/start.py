@@ -72,7 +72,7 @@ def add_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the start page with the state of the system."""
     now = db_now()
     state = _read_state(now=now)
-    shown = format_state(state)
+    state_texts = format_state(state)
     by_age = Tournament.objects.select_related("leaderboard").order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
     newest = list(by_age.filter(state__in=Tournament.ACTIVE)[: N_SHOWN + 1])
@@ -87,12 +87,14 @@ def add_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     return {
         **context,
         "now": now,
-        "shown": shown,
+        "shown": state_texts,
         # Tournaments have a table of their own here, with more about each.
         "tables": [
-            _shorten_table(table) for table in shown["tables"] if table["name"] != "tournaments"
+            _shorten_table(table)
+            for table in state_texts["tables"]
+            if table["name"] != "tournaments"
         ],
-        "why": _write_headline(shown, active, len(paused), now=now),
+        "why": _write_headline(state_texts, active, len(paused), now=now),
         "pace": state.sample.point.matches_per_s,
         "running": _measure_running([*active, *paused], in_hand, waits, now=now),
         "has_more": len(newest) > N_SHOWN or len(paused) == N_SHOWN,
@@ -159,7 +161,7 @@ def _count_ended(*, now: datetime) -> tuple[Counter[int], float]:
 
 
 def _write_headline(
-    shown: Shown, active: Sequence[Tournament], n_paused: int, *, now: datetime
+    state_texts: Shown, active: Sequence[Tournament], n_paused: int, *, now: datetime
 ) -> Headline:
     """Say what is wrong with the parts, else what tournaments wait for, else that all is well."""
     checks = readiness.run_checks(now=db_now)
@@ -171,8 +173,8 @@ def _write_headline(
         return Headline(
             "bad", capfirst(says), [part.format(check) for check in failed if check.hint]
         )
-    if shown["trouble"]:
-        return Headline("bad", capfirst(shown["trouble"]), [])
+    if state_texts["trouble"]:
+        return Headline("bad", capfirst(state_texts["trouble"]), [])
     # Of the newest only: each takes queries of its own.
     explained = [explain.of_tournament(t, now=now) for t in active[:N_EXPLAINED]]
     if explained:
@@ -217,6 +219,6 @@ def _list_quarantined() -> dict[str, Any]:
     agents = list(Agent.objects.filter(quarantined_at__isnull=False).order_by("pk")[:N_QUARANTINED])
     workers = Worker.objects.filter(quarantined_at__isnull=False).order_by("pk")
     quarantined = list(workers[:N_QUARANTINED])
-    counted = [format_count(len(agents), "agent")] if agents else []
-    counted += [format_count(len(quarantined), "worker")] if quarantined else []
-    return {"agents": agents, "workers": quarantined, "says": ", ".join(counted)}
+    counts = [format_count(len(agents), "agent")] if agents else []
+    counts += [format_count(len(quarantined), "worker")] if quarantined else []
+    return {"agents": agents, "workers": quarantined, "says": ", ".join(counts)}

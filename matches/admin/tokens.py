@@ -63,8 +63,8 @@ class TokenAdmin(OffersActs):
     def get_queryset(self, request: HttpRequest) -> QuerySet[TokenAccess]:
         """Return the tokens that the user may see: its own, an administrator all."""
         user: Any = request.user
-        shown: QuerySet[TokenAccess] = super().get_queryset(request)
-        return shown.filter(pk__in=tokens.list_tokens(user).values("pk"))
+        all_tokens: QuerySet[TokenAccess] = super().get_queryset(request)
+        return all_tokens.filter(pk__in=tokens.list_tokens(user).values("pk"))
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any

@@ -110,8 +110,8 @@ class TournamentAdmin(PlanAdmin):
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
             return self.list_entered(("leaderboard", "name", "agents"))
-        shown = ("standing", "problem", "entrants", "progress", *COUNTED)
-        return (*PLANNED, *shown, "created_at", "scheduled_by", "started_at", "finished_at")
+        read_only = ("standing", "problem", "entrants", "progress", *COUNTED)
+        return (*PLANNED, *read_only, "created_at", "scheduled_by", "started_at", "finished_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of a scheduled one."""

@@ -81,9 +81,9 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     headers = {name: answer.headers[name] for name in header_names if name in answer.headers}
     detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
     if isinstance(error, UnsupportedMediaType) and detail.startswith(_ODD_TYPE):
-        sent = request.content_type if request else ""
+        content_type = request.content_type if request else ""
         types = " or ".join(str(parser.media_type) for parser in context["view"].parser_classes)
-        detail = f"Content-Type is {sent!r:.80}: send {types}"
+        detail = f"Content-Type is {content_type!r:.80}: send {types}"
     return _answer_problem(status, detail, request, headers=headers)
 
 
@@ -151,8 +151,8 @@ def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] |
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": error.reason}]
     if isinstance(error, ValidationError):
-        sent = _read_sent(request) if isinstance(error.detail, Mapping) else _NOTHING
-        return list(_flatten_detail(error.detail, sent))
+        body = _read_sent(request) if isinstance(error.detail, Mapping) else _NOTHING
+        return list(_flatten_detail(error.detail, body))
     if isinstance(error, DjangoValidationError):
         is_by_field = hasattr(error, "error_dict")
         return list(
@@ -169,11 +169,11 @@ def _read_sent(request: Request | None) -> Mapping[str, Any]:
     if request.method in SAFE_METHODS:
         return request.query_params
     try:
-        sent = request.data
+        body = request.data
     # Nor that of an act that takes none: it was refused for something else.
     except (APIException, SuspiciousOperation, UnreadablePostError):
         return {}
-    return sent if isinstance(sent, Mapping) else {}
+    return body if isinstance(body, Mapping) else {}
 
 
 def _name_value(value: Any) -> Any:

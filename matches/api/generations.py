@@ -178,8 +178,8 @@ class GenerationView(Endpoints[Tournament]):
             raise NoNodeError(f"nothing was started, as this is missing: {'; '.join(missing)}")
         start = partial(generation.start_generation, run)
         tournament = add_with_audit(start, **read_actor(request))
-        shown = {**checked, "tournament": tournament.pk, "run_key": run_key}
-        return answer_created(StartedGenerationSerializer(shown))
+        answer = {**checked, "tournament": tournament.pk, "run_key": run_key}
+        return answer_created(StartedGenerationSerializer(answer))
 
     @extend_schema(request=GenerationSerializer, responses=CheckedGenerationSerializer)
     @action(detail=False, methods=["post"])

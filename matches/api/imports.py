@@ -125,8 +125,8 @@ class ImportView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Imp
             adds_agents=values["adds_agents"],
         )
         done = importing.import_results(values["leaderboard"], sent, **read_actor(request))
-        shown = MadeImportSerializer(done.batch, context={"n_new": done.n_new})
-        return Response(shown.data, status=status.HTTP_201_CREATED)
+        serializer = MadeImportSerializer(done.batch, context={"n_new": done.n_new})
+        return Response(serializer.data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=ReasonSerializer, responses=StruckImportSerializer)
     @action(detail=True, methods=["post"], parser_classes=[JsonParser])

@@ -211,14 +211,14 @@ def _build_state(board_id: int, last: BoardState | None, *, now: datetime) -> Bo
 
 
 def _publish_nodes(*, now: datetime) -> None:
-    shown = progress.count_nodes(now=now)
+    node_counts = progress.count_nodes(now=now)
     try:
         last = msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
     except msgspec.ValidationError:
         last = None  # of another version
-    if last and last[1] == shown and is_within(last[0], HEARTBEAT, now=now):
+    if last and last[1] == node_counts and is_within(last[0], HEARTBEAT, now=now):
         return
-    cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
+    cache.set("live:nodes", (now, node_counts), timeout=_KEPT_S)
     _send_text(NODES_GROUP, format_nodes(now=now))
 
 

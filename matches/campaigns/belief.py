@@ -56,7 +56,7 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
     """
     board, counts = evidence.board, evidence.counts
     late_sides = evidence.late.sides_on(board)
-    data = load_fit(board, evidence.agents, counts, late_sides=late_sides)
+    fit = load_fit(board, evidence.agents, counts, late_sides=late_sides)
     spec = games.get(board.game).spec
     if spec.n_seats == COUPLE:
         may_change = _may_change(evidence.agents)
@@ -64,19 +64,19 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
         inferred = weighing.infer_belief(
             counts,
             blocks,
-            data.settle_weighted,
+            fit.settle_weighted,
             expected_departures=expected_departures,
             may_change=may_change,
         )
         return Inferred(*inferred)
-    settled = data.settle()
+    settled = fit.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
     factor = 1.0 if spec.is_scored else estimate_dispersion(evidence, settled)
     if factor > 1:
-        settled = data.settle(dispersion=factor)
+        settled = fit.settle(dispersion=factor)
     n_opponents = spec.n_seats - spec.team_size
     if spec.is_scored:
-        n_opponents = round(2 / data.weight) - 1  # of an episode: the others of its block
+        n_opponents = round(2 / fit.weight) - 1  # of an episode: the others of its block
     return Inferred(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
 
 

@@ -64,8 +64,8 @@ def list_chances(campaign: Campaign) -> list[Chance]:
     likely = sorted(
         zip(campaign.chances, agents, strict=True), key=lambda chance: (-chance[0], chance[1])
     )
-    named = _agents_by_id([agent for _, agent in likely[:SHOWN]])
-    return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]
+    agents_by_id = _agents_by_id([agent for _, agent in likely[:SHOWN]])
+    return [Chance(agents_by_id[agent], chance) for chance, agent in likely[:SHOWN]]
 
 
 def list_ranking(campaign: Campaign) -> list[Ranked]:
@@ -73,28 +73,28 @@ def list_ranking(campaign: Campaign) -> list[Ranked]:
     if not campaign.ranking:
         return []
     agents = entrants_of(campaign.tournament)
-    named = _agents_by_id([agents[position] for position, _ in campaign.ranking])
-    return [Ranked(named[agents[position]], chance) for position, chance in campaign.ranking]
+    agents_by_id = _agents_by_id([agents[position] for position, _ in campaign.ranking])
+    return [Ranked(agents_by_id[agents[position]], chance) for position, chance in campaign.ranking]
 
 
 def list_subjects(campaign: Campaign) -> list[Agent]:
     """Return the agents that the verdict names, in its order; none without a verdict."""
-    named = _agents_by_id(campaign.subjects)
-    return [named[agent] for agent in campaign.subjects]
+    agents_by_id = _agents_by_id(campaign.subjects)
+    return [agents_by_id[agent] for agent in campaign.subjects]
 
 
 def list_likely_subjects(campaign: Campaign) -> list[Agent]:
     """Return the agents that the likeliest answer names, as judged last, in its order."""
-    named = _agents_by_id(campaign.likely_subjects)
-    return [named[agent] for agent in campaign.likely_subjects]
+    agents_by_id = _agents_by_id(campaign.likely_subjects)
+    return [agents_by_id[agent] for agent in campaign.likely_subjects]
 
 
 def list_upsets(campaign: Campaign) -> list[Upset]:
     """Return who beats whom that stands before it; none unless a ranking ended as no order."""
     if not campaign.upsets:
         return []
-    named = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
-    return [Upset(named[first], named[second]) for first, second in campaign.upsets]
+    agents_by_id = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
+    return [Upset(agents_by_id[first], agents_by_id[second]) for first, second in campaign.upsets]
 
 
 def sum_spent(campaign: Campaign) -> Spent:
@@ -124,8 +124,10 @@ def name_parameters(campaign: Campaign) -> dict[str, object]:
     positions = {name: campaign.parameters[name] for name in NAMED if name in parameters}
     if positions:
         agents = entrants_of(campaign.tournament)
-        named = _agents_by_id([agents[position] for position in positions.values()])
-        parameters |= {name: named[agents[position]].name for name, position in positions.items()}
+        agents_by_id = _agents_by_id([agents[position] for position in positions.values()])
+        parameters |= {
+            name: agents_by_id[agents[position]].name for name, position in positions.items()
+        }
     return parameters
 
 

@@ -306,8 +306,8 @@ def _start_schedule(
 
 def _store_start(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) -> None:
     is_season = isinstance(started, Season)
-    of_run = {"season": started} if is_season else {"tournament": started}
-    ScheduleRun.objects.filter(pk=run.pk).update(**of_run)
+    what_started = {"season": started} if is_season else {"tournament": started}
+    ScheduleRun.objects.filter(pk=run.pk).update(**what_started)
     last = {} if is_season else {"last_tournament": started}
     Schedule.objects.filter(pk=schedule.pk).update(n_started=F("n_started") + 1, problem="", **last)
 

@@ -62,8 +62,8 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
         return 0
     write_attempts(ended, now=now)
     spent = _find_spent_matches([e.match for e in ended])
-    again = [e.match for e in ended if e.match not in spent]
-    _move_matches(again, Match.State.PENDING)
+    retried = [e.match for e in ended if e.match not in spent]
+    _move_matches(retried, Match.State.PENDING)
     by_reason: dict[str, list[int]] = defaultdict(list)
     for attempt in ended:
         if attempt.match in spent:
@@ -71,7 +71,7 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
     for reason, match_ids in by_reason.items():
         _move_matches(match_ids, Match.State.VOID, void_reason=reason)
     Tournament.objects.filter(pk=tournament_id).update(
-        n_retried=F("n_retried") + len(again),
+        n_retried=F("n_retried") + len(retried),
         n_void=F("n_void") + len(spent),
         lost_s=F("lost_s") + sum(attempt.duration_ms for attempt in ended) / _MS,
     )

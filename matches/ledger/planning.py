@@ -366,8 +366,8 @@ def _insert_matches(
         for i, (p, lineup, old) in enumerate(zip(batch, lineups, known_matches, strict=True))
     ]
     columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
-    written = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")
-    insert_rows(Match, (*columns, *written), rows)
+    more_columns = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")
+    insert_rows(Match, (*columns, *more_columns), rows)
     numbered = Match.objects.filter(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )

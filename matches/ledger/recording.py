@@ -136,7 +136,7 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
     signed = [report for report in reports if isinstance(report, Alive | Started | Results)]
     keys = report_keys.read_keys(signed) if signed else {}
     recorded, results = Recorded(), list[Results]()
-    later = list[Report]()
+    signs_of_life = list[Report]()
     for report in reports:
         if isinstance(report, Alive | Started | Results) and not report_keys.is_genuine(
             report, keys
@@ -148,10 +148,10 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
         elif isinstance(report, Results):
             results.append(report)
         else:
-            later.append(report)
+            signs_of_life.append(report)
     recorded += _record_results(results, now=now)
     # Last: what signs of life and marks say is then true of all that came before them.
-    for report in later:
+    for report in signs_of_life:
         match report:
             case Alive():
                 is_refused = not node_presence.note_alive(report, now=now)

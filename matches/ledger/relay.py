@@ -308,9 +308,9 @@ def create_order(
     Match.objects.filter(pk__in=among([match.pk for match in matches])).update(
         state=Match.State.QUEUED, attempt=F("attempt") + 1, order=order
     )
-    again = [match.pk for match in matches if match.attempt > 1]
-    if carries and again and begun_matches.can_go_on(tournament):
-        played = begun_matches.read_actions(again)
+    retried = [match.pk for match in matches if match.attempt > 1]
+    if carries and retried and begun_matches.can_go_on(tournament):
+        played = begun_matches.read_actions(retried)
         matches = [match._replace(actions=played.get(match.pk, "")) for match in matches]
     return order, matches
 

@@ -148,8 +148,8 @@ def _refuse_misfits(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
             )
     n_entered = Counter(agent.name for agent in agents)
     if twice := sorted(name for name, n in n_entered.items() if n > 1):
-        named = f"{', '.join(twice[:MOST_NAMED])}{' and more' if twice[MOST_NAMED:] else ''}"
-        raise BadInputError("agents", f"self-play is not rated: {named} entered twice")
+        names = f"{', '.join(twice[:MOST_NAMED])}{' and more' if twice[MOST_NAMED:] else ''}"
+        raise BadInputError("agents", f"self-play is not rated: {names} entered twice")
     for agent in agents:
         if refusal := _describe_absence(agent):
             raise BadInputError("agents", f"{agent.name!r} {refusal}")

@@ -226,9 +226,9 @@ def _replace_matches(pk: int, rows: Sequence[Row], *, now: datetime) -> dict[int
     ):
         raise ConflictError(f"tournament {pk} is cancelled: schedule a new one")
     # The same block and seed: the new match is what the void one would have been.
-    again = [Planned((), row.block, row.rotation, row.game_seed) for row in rows]
+    planned = [Planned((), row.block, row.rotation, row.game_seed) for row in rows]
     lineups = [parse_numbers(row.lineup) for row in rows]
-    new_keys = planning.write_matches(Tournament.objects.get(pk=pk), again, lineups)
+    new_keys = planning.write_matches(Tournament.objects.get(pk=pk), planned, lineups)
     pairs = {row.pk: new for row, new in zip(rows, new_keys, strict=True)}
     Replacement.objects.bulk_create(
         (Replacement(replaced_id=old, match_id=new, at=now) for old, new in pairs.items()),

@@ -84,8 +84,8 @@ def check_opening(game: Game, plies: int) -> None:
         raise ValidationError({"opening_plies": str(error)}) from error
     # Whatever else the code of a plug-in raises.
     except Exception as error:
-        named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-        why = f"{game.spec.id} cannot begin after {plies} plies: {named}"
+        error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+        why = f"{game.spec.id} cannot begin after {plies} plies: {error_text}"
         raise ValidationError({"opening_plies": why}) from error
 
 

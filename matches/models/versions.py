@@ -32,9 +32,9 @@ def version_of_agent(policy: str, architecture: str = "") -> str:
     return "+".join(filter(None, (policies.version(policy), network)))
 
 
-def is_same_version(version: str, here: str) -> bool:
+def is_same_version(version: str, own_version: str) -> bool:
     """Say whether two versions are one; code that was shipped before versions has none."""
-    return version == here or (not version and here == FIRST)
+    return version == own_version or (not version and own_version == FIRST)
 
 
 def short_version(version: str) -> str:

@@ -111,10 +111,10 @@ def _read_late(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence
     uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "same_as__leaderboard_id")
-    counted = rows.exclude(pk__in=uncounted.values("match")).values_list(*columns, *more)
+    late_rows = rows.exclude(pk__in=uncounted.values("match")).values_list(*columns, *more)
     return [
         Result(pk, sequence, True, lineup, ranks, guilty, first_board is not None, reason)
-        for pk, sequence, lineup, ranks, guilty, reason, first_board in counted
+        for pk, sequence, lineup, ranks, guilty, reason, first_board in late_rows
         # The same game again on the same leaderboard was not counted.
         if first_board != board.pk
     ]

@@ -125,8 +125,8 @@ def _read_mark(board: Leaderboard) -> tuple[object, ...]:
     """Return what changes with the results, the ratings and the rules of a leaderboard."""
     # Since when it is there, too: of a restored database the rest may be as before.
     since = (board.created_at, board.fitted_at, board.rated_at)
-    counted = (board.n_counted, board.n_settled, board.n_rerates_done, board.results_hash)
-    return (*since, *counted, board.spread, board.current_draw_probability)
+    counts = (board.n_counted, board.n_settled, board.n_rerates_done, board.results_hash)
+    return (*since, *counts, board.spread, board.current_draw_probability)
 
 
 # Half of the time of a page of two agents of 10,000, which is looked at again and again.

@@ -148,20 +148,20 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     return len(new)
 
 
-def count_written(board: Leaderboard, written: Sequence[Result], *, now: datetime) -> bool:
+def count_written(board: Leaderboard, results: Sequence[Result], *, now: datetime) -> bool:
     """Count outcomes where they are written; False, and nothing is done, where others come first.
 
     The caller's transaction has the lock of the leaderboard, has read it since, and has written
     all these matches, in planned order: so none of them has to wait for the next count.
     """
     prefix = _closed_prefix(board)
-    is_next = (written[0].sequence, written[-1].sequence) == (board.prefix_sequence + 1, prefix)
+    is_next = (results[0].sequence, results[-1].sequence) == (board.prefix_sequence + 1, prefix)
     if not is_next or Uncounted.objects.filter(leaderboard=board).exists():
         return False
-    _add_to_counts(board.pk, tally_results(written, teams=teams_of(board)))
-    _fold_live(board, live_ratings.Tail(written), prefix)
+    _add_to_counts(board.pk, tally_results(results, teams=teams_of(board)))
+    _fold_live(board, live_ratings.Tail(results), prefix)
     Leaderboard.objects.filter(pk=board.pk).update(
-        n_counted=F("n_counted") + len(written), prefix_sequence=prefix, rated_at=now
+        n_counted=F("n_counted") + len(results), prefix_sequence=prefix, rated_at=now
     )
     return True
 
@@ -171,8 +171,8 @@ def start_over(board: Leaderboard, *, now: datetime) -> None:
 
     The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
     """
-    for counted in (Uncounted, PairCount, TeamCount, Score):
-        counted.objects.filter(leaderboard=board).delete()
+    for kind in (Uncounted, PairCount, TeamCount, Score):
+        kind.objects.filter(leaderboard=board).delete()
     Rating.objects.filter(leaderboard=board).update(
         **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
         **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
@@ -284,8 +284,8 @@ def _fold_live(board: Leaderboard, tail: live_ratings.Tail, prefix: int) -> None
     at_prefix = {agent: LiveRating(*row[1:3]) for agent, row in stored.items()}
     rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
     tail.pass_to(prefix, at_prefix, rules)
-    shown = tail.shown(at_prefix, rules)
-    computed = {agent: [*at_prefix[agent], *shown[agent]] for agent in stored}
+    live_ratings_shown = tail.shown(at_prefix, rules)
+    computed = {agent: [*at_prefix[agent], *live_ratings_shown[agent]] for agent in stored}
     changed = [
         (*computed[agent], pk) for agent, (pk, *row) in stored.items() if computed[agent] != row
     ]
@@ -320,8 +320,8 @@ def _store_settled(
     if not stored:
         return False
     # Most ratings of a long board stay as they are, and a row that is not written costs nothing.
-    shown = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
-    before = {pk: tuple(values) for pk, *values in shown}
+    settled_rows = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
+    before = {pk: tuple(values) for pk, *values in settled_rows}
     columns = (settled.mu, settled.sd, settled.low, settled.high)
     fitted = zip(pks, *(column.tolist() for column in columns), strict=True)
     changed = [(*values, pk) for pk, *values in fitted if before.get(pk) != tuple(values)]

@@ -224,9 +224,9 @@ def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating
     rating = ratings.select_related("leaderboard").order_by("-n_matches", "-leaderboard_id").first()
     own = _measure_agent(rating, spec) if rating else None
     if rating is None or own is None:
-        where = f" on {wish.leaderboard}" if wish.leaderboard else ""
+        on_board = f" on {wish.leaderboard}" if wish.leaderboard else ""
         raise BadInputError(
-            "agent", f"{agent} is not rated{where} yet: let it play, or give rating"
+            "agent", f"{agent} is not rated{on_board} yet: let it play, or give rating"
         )
     return rating.leaderboard, own, rating
 
@@ -240,8 +240,8 @@ def _find_board(wish: Wish) -> Leaderboard:
             why = f"there is none named {wish.leaderboard!r:.80} of {wish.game}"
             raise BadInputError("leaderboard", why)
         return board
-    counted = boards.filter(game=wish.game, n_counted__gt=0)
-    first = counted.order_by("-is_listed", "-is_pinned", "-n_counted", "-pk").first()
+    rated_boards = boards.filter(game=wish.game, n_counted__gt=0)
+    first = rated_boards.order_by("-is_listed", "-is_pinned", "-n_counted", "-pk").first()
     if first is None:
         raise BadInputError("game", f"no leaderboard of {wish.game} has counted a match yet")
     return first

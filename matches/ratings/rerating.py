@@ -231,8 +231,8 @@ def _mend_some(
     if locked is None:
         return None
     _read_up_to(locked.prefix_sequence, fold, locked)
-    counted = [result for result in rater.read_uncounted(board.pk) if result.is_counted]
-    tallies = fold.total, fold.tally_more(counted)
+    counted_results = [result for result in rater.read_uncounted(board.pk) if result.is_counted]
+    tallies = fold.total, fold.tally_more(counted_results)
     return sum(
         _mend_kind(board, kind, tallies, leads, set(keys))
         for kind, keys in zip(KINDS, keys_by_kind, strict=True)

@@ -110,10 +110,10 @@ def read_meetings(
 
 
 def _count_due(of: Q) -> int:
-    counted = Tournament.objects.annotate(n_counted=Coalesce("counted__n_matches", 0))
+    tournaments = Tournament.objects.annotate(n_counted=Coalesce("counted__n_matches", 0))
     # Fewer than are counted: one was struck just while it was counted.
     is_due = Q(n_done__gte=F("n_counted") + N_LEFT) | Q(n_done__lt=F("n_counted"))
-    due = counted.filter(of, is_due).select_related("leaderboard").order_by("-pk")
+    due = tournaments.filter(of, is_due).select_related("leaderboard").order_by("-pk")
     return sum(_count_more(tournament) for tournament in due[:N_TOURNAMENTS])
 
 

@@ -145,6 +145,6 @@ def hide_folders(text: str, *, sent: str = "") -> str:
 
 def _list_own_folders() -> list[Path]:
     """Return the folders of plug-ins, of data and of the code, the innermost first."""
-    named = (*list_plugin_folders(""), Path(settings.VAR), Path(settings.BASE_DIR))
-    absolute = (folder for folder in named if folder.is_absolute() and folder.name)
+    folders = (*list_plugin_folders(""), Path(settings.VAR), Path(settings.BASE_DIR))
+    absolute = (folder for folder in folders if folder.is_absolute() and folder.name)
     return sorted(absolute, key=lambda folder: len(folder.parts), reverse=True)

@@ -116,10 +116,10 @@ def _name_file(game: str) -> str:
 
 def _name_others(workers: Sequence[Worker], file: str) -> str:
     """Return which version of a file each of these nodes has."""
-    named = []
+    texts = []
     for worker in workers[:MAX_NAMED]:
         other = (worker.plugins or {}).get(file)
-        named.append(f"{worker.node} has {short_version(other) if other else 'none'}")
+        texts.append(f"{worker.node} has {short_version(other) if other else 'none'}")
     if len(workers) > MAX_NAMED:
-        named.append(f"and {len(workers) - MAX_NAMED:,} more")
-    return ", ".join(named)
+        texts.append(f"and {len(workers) - MAX_NAMED:,} more")
+    return ", ".join(texts)

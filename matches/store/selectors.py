@@ -136,8 +136,8 @@ def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
     of_agent = Checkpoint.objects.filter(agents__name=text, agents__game=game).first()
     if of_agent is not None or len(text) < SHORTEST_HASH:
         return of_agent
-    named = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
-    return named[0] if len(named) == 1 else None
+    checkpoints = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
+    return checkpoints[0] if len(checkpoints) == 1 else None
 
 
 def describe_missing(tournament: Tournament, *, now: datetime) -> str:

@@ -82,11 +82,11 @@ class _Sink(BytesIO):
 
     def take(self) -> bytes:
         """Return what was written since the last call."""
-        written = self.getvalue()
-        self._n_taken += len(written)
+        content = self.getvalue()
+        self._n_taken += len(content)
         self.seek(0)
         self.truncate()
-        return written
+        return content
 
     def close(self) -> None:
         """Stay readable: the writer closes it before its footer is taken."""
@@ -114,7 +114,7 @@ def _cut_into_pieces(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def _take_text(text: StringIO) -> bytes:
-    written = text.getvalue().encode()
+    content = text.getvalue().encode()
     text.seek(0)
     text.truncate()
-    return written
+    return content

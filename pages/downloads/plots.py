@@ -142,9 +142,9 @@ class _Reader(HTMLParser):
                 self._heading = self._captions.get(self._caption, "")
             self._caption = "" if tag in CAPTIONS else self._caption
         elif self._open[-1][0] == tag:
-            _, written = self._open.pop()
-            if written and not self._is_skipped:
-                self.plots[-1][2].append(f"</{written}>")
+            _, tag_written = self._open.pop()
+            if tag_written and not self._is_skipped:
+                self.plots[-1][2].append(f"</{tag_written}>")
 
     def _begin_plot(self, attributes: dict[str, str]) -> None:
         self._is_skipped = PICTURE_CLASS in attributes.get("class", "").split()
@@ -165,9 +165,9 @@ class _Reader(HTMLParser):
     def _open_shape(self, tag: str, attributes: dict[str, str]) -> None:
         is_left_out = not SHAPES.fullmatch(tag) or "hidden" in attributes
         is_left_out = is_left_out or bool(self._open and not self._open[-1][1])
-        written = "" if is_left_out else "g" if tag == "a" else tag
-        self._open.append((tag, written))
-        if not written or self._is_skipped:
+        tag_written = "" if is_left_out else "g" if tag == "a" else tag
+        self._open.append((tag, tag_written))
+        if not tag_written or self._is_skipped:
             return
         shape_attributes = {
             CAPITALS.get(name, name): attributes[name]
@@ -177,4 +177,4 @@ class _Reader(HTMLParser):
         if at := MEASURE.search(attributes.get("data-vars", "")):
             shape_attributes["transform"] = f"translate(0 {at[1]})"
         texts = "".join(f' {name}="{escape(value)}"' for name, value in shape_attributes.items())
-        self.plots[-1][2].append(f"<{written}{texts}>")
+        self.plots[-1][2].append(f"<{tag_written}{texts}>")

@@ -203,20 +203,20 @@ def find_agents(texts: Sequence[str], game: str = "") -> list[Agent]:
     numbers = {word: parse_number(word, highest=HIGHEST) for word in words}
     by_id = Agent.objects.in_bulk([number for number in numbers.values() if number is not None])
     by_name: dict[str, list[Agent]] = {}
-    named = Agent.objects.filter(name__in=words)
-    for agent in named.filter(game=game) if game else named:
+    namesakes = Agent.objects.filter(name__in=words)
+    for agent in namesakes.filter(game=game) if game else namesakes:
         by_name.setdefault(agent.name, []).append(agent)
     return [
         _choose_agent(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words
     ]
 
 
-def _choose_agent(word: str, of_number: Agent | None, named: Sequence[Agent]) -> Agent:
+def _choose_agent(word: str, of_number: Agent | None, namesakes: Sequence[Agent]) -> Agent:
     if of_number is not None:
         return of_number
-    if not named:
+    if not namesakes:
         raise BadAddressError(f"there is no agent called {word!r}")
-    if len(named) > 1:
-        choice = ", ".join(f"{agent.pk} of {agent.game}" for agent in named)
+    if len(namesakes) > 1:
+        choice = ", ".join(f"{agent.pk} of {agent.game}" for agent in namesakes)
         raise BadAddressError(f"several agents are called {word!r}: give the number ({choice})")
-    return named[0]
+    return namesakes[0]

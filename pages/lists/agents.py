@@ -146,11 +146,11 @@ def _make_table(address: ListAddress) -> Table:
 def _list_lines(agents: Sequence[Agent]) -> list[Line]:
     return [
         (
-            *(item.agent.pk, item.agent.name, item.agent.game, item.agent.policy),
-            *_describe_weights(item.agent.checkpoint),
-            *(item.state, item.n_matches, item.agent.created_at),
+            *(listed.agent.pk, listed.agent.name, listed.agent.game, listed.agent.policy),
+            *_describe_weights(listed.agent.checkpoint),
+            *(listed.state, listed.n_matches, listed.agent.created_at),
         )
-        for item in describe_agents(agents)
+        for listed in describe_agents(agents)
     ]
 
 

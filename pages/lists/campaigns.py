@@ -105,16 +105,16 @@ def describe_campaigns(campaigns: Sequence[Campaign]) -> list[ListedCampaign]:
     """Return campaigns as the list shows them: one query for all of them."""
     return [
         ListedCampaign(
-            item.campaign,
-            item.campaign.tournament,
-            game_title(item.campaign.tournament.leaderboard.game),
-            item.asked,
-            item.name,
-            item.says,
-            item.state,
-            item.standing,
+            listed.campaign,
+            listed.campaign.tournament,
+            game_title(listed.campaign.tournament.leaderboard.game),
+            listed.asked,
+            listed.name,
+            listed.says,
+            listed.state,
+            listed.standing,
         )
-        for item in list_campaigns(campaigns)
+        for listed in list_campaigns(campaigns)
     ]
 
 
@@ -142,13 +142,18 @@ def _make_table(address: ListAddress) -> Table:
 def _list_lines(campaigns: Sequence[Campaign]) -> list[Line]:
     return [
         (
-            *(item.tournament.pk, item.tournament.name, item.tournament.leaderboard.name),
-            *(item.tournament.leaderboard.game, item.campaign.question, item.asked, item.says),
-            *(item.state, item.campaign.why or None, item.campaign.probability),
-            *(item.campaign.n_judged, item.tournament.n_matches, item.tournament.n_done),
-            *(item.tournament.created_at, item.campaign.decided_at),
+            *(listed.tournament.pk, listed.tournament.name, listed.tournament.leaderboard.name),
+            *(
+                listed.tournament.leaderboard.game,
+                listed.campaign.question,
+                listed.asked,
+                listed.says,
+            ),
+            *(listed.state, listed.campaign.why or None, listed.campaign.probability),
+            *(listed.campaign.n_judged, listed.tournament.n_matches, listed.tournament.n_done),
+            *(listed.tournament.created_at, listed.campaign.decided_at),
         )
-        for item in describe_campaigns(campaigns)
+        for listed in describe_campaigns(campaigns)
     ]
 
 

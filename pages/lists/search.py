@@ -90,9 +90,9 @@ def _make_group(
 
 
 def _find_boards(text: str) -> QuerySet[Leaderboard]:
-    named = Q(name__icontains=text) | Q(title__icontains=text)
+    is_match = Q(name__icontains=text) | Q(title__icontains=text)
     # Unlisted ones, too: whoever knows the name of a board made by an evaluation looks for it.
-    return _rank_rows(Leaderboard.objects.filter(named, is_rated=True), "name", text)
+    return _rank_rows(Leaderboard.objects.filter(is_match, is_rated=True), "name", text)
 
 
 def _find_named(model: type[Row], text: str, number: int | None) -> QuerySet[Row]:

@@ -40,8 +40,8 @@ class Listed(NamedTuple):
 
 def count_checkpoints(board_id: int) -> dict[str, int]:
     """Return how many checkpoints of each run are on a board: one query."""
-    counted = _find_trained(board_id).values_list(_RUN).annotate(n=Count("pk"))
-    return dict(counted.order_by())
+    counts = _find_trained(board_id).values_list(_RUN).annotate(n=Count("pk"))
+    return dict(counts.order_by())
 
 
 def list_trained(board_id: int, agents: Sequence[int]) -> set[int]:
@@ -62,8 +62,8 @@ def read_checkpoints(board_id: int, runs: Collection[str]) -> dict[str, list[Che
         by_run[run].append(Checkpoint(*values))
     # Sorted here: no index has this order.
     return {
-        run: sorted(of_run, key=lambda checkpoint: (checkpoint.step, checkpoint.agent))
-        for run, of_run in by_run.items()
+        run: sorted(checkpoints, key=lambda checkpoint: (checkpoint.step, checkpoint.agent))
+        for run, checkpoints in by_run.items()
     }
 
 
@@ -79,7 +79,7 @@ def list_runs(
     in_scores: with mean scores in the place of ratings, and only those whose interval is known.
     """
     chosen = {run: _choose_listed(checkpoints) for run, checkpoints in runs.items()}
-    agents = [checkpoint.agent for of_run in chosen.values() for checkpoint in of_run]
+    agents = [checkpoint.agent for checkpoints in chosen.values() for checkpoint in checkpoints]
     ratings = Rating.objects.filter(leaderboard=board_id, agent__in=agents)
     if in_scores:
         ratings = ratings.filter(score_low__isnull=False)
@@ -89,7 +89,7 @@ def list_runs(
             mean, low, high = (f"{number:.6g}" for number in numbers)
             rows[agent] |= {"mu": mean, "low": low, "high": high}
     limit = settling.find_limit(
-        [checkpoint.sd for of_run in chosen.values() for checkpoint in of_run]
+        [checkpoint.sd for checkpoints in chosen.values() for checkpoint in checkpoints]
     )
     return {
         run: [
@@ -99,23 +99,23 @@ def list_runs(
                 rows[checkpoint.agent],
                 is_settled=in_scores or checkpoint.sd <= limit,
             )
-            for checkpoint in of_run
+            for checkpoint in checkpoints
             # It may have left the board between the two queries.
             if checkpoint.agent in rows
         ]
-        for run, of_run in chosen.items()
+        for run, checkpoints in chosen.items()
     }
 
 
 def choose_drawn(listed: Mapping[str, Sequence[Listed]]) -> dict[str, list[Listed]]:
     """Return what of these runs is drawn: what has settled; nothing where it is too early."""
     settled = {
-        run: [checkpoint for checkpoint in of_run if checkpoint.is_settled]
-        for run, of_run in listed.items()
+        run: [checkpoint for checkpoint in checkpoints if checkpoint.is_settled]
+        for run, checkpoints in listed.items()
     }
     if max(map(len, settled.values()), default=0) < MIN_POINTS:
         return {}
-    return {run: of_run for run, of_run in settled.items() if of_run}
+    return {run: checkpoints for run, checkpoints in settled.items() if checkpoints}
 
 
 def _choose_listed(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:

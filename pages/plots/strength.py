@@ -133,7 +133,7 @@ class Plot(NamedTuple):
         return len(self.points) > MAX_DOTS
 
 
-def draw_plots(board_id: int, shown: Sequence[Row] = ()) -> list[Plot]:
+def draw_plots(board_id: int, rows: Sequence[Row] = ()) -> list[Plot]:
     """Return a plot per training run that has two checkpoints or more on the board.
 
     Four queries, whatever was played. shown: the rows on the page; those without a step become
@@ -142,8 +142,8 @@ def draw_plots(board_id: int, shown: Sequence[Row] = ()) -> list[Plot]:
     chosen = _read_largest(board_id, MAX_PLOTS)
     if not chosen:
         return []
-    trained = list_trained(board_id, [row["agent"] for row in shown])
-    others = [row for row in shown if row["agent"] not in trained][:MAX_LINES]
+    trained = list_trained(board_id, [row["agent"] for row in rows])
+    others = [row for row in rows if row["agent"] not in trained][:MAX_LINES]
     listed = list_runs(board_id, chosen)
     drawn = {run: choose_drawn({run: listed[run]}) for run in chosen}
     # One axis for all plots, so that runs can be compared by their heights.
@@ -192,7 +192,7 @@ def draw_scores(board_id: int) -> Plot | None:
     if not chosen:
         return None
     scored = list_runs(board_id, chosen, in_scores=True)
-    listed = {run: of_run for run, of_run in scored.items() if of_run}
+    listed = {run: checkpoints for run, checkpoints in scored.items() if checkpoints}
     drawn = choose_drawn(listed)
     numbers = {run: number for number, run in enumerate(sorted(drawn), 1)}
     scale, marks = _fit_scale(_list_all(drawn), [])
@@ -214,7 +214,7 @@ def _read_largest(board_id: int, n_most: int) -> dict[str, list[Checkpoint]]:
 
 
 def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
-    return [listed for of_run in runs.values() for listed in of_run]
+    return [listed for checkpoints in runs.values() for listed in checkpoints]
 
 
 def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, list[Tick]]:
@@ -235,16 +235,17 @@ def _draw_plot(
         return Plot(run, [], [], [], [], [], [], 0)
     steps = Steps([listed.step for listed in _list_all(drawn)])
     series = [
-        _draw_series(run, numbers[run], of_run, steps, scale) for run, of_run in drawn.items()
+        _draw_series(run, numbers[run], checkpoints, steps, scale)
+        for run, checkpoints in drawn.items()
     ]
     return Plot(run, series, [], [], steps.list_ticks(), [], [], 0)
 
 
 def _draw_series(
-    run: str, number: int, of_run: Sequence[Listed], steps: Steps, scale: Scale
+    run: str, number: int, checkpoints: Sequence[Listed], steps: Steps, scale: Scale
 ) -> Series:
     points = []
-    for listed in of_run:
+    for listed in checkpoints:
         y, y_low, y_high = (scale.place(float(listed.row[end])) for end in ("mu", "low", "high"))
         points.append(Point(listed.step, listed.row, steps.place(listed.step), y, y_low, y_high))
     segments = [Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)]

@@ -169,6 +169,6 @@ def _place_labels(
     ends = [(1, names[0], at) for at in line_ends] + [
         (2, names[1], point["y"]) for point in points[-1:]
     ]
-    named = sorted((end for end in ends if end[1]), key=lambda end: end[2])
-    heights = spread_labels([end[2] for end in named], lowest=height - BOTTOM)
-    return [(end[0], end[1], at) for end, at in zip(named, heights, strict=True)]
+    labelled_ends = sorted((end for end in ends if end[1]), key=lambda end: end[2])
+    heights = spread_labels([end[2] for end in labelled_ends], lowest=height - BOTTOM)
+    return [(end[0], end[1], at) for end, at in zip(labelled_ends, heights, strict=True)]

@@ -157,8 +157,8 @@ class SkillGame:
             levels[n] = [str(level) if seat in (None, n) else HIDDEN]
         return draw_table(
             [
-                Hand(f"seat {n}", shown, is_to_move=n == state.to_move(), tint=SEAT_TINTS[n])
-                for n, shown in enumerate(levels)
+                Hand(f"seat {n}", cards, is_to_move=n == state.to_move(), tint=SEAT_TINTS[n])
+                for n, cards in enumerate(levels)
             ]
         )
 

@@ -157,9 +157,9 @@ class Episode:
     def _list_choices(self) -> Sequence[object]:
         return self._layout.fields[self._names[len(self._chosen)]]
 
-    def _read_score(self, shown: Mapping[str, object], name: str) -> float:
+    def _read_score(self, observation: Mapping[str, object], name: str) -> float:
         try:
-            value = _find_value(shown, name)
+            value = _find_value(observation, name)
         except LookupError as error:
             raise ServerFaultError(f"its score: {name} {error}") from error
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX:
@@ -175,9 +175,9 @@ def _join_observation(observation: Observation) -> Mapping[str, object]:
     return {**observation.observation, **beside}
 
 
-def _find_value(shown: Mapping[str, object], name: str) -> object:
+def _find_value(observation: Mapping[str, object], name: str) -> object:
     """Return the value of a dotted name. Raises LookupError saying what there is."""
-    value: object = shown
+    value: object = observation
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
             present = sorted(map(str, value)) if isinstance(value, Mapping) else value

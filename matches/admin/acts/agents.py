@@ -95,8 +95,8 @@ def _describe_standing(agent: Agent) -> str:
         "name", flat=True
     )
     names = list(playing.order_by("-pk")[: MAX_NAMED + 1])
-    shown = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
-    under_way = f"plays in {shown}" if names else "in no tournament under way"
+    named_tournaments = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
+    under_way = f"plays in {named_tournaments}" if names else "in no tournament under way"
     return f"{agent.game}, on {format_count(n_boards, 'leaderboard')}, {under_way}"
 
 

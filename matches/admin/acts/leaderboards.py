@@ -119,8 +119,8 @@ class Begin(Act[Leaderboard]):
         row = chosen.row
         n_open = Match.objects.filter(Match.is_open(), leaderboard=row).count()
         season = row.season_name or "no season"
-        counted = f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes"
-        return Effect(f"{season}: {counted}, matches under way: {n_open:,}")
+        counts = f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes"
+        return Effect(f"{season}: {counts}, matches under way: {n_open:,}")
 
     def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
         values = chosen.values

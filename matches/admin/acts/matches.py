@@ -24,14 +24,14 @@ class Void(Act[Match]):
     def preview_effect(self, chosen: Chosen[Match]) -> Effect:
         """Return what becomes of it."""
         row = chosen.row
-        where = f"number {row.sequence:,} of {row.tournament}"
+        place = f"number {row.sequence:,} of {row.tournament}"
         if row.state in (_STATES.VOID, _STATES.CANCELLED):
-            return refuse_act(f"{where}: it is {row.state} already")
+            return refuse_act(f"{place}: it is {row.state} already")
         if row.state == _STATES.DONE:
             rated = f" and {row.leaderboard} is rated again" if row.tournament.is_rated else ""
-            return Effect(f"{where}: its outcome counts no more{rated}", seen=row.state)
+            return Effect(f"{place}: its outcome counts no more{rated}", seen=row.state)
         # Pending or running is the same to who voids it: it may go on while they decide.
-        return Effect(f"{where}: {row.state}, is played no more", seen="open")
+        return Effect(f"{place}: {row.state}, is played no more", seen="open")
 
     def perform_act(self, chosen: Confirmed[Match]) -> str:
         reason = chosen.values["reason"]
@@ -57,9 +57,9 @@ class Requeue(Act[Match]):
             return refuse_act(f"it is {row.state}: only void matches are played again")
         if row.tournament.state == Tournament.State.CANCELLED:
             return refuse_act(f"{row.tournament} is cancelled: schedule a new tournament")
-        again = Replacement.objects.filter(replaced=row).first()
-        if again is not None:
-            return refuse_act(f"it is played again already, as match {again.match_id}")
+        replacement = Replacement.objects.filter(replaced=row).first()
+        if replacement is not None:
+            return refuse_act(f"it is played again already, as match {replacement.match_id}")
         return Effect(f"number {row.sequence:,} of {row.tournament}, void: {row.void_reason}")
 
     def perform_act(self, chosen: Confirmed[Match]) -> str:

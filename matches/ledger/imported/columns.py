@@ -56,8 +56,8 @@ def choose_columns(there: Sequence[str], mapped: Mapping[str, str]) -> Columns:
 def _choose_column(part: str, there: Sequence[str], mapped: str) -> str:
     if mapped:
         if mapped not in there:
-            shown = ", ".join(map(repr, there[:20]))
-            raise BadInputError("columns", f"{part}={mapped}: the columns are {shown}")
+            columns_text = ", ".join(map(repr, there[:20]))
+            raise BadInputError("columns", f"{part}={mapped}: the columns are {columns_text}")
         return mapped
     plain = {name.strip().lower().replace(" ", "_"): name for name in there}
     for name in _OFTEN[part]:

@@ -87,9 +87,9 @@ def _read_lines(path: Path) -> Iterator[str]:
             try:
                 yield raw.decode()
             except UnicodeDecodeError as error:
-                shown = raw[error.start : error.start + 8]
+                bad_bytes = raw[error.start : error.start + 8]
                 raise BadInputError(
-                    "file", f"line {n_lines}: {shown!r} is no UTF-8: save the file as UTF-8"
+                    "file", f"line {n_lines}: {bad_bytes!r} is no UTF-8: save the file as UTF-8"
                 ) from error
 
 
@@ -152,8 +152,8 @@ def _read_texts(column: "pa.Array[Any]") -> list[str]:
 
 def _open_pgn(path: Path, mapped: Mapping[str, str]) -> Opened:
     # Tags differ by game: those that are mapped are taken at their word.
-    named = {"first": "White", "second": "Black", "result": "Result", "key": "", **mapped}
-    columns = choose_columns([name for name in named.values() if name], named)
+    tags = {"first": "White", "second": "Black", "result": "Result", "key": "", **mapped}
+    columns = choose_columns([name for name in tags.values() if name], tags)
     return Opened(columns, _read_pgn(path, columns), "line")
 
 

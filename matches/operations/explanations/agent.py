@@ -25,7 +25,7 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
     state = _judge_state(agent, under_way)
     summary, after, since = _describe_state(agent, state, under_way)
     total = Rating.objects.filter(agent=agent).aggregate(n=Sum("n_matches"), f=Sum("n_forfeits"))
-    counted = f"{total['n'] or 0:,} matches counted, {total['f'] or 0:,} of them lost by forfeit"
+    counts = f"{total['n'] or 0:,} matches counted, {total['f'] or 0:,} of them lost by forfeit"
     return Explanation(
         subject="agent",
         id=agent.pk,
@@ -37,7 +37,7 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
         waits_for=tuple(_list_waits(agent, state, under_way, now=now)),
         next=after,
         next_at=None,
-        notes=(f"version {agent.shown_version} of {agent.policy}", counted),
+        notes=(f"version {agent.shown_version} of {agent.policy}", counts),
     )
 
 

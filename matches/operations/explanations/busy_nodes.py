@@ -28,10 +28,10 @@ def list_busy_nodes(tournament: Tournament, presence: Presence) -> list[str]:
         return []
     widest = sorted(playing, key=lambda pk: (-len(playing[pk]), pk))
     others = Tournament.objects.filter(pk__in=widest[:MAX_NAMED])
-    named = [_describe_tournament(other) for other in others]
+    described = [_describe_tournament(other) for other in others]
     if len(widest) > MAX_NAMED:
-        named.append(f"and {format_count(len(widest) - MAX_NAMED, 'more')}")
-    return [f"room on {format_count(len(queues), 'node')}: busy with {', '.join(named)}"]
+        described.append(f"and {format_count(len(widest) - MAX_NAMED, 'more')}")
+    return [f"room on {format_count(len(queues), 'node')}: busy with {', '.join(described)}"]
 
 
 def _describe_tournament(tournament: Tournament) -> str:

@@ -48,8 +48,8 @@ def _list_earlier_results(campaign: Campaign) -> list[str]:
     if waits is None:
         return []
     quarantined = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
-    named = ", ".join(quarantined.order_by("pk").values_list("name", flat=True))
-    why = f"; the first of them is of {named}, which is in quarantine" if named else ""
+    names = ", ".join(quarantined.order_by("pk").values_list("name", flat=True))
+    why = f"; the first of them is of {names}, which is in quarantine" if names else ""
     return [f"{texts.describe_waiting(waits)}{why}"]
 
 

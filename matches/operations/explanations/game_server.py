@@ -40,5 +40,5 @@ def list_notes(worker: Worker) -> list[str]:
     n_matches = format_count(min(n, MAX_COUNTED), "match", "matches")
     if n > MAX_COUNTED:
         n_matches = f"more than {n_matches}"
-    where = f"/matches/?{urlencode({'server': worker.node})}"
-    return [f"{n_matches} of its count ({where}): its page in the admin can declare them void"]
+    address = f"/matches/?{urlencode({'server': worker.node})}"
+    return [f"{n_matches} of its count ({address}): its page in the admin can declare them void"]

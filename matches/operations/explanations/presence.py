@@ -61,12 +61,12 @@ class Presence:
         """Return which nodes could have played these, and since when they are silent."""
         lost = [worker for worker in self.lost if needs.are_met_by(worker.capabilities)]
         lost.sort(key=lambda worker: worker.last_seen_at, reverse=True)
-        named = [
+        named_nodes = [
             f"{worker.node} was lost{format_ago(worker.last_seen_at, now=self.now)}"
             for worker in lost[:MAX_NAMED]
         ]
         more = [f"{len(lost) - MAX_NAMED:,} more before"] if len(lost) > MAX_NAMED else []
-        return "".join(f", {text}" for text in named + more)
+        return "".join(f", {text}" for text in named_nodes + more)
 
     def list_missing_services(self, needs: Needs, *, game: str) -> list[str]:
         """Return what must be started before what matches of this game ask for answers."""
@@ -138,8 +138,8 @@ def _describe_start(needs: Needs) -> str:
         listed = "; ".join(f"{name}=..." for name in programs)
         return f'where it is installed: ./run stop, then EVALSITE_PROGRAMS="{listed}" ./run up'
     if own := needs.capabilities - {CPU, TORCH}:
-        named = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
-        return f"where it is installed: ./run stop, then ./run up --capabilities {named}"
+        capabilities = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
+        return f"where it is installed: ./run stop, then ./run up --capabilities {capabilities}"
     return TORCH_HINT if TORCH in needs.capabilities else PLAY_HINT
 
 

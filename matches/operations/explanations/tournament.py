@@ -80,13 +80,13 @@ def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
     checking = Checkpoint.objects.filter(
         agents__tournaments=tournament, state=Checkpoint.State.CHECKING
     ).distinct()
-    named = [describe_check(c, presence) for c in checking.order_by("pk")[:MAX_NAMED]]
-    n_more = checking.count() - len(named) if len(named) == MAX_NAMED else 0
+    checks = [describe_check(c, presence) for c in checking.order_by("pk")[:MAX_NAMED]]
+    n_more = checking.count() - len(checks) if len(checks) == MAX_NAMED else 0
     more = [f"the checks of {format_count(n_more, 'more checkpoint')}"] if n_more else []
     return Finding(
         since=tournament.created_at,
         summary=f"scheduled{format_since(tournament.created_at, now=now)}: no match is planned yet",
-        waits_for=[*named, *more] or presence.list_missing_control(),
+        waits_for=[*checks, *more] or presence.list_missing_control(),
         next="control plans its matches",
     )
 

@@ -34,10 +34,16 @@ def describe_standstill(
 def _describe_nodes(play: Sequence[Node]) -> str:
     quarantined = [node for node in play if node.is_alive]
     if quarantined:
-        named = ", ".join(f"{node.name} ({node.quarantine})" for node in quarantined[:MAX_NAMED])
+        nodes_text = ", ".join(
+            f"{node.name} ({node.quarantine})" for node in quarantined[:MAX_NAMED]
+        )
         more = f" and {len(quarantined) - MAX_NAMED:,} more" if len(quarantined) > MAX_NAMED else ""
         verb, them = ("is", "it") if len(quarantined) == 1 else ("are", "them")
-        only = f"the only play node alive, {named}," if len(quarantined) == 1 else f"{named}{more}"
+        only = (
+            f"the only play node alive, {nodes_text},"
+            if len(quarantined) == 1
+            else f"{nodes_text}{more}"
+        )
         # Of the same number the same names would come back, still in quarantine.
         restart = f"./run stop, then ./run up --nodes {len(quarantined) + 1}"
         return f"{only} {verb} in quarantine. Release {them}, or start another: {restart}"

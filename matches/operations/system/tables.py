@@ -252,8 +252,8 @@ def _list_servers(serving: Sequence[Serving]) -> Table:
 def _list_game_files(sample: Sample) -> list[Table]:
     """Return which nodes have other files of games, where some games are plug-ins."""
     rows: list[TableRow] = [
-        {"tone": "bad" if others else "good", "cells": [file, here, others or NONE]}
-        for file, here, others in sample.game_files
+        {"tone": "bad" if others else "good", "cells": [file, own_version, others or NONE]}
+        for file, own_version, others in sample.game_files
     ]
     if not rows:
         return []

@@ -152,8 +152,8 @@ def _describe_queue(
     if not set().union(*(taken_by[pk] for pk in before)) >= {*queues}:
         return ""  # a node has nothing: the next order goes to it within a second
     widest = sorted(before, key=lambda pk: (-before[pk], pk))
-    named = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
+    named_tournaments = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
     if len(widest) > MAX_NAMED:
-        named.append(f"{len(widest) - MAX_NAMED:,} more")
+        named_tournaments.append(f"{len(widest) - MAX_NAMED:,} more")
     n_slots = sum(worker.slots for worker in presence.workers if play_queue(worker.node) in queues)
-    return f"waits behind {', '.join(named)} on {format_count(n_slots, 'slot')}"
+    return f"waits behind {', '.join(named_tournaments)} on {format_count(n_slots, 'slot')}"
