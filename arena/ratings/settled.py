@@ -40,7 +40,7 @@ from arena.ratings.lineage import (
 from arena.ratings.mixtures import Mixture, find_gap_variances, find_superiorities
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
 from arena.ratings.ranking_weight import count_meetings, weigh_at_strengths
-from arena.ratings.rankings import weigh_rankings
+from arena.ratings.rankings import WeighedCounts, weigh_rankings
 from arena.ratings.spread_doubt import SpreadDoubt, weigh_spreads
 from arena.ratings.tail_doubt import ROOT_MEAN_SQUARE
 from arena.ratings.teamcounts import TeamCounts
@@ -194,23 +194,7 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     fitted = np.union1d(weighed.counts.agents, find_families(parent_of, weighed.counts.agents))
     if fitted.size == 0:
         return _assemble_field(counts, parent_of, fitted, None, draw_probability)
-    within, n_fitted = weighed.counts.reindex(fitted), len(fitted)
-    weight = weighed.weight * weight
-    likelihood: Likelihood
-    if isinstance(within, PairCounts):
-        likelihood = PairLikelihood(
-            within,
-            n_fitted,
-            margin=weighed.margin,
-            weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
-            is_seated=terms.seat,
-        )
-    elif terms.seat:
-        raise RatingError("terms.seat: teams have no first seat, leave it out")
-    else:
-        likelihood = TeamLikelihood(
-            within, n_fitted, margin=weighed.margin, weight=_read_number(weight)
-        )
+    likelihood = _make_likelihood(weighed, fitted, weight, is_seated=terms.seat)
     z = (_find_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and weighed.margin > 0
@@ -228,6 +212,29 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
         return settled
     doubt = weigh_spreads(objective, posterior, given_margin=weighed.margin if is_fitted else 0.0)
     return settled if doubt is None else _add_doubt(settled, parent_of, fitted, doubt)
+
+
+def _make_likelihood(
+    weighed: WeighedCounts[PairCounts | TeamCounts],
+    fitted: Ints,
+    weight: float | Floats,
+    *,
+    is_seated: bool,
+) -> Likelihood:
+    """Return the likelihood of the skills of the fitted agents, in their order."""
+    within, n_fitted = weighed.counts.reindex(fitted), len(fitted)
+    weight = weighed.weight * weight
+    if isinstance(within, PairCounts):
+        return PairLikelihood(
+            within,
+            n_fitted,
+            margin=weighed.margin,
+            weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
+            is_seated=is_seated,
+        )
+    if is_seated:
+        raise RatingError("terms.seat: teams have no first seat, leave it out")
+    return TeamLikelihood(within, n_fitted, margin=weighed.margin, weight=_read_number(weight))
 
 
 def _fit_skills(

@@ -110,18 +110,8 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
     elif going_on:
         following.write_line(out, f"Note: {going_on}")
     limit_s = STOPPED_WAIT_S if is_stopped else following.RATING_WAIT_S
-    rated_s = client.clock.monotonic()
-    report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
-    # Again: reports of nodes may have come meanwhile.
-    latest = client.tournaments.get(tournament)
-    finished = reporting.Finished(
-        tournament=latest,
-        game=client.leaderboards.get(latest.leaderboard).game,
-        report=report,
-        lag=lag,
-        elapsed_s=elapsed_s,
-        rate_s=client.clock.monotonic() - rated_s,
-        is_skill=not options.agents,
+    finished = _await_ratings(
+        client, tournament, limit_s=limit_s, elapsed_s=elapsed_s, is_skill=not options.agents
     )
     for line in reporting.write_report(finished):
         following.write_line(out, line)
@@ -133,6 +123,25 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
     if finished.why_nothing:
         return Answer(value, "", 1, f"nothing counted: {finished.why_nothing}")
     return Answer(value)
+
+
+def _await_ratings(
+    client: Client, tournament: int, *, limit_s: float, elapsed_s: float, is_skill: bool
+) -> reporting.Finished:
+    """Return what came out, once it is rated or limit_s is over; elapsed_s: what play took."""
+    began_s = client.clock.monotonic()
+    report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
+    # Again: reports of nodes may have come meanwhile.
+    latest = client.tournaments.get(tournament)
+    return reporting.Finished(
+        tournament=latest,
+        game=client.leaderboards.get(latest.leaderboard).game,
+        report=report,
+        lag=lag,
+        elapsed_s=elapsed_s,
+        rate_s=client.clock.monotonic() - began_s,
+        is_skill=is_skill,
+    )
 
 
 def _cancel_rest(client: Client, tournament: int) -> str:

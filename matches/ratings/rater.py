@@ -124,19 +124,13 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     new = read_uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
-    tail = live_ratings.Tail([])
     if is_scored(board):
         # It has no live rating: that is made match by match, and here nobody meets anybody.
         _add_to_counts(board.pk, count_episodes(board, new))
+        tail = live_ratings.Tail([])
     else:
         _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
-        if remembered:
-            tail = remembered
-            tail.add(new)
-        elif waiting.filter(is_counted=True).exists():
-            tail = live_ratings.Tail(read_uncounted(board.pk))
-        else:
-            tail = live_ratings.Tail(new)  # all that waits: to read it again took as long
+        tail = _extend_tail(board, remembered, new)
         _fold_live(board, tail, prefix)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
@@ -146,6 +140,18 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     # Only what the database has for sure is remembered.
     transaction.on_commit(lambda: live_ratings.remember_tail(board, tail, prefix, n_new=len(new)))
     return len(new)
+
+
+def _extend_tail(
+    board: Leaderboard, remembered: live_ratings.Tail | None, new: Sequence[Result]
+) -> live_ratings.Tail:
+    """Return the outcomes beyond the stored prefix, the new ones among them."""
+    if remembered:
+        remembered.add(new)
+        return remembered
+    if Uncounted.objects.filter(leaderboard=board, is_counted=True).exists():
+        return live_ratings.Tail(read_uncounted(board.pk))
+    return live_ratings.Tail(new)  # all that waits: to read it again took as long
 
 
 def count_written(board: Leaderboard, results: Sequence[Result], *, now: datetime) -> bool:
@@ -301,6 +307,7 @@ def _store_settled(
     *,
     now: datetime,
 ) -> bool:
+    """Write a fit of the results counted so far; False where the board has a newer one."""
     # Of three or more sides the share of draws is what was set.
     is_fitted = games.get(board.game).spec.has_draws
     # An older fit never overwrites a newer one. Without a hash the board was rated again, maybe
@@ -327,8 +334,13 @@ def _store_settled(
     changed = [(*values, pk) for pk, *values in fitted if before.get(pk) != tuple(values)]
     update_rows(Rating, SETTLED, changed)
     if means is not None:
-        rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
-        after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
-        rows = [(*mean, pk) for pk, mean, values in after if [*mean] != values]
-        update_rows(Rating, MEANS, rows)
+        _store_means(board, means)
     return True
+
+
+def _store_means(board: Leaderboard, means: Mapping[int, Mean]) -> None:
+    """Write the mean scores of agents that have changed; of who is not among them there is none."""
+    rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
+    after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
+    rows = [(*mean, pk) for pk, mean, values in after if [*mean] != values]
+    update_rows(Rating, MEANS, rows)

@@ -198,23 +198,7 @@ def _begin_batch(
         ),
         batch_size=_AT_ONCE,
     )
-    tournament = Tournament.objects.create(
-        leaderboard=board,
-        name=f"import of {sent.name}"[:_MAX_NAME],
-        n_matches=len(sheet) - len(known_rows),
-        rules_version=games.get(board.game).spec.rules_version,
-        state=Tournament.State.RUNNING,
-        started_at=now,
-    )
-    entered = _list_entrants(sheet, board)
-    Entrant.objects.bulk_create(
-        (
-            Entrant(tournament=tournament, agent=agent, position=position)
-            for position, agent in enumerate(entered)
-        ),
-        batch_size=_AT_ONCE,
-    )
-    enter_agents(board, entered)
+    tournament = _begin_tournament(board, sent, checked, now=now)
     batch = ImportBatch.objects.create(
         leaderboard=board,
         tournament=tournament,
@@ -237,6 +221,30 @@ def _begin_batch(
         now=now,
     )
     return batch
+
+
+def _begin_tournament(
+    board: Leaderboard, sent: Sent, checked: Checked, *, now: datetime
+) -> Tournament:
+    """Return a new tournament for the rows that are not known, with the agents of all rows."""
+    tournament = Tournament.objects.create(
+        leaderboard=board,
+        name=f"import of {sent.name}"[:_MAX_NAME],
+        n_matches=len(checked.sheet) - len(checked.known),
+        rules_version=games.get(board.game).spec.rules_version,
+        state=Tournament.State.RUNNING,
+        started_at=now,
+    )
+    entered = _list_entrants(checked.sheet, board)
+    Entrant.objects.bulk_create(
+        (
+            Entrant(tournament=tournament, agent=agent, position=position)
+            for position, agent in enumerate(entered)
+        ),
+        batch_size=_AT_ONCE,
+    )
+    enter_agents(board, entered)
+    return tournament
 
 
 def _list_entrants(sheet: Sheet, board: Leaderboard) -> list[Agent]:
