@@ -128,7 +128,7 @@ def find_api_lists() -> Iterator[str]:
 
 def find_queries(template: str, parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield an endpoint with every filter, its first page and its last one."""
-    names = {one["name"] for one in parameters if one["in"] == "query"}
+    names = {parameter["name"] for parameter in parameters if parameter["in"] == "query"}
     queries = QUERIES.get(template, () if names else ("",))
     missing = [name for name in names - PAGE_PARAMETERS if f"{name}=" not in "&".join(queries)]
     if missing or not queries:

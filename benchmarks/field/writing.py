@@ -62,9 +62,11 @@ def _cut(field: "Field[Any, Any]", values: Any, begin: int, end: int) -> Iterabl
 
 
 def _adapt(field: "Field[Any, Any]", value: object) -> Any:
-    kept = field.get_db_prep_save(value, connection)
+    stored = field.get_db_prep_save(value, connection)
     # COPY takes JSON as text, not the wrapper that psycopg makes for INSERT.
-    return kept.dumps(kept.obj) if hasattr(kept, "obj") and hasattr(kept, "dumps") else kept
+    return (
+        stored.dumps(stored.obj) if hasattr(stored, "obj") and hasattr(stored, "dumps") else stored
+    )
 
 
 def _insert(
