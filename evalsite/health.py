@@ -24,7 +24,7 @@ _STARTED_BY = os.getppid()
 ORPHANED = "the supervisor that started this process is gone: ./run stop, then ./run"
 
 
-class Kept:
+class KeptChecks:
     """The checks made last, and when."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Kept:
         return self._checks
 
 
-_kept = Kept()
+_kept = KeptChecks()
 
 
 @never_cache

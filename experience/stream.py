@@ -34,7 +34,7 @@ Outcome = Literal["added", "duplicate", "foreign", "quota"]
 _clients: "WeakKeyDictionary[AbstractEventLoop, Redis]" = WeakKeyDictionary()
 
 
-class Added(NamedTuple):
+class AddedChunk(NamedTuple):
     """What became of a chunk: it was added, or why not, and how many steps its user has sent."""
 
     outcome: Outcome
@@ -81,7 +81,7 @@ def get_client() -> Redis:
     return _clients[loop]
 
 
-async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> Added:
+async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> AddedChunk:
     """Put a chunk into its stream unless it has come before or its sender has sent enough.
 
     When the outcome is "added", the server has it on disk. Raises StreamError.
@@ -101,7 +101,7 @@ async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> Added:
         ) from error
     except RedisError as error:
         raise _make_error(error) from error
-    return Added(cast(Outcome, outcome.decode()), detail.decode())
+    return AddedChunk(cast(Outcome, outcome.decode()), detail.decode())
 
 
 async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[GroupLoad]:

@@ -36,7 +36,7 @@ _UNKNOWN = "no parity check possible: the original's code is not known"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ConversionRequest:
     """What to convert into: parameters as given, names as told (old -> new, or dropped)."""
 
     program: str
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _FAILED if n_failed else 0
 
 
-def _convert_all(sources: Sequence[Path], out: Path, wish: Wish) -> int:
+def _convert_all(sources: Sequence[Path], out: Path, wish: ConversionRequest) -> int:
     """Convert each file; return how many failed. A reason is told once, with how many have it."""
     # Of a folder that was made for something else each file has the same reason.
     failed: dict[str, list[Path]] = {}
@@ -89,7 +89,7 @@ def _convert_all(sources: Sequence[Path], out: Path, wish: Wish) -> int:
     return sum(map(len, failed.values()))
 
 
-def convert(source: Path, out: Path, wish: Wish) -> list[str]:
+def convert(source: Path, out: Path, wish: ConversionRequest) -> list[str]:
     """Write one checkpoint into out under the name of its source; return what to tell of it.
 
     Raises CheckpointFileError, and leaves nothing behind.
@@ -131,14 +131,14 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read_wish(options: argparse.Namespace) -> Wish:
+def _read_wish(options: argparse.Namespace) -> ConversionRequest:
     architecture = architectures.get(options.architecture)
     spec = games.get(options.game).spec
     words = _read_pairs("--parameter", options.parameter)
     checked = values(architecture, words)
     parameters = {name: checked[name] for name in words}
     seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
-    return Wish(options.program, seal, _read_pairs("--map", options.map))
+    return ConversionRequest(options.program, seal, _read_pairs("--map", options.map))
 
 
 def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
@@ -151,7 +151,7 @@ def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _convert_file(source: Path, wish: Wish) -> Converted:
+def _convert_file(source: Path, wish: ConversionRequest) -> Converted:
     if wish.program == "state_dict":
         return _pair_by_names(read_state_dict(source), wish)
     if wish.seal.architecture != "mlp" or wish.told:
@@ -165,7 +165,7 @@ def _convert_file(source: Path, wish: Wish) -> Converted:
     return _round_to_floats(actorcritic.cleanrl(read_state_dict(source), parameters))
 
 
-def _pair_by_names(tensors: Tensors, wish: Wish) -> Converted:
+def _pair_by_names(tensors: Tensors, wish: ConversionRequest) -> Converted:
     """Return the tensors under the names of the architecture, with a note of what was renamed."""
     after = rename_tensors(tensors, wish.told)
     renamed = {after[name]: tensor for name, tensor in tensors.items() if name in after}

@@ -36,7 +36,7 @@ class Subscription(NamedTuple):
 Find = Callable[[], Subscription | None]
 
 
-class Shared(Generic[T]):
+class SharedRead(Generic[T]):
     """A read for all who ask at the same time; nobody gets one that began before it asked."""
 
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
@@ -64,7 +64,7 @@ class Room:
 
     def __init__(self, find: Find) -> None:
         self.sockets: set[ViewerSocket] = set()
-        self._beginning: Shared[Sequence[str]]
+        self._beginning: SharedRead[Sequence[str]]
         self._opening = asyncio.ensure_future(self._open_room(find))
         self._hearing: asyncio.Task[None] | None = None
         # True once it hears no more, for whatever reason: who comes then gets a new room.
@@ -96,7 +96,7 @@ class Room:
         subscription = await database_sync_to_async(find)()
         if subscription is None:
             return False
-        self._beginning = Shared(database_sync_to_async(subscription.read))
+        self._beginning = SharedRead(database_sync_to_async(subscription.read))
         layer = get_channel_layer()
         channel = await layer.new_channel()
         # Before anybody reads a snapshot: what is pushed while it is read must not be missed.

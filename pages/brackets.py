@@ -18,7 +18,7 @@ from matches.store.fast_store import get_or_make
 from matches.store.formats import format_count
 from pages import round_tables
 from pages.contenders import Contender
-from pages.round_tables import Ranked, StageTables
+from pages.round_tables import RankedAgent, StageTables
 from pages.seating import PAIR
 
 PAIRINGS = KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
@@ -65,7 +65,7 @@ class InRounds(NamedTuple):
 
     rounds: list[Round]
     stages: list[StageTables]
-    table: list[Ranked]
+    table: list[RankedAgent]
     is_decided: bool
     n_agents: int
     n_needed: int
@@ -147,16 +147,16 @@ def _find_last_rounds(bracket: Bracket) -> list[tuple[int, int, bool]]:
 
 def _rank_by_reach(
     bracket: Bracket, order: Sequence[tuple[int, int, bool]], contenders: Mapping[int, Contender]
-) -> list[Ranked]:
+) -> list[RankedAgent]:
     """Return the places of those that are out, and of the winner: as many go on as have a slot."""
     rows = []
     for position, number, is_out in order:
         slots = bracket.rounds[number]
         rank = len(slots) + 1 if is_out else None
         if position == bracket.winner:
-            rows.append(Ranked(1, contenders[position], reached="won"))
+            rows.append(RankedAgent(1, contenders[position], reached="won"))
         else:
-            rows.append(Ranked(rank, contenders[position], reached=_name_round(slots)))
+            rows.append(RankedAgent(rank, contenders[position], reached=_name_round(slots)))
     return rows
 
 

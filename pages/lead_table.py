@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from arena.games.base import GameSpec
 from matches.models import Agent, Leaderboard, Rating
 from matches.ratings import axes, standings
-from matches.ratings.score_leads import N_ERRORS, Lead, Played, read_leads
+from matches.ratings.score_leads import N_ERRORS, Lead, PlayedEpisode, read_leads
 from matches.store.catalog import policy_title
 from matches.store.formats import format_percent, format_score
 from pages.lists.address import BadAddressError
@@ -53,7 +53,7 @@ class LeadTable(NamedTuple):
     chosen: Agent | None = None
     rows: Sequence[Row] = ()
     axis: axes.Axis | None = None
-    episodes: Sequence[tuple[str, Played]] = ()
+    episodes: Sequence[tuple[str, PlayedEpisode]] = ()
     n_read: int = 0
     is_cut: bool = False
     are_more: bool = False
@@ -175,7 +175,9 @@ def _tell_apart(lead: Lead) -> str:
     return "yes, ahead" if (lead.mean or 0.0) > 0 else "yes, behind"
 
 
-def _choose_episodes(played: Iterable[Played], margin: float) -> list[tuple[str, Played]]:
+def _choose_episodes(
+    played: Iterable[PlayedEpisode], margin: float
+) -> list[tuple[str, PlayedEpisode]]:
     """Return the best and the worst of the episodes that ended with a score, once if it is one.
 
     margin: how far two scores may lie apart that count as equal; texts show a tenth of it.

@@ -22,7 +22,7 @@ from matches.store.clock import db_now
 from matches.store.formats import format_brief
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
-from pages.replays import Move, Recorded, Replay
+from pages.replays import Move, RecordedMatch, Replay
 from pages.seat_signs import SeatSign, list_signs
 from pages.seating import list_seats, tell_fault, tell_result, weigh_result
 
@@ -180,7 +180,7 @@ def replay_moves(match: Match, *, steps: tuple[int, ...] | None = None) -> Repla
     board = match.tournament.leaderboard
     plies, seed = board.opening_plies, match.game_seed
     version, actions = match.tournament.rules_version, match.outcome.actions
-    recorded = Recorded(board.game, board.game_parameters, plies, seed, actions, version)
+    recorded = RecordedMatch(board.game, board.game_parameters, plies, seed, actions, version)
     return replays.replay_match(recorded, steps=steps)
 
 

@@ -25,7 +25,7 @@ MAX_SEEDS = 300
 _NEARLY = 1e-4
 
 
-class Played(NamedTuple):
+class PlayedGame(NamedTuple):
     """A game of the two: seats and ranks of both, the first agent first."""
 
     match: int
@@ -71,7 +71,7 @@ def _elo_of_gap(board: Leaderboard, gap: float) -> float:
     return elo_of_score(min(max(score, _NEARLY), 1 - _NEARLY))
 
 
-def read_games(first: int, second: int) -> list[Played]:
+def read_games(first: int, second: int) -> list[PlayedGame]:
     """Return the newest games of two agents that are over, the newest first: four queries."""
     ids = find_pair_matches(first, second, limit=MAX_GAMES)
     over = Match.objects.filter(pk__in=among(ids), state=Match.State.DONE)
@@ -82,11 +82,11 @@ def read_games(first: int, second: int) -> list[Played]:
         agents, places = parse_numbers(lineup), parse_numbers(ranks)
         seats = (agents.index(first), agents.index(second))
         both = (places[seats[0]], places[seats[1]])
-        played.append(Played(pk, tournament, board, seed, seats, both))
+        played.append(PlayedGame(pk, tournament, board, seed, seats, both))
     return played
 
 
-def sum_records(played: Iterable[Played]) -> Record:
+def sum_records(played: Iterable[PlayedGame]) -> Record:
     """Return who ended in front how often."""
     ranks = [game.ranks for game in played]
     wins = sum(own < other for own, other in ranks)
@@ -115,9 +115,9 @@ def count_seats(board: Leaderboard) -> int:
         return 0
 
 
-def group_by_tournament(played: Sequence[Played]) -> list[RecordRow]:
+def group_by_tournament(played: Sequence[PlayedGame]) -> list[RecordRow]:
     """Return the results in each tournament, the newest first: one query."""
-    groups = defaultdict[int, list[Played]](list)
+    groups = defaultdict[int, list[PlayedGame]](list)
     for game in played:
         groups[game.tournament].append(game)
     newest = sorted(groups, reverse=True)[:MAX_TOURNAMENTS]
@@ -127,14 +127,14 @@ def group_by_tournament(played: Sequence[Played]) -> list[RecordRow]:
     ]
 
 
-def group_by_opening(played: Sequence[Played], board: Leaderboard) -> list[RecordRow]:
+def group_by_opening(played: Sequence[PlayedGame], board: Leaderboard) -> list[RecordRow]:
     """Return the results after each opening on a board, the most frequent first; none without."""
     seeds = list(dict.fromkeys(game.game_seed for game in played))[:MAX_SEEDS]
     try:
         names_of_seeds = {seed: _name_opening(board, seed) for seed in seeds} if board.plies else {}
     except ArenaError:
         return []  # the file of the game cannot be used: its openings have no names
-    groups = defaultdict[str, list[Played]](list)
+    groups = defaultdict[str, list[PlayedGame]](list)
     for game in played:
         if game.game_seed in names_of_seeds:
             groups[names_of_seeds[game.game_seed]].append(game)

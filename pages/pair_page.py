@@ -144,7 +144,7 @@ def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, An
     }
 
 
-def _list_campaigns(agents: Sequence[Agent]) -> list[campaignpages.Listed]:
+def _list_campaigns(agents: Sequence[Agent]) -> list[campaignpages.ListedCampaign]:
     """Return the campaigns and gates that both entered; those of the two alone come first."""
     # Looked up by its position: a field of ten thousand would take a tenth of a second to count.
     third = Entrant.objects.filter(tournament=OuterRef("tournament"), position=PAIR)

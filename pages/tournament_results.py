@@ -13,7 +13,7 @@ from pages.brackets import InRounds
 from pages.contenders import Contender, read_contenders
 from pages.crosstables import MAX_ENTRANTS
 from pages.records import Record, add_seats
-from pages.round_tables import MOST_RANKED, Ranked
+from pages.round_tables import MOST_RANKED, RankedAgent
 
 EVERY_S = 5.0
 MOST_NAMED = 5
@@ -138,7 +138,7 @@ def _list_lines(
 
 
 def _list_in_rounds(
-    table: Sequence[Ranked], counts: OwnCounts, mu: Mapping[int, float]
+    table: Sequence[RankedAgent], counts: OwnCounts, mu: Mapping[int, float]
 ) -> list[Line]:
     return [
         Line(

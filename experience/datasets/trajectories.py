@@ -15,7 +15,7 @@ from arena.trajectories import TrajectorySpec
 from experience.datasets.plans import Plan, ShardPlan, cut_shards
 from experience.models import Dataset
 from matches.artifacts import shards
-from matches.artifacts.shards import MAX_PIECES, PLAYED_COLUMNS, Played
+from matches.artifacts.shards import MAX_PIECES, PLAYED_COLUMNS, PlayedMatch
 from matches.errors import BadInputError, GoneError
 from matches.models import Agent, Leaderboard, Match, Rating, Tournament, TrajectoryPiece
 from matches.models.match import parse_numbers
@@ -91,7 +91,7 @@ def read_tables(plan: Plan, form: TrajectorySpec, *, first_episode: int) -> list
     match_rows = Match.objects.filter(pk__in=among(match_ids)).values_list(
         "tournament_id", *PLAYED_COLUMNS
     )
-    matches = {row[1]: (row[0], Played(*row[1:])) for row in match_rows}
+    matches = {row[1]: (row[0], PlayedMatch(*row[1:])) for row in match_rows}
     tournaments = Tournament.objects.in_bulk({number for number, _ in matches.values()})
     names = dict(_agents_of(played for _, played in matches.values()))
     open_piece = lru_cache(MAX_PIECES)(

@@ -19,7 +19,7 @@ from matches.errors import BadInputError, ConflictError
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedChunk:
     """What the client of a chunk is told; n_accepted is 0 where the chunk had come before."""
 
     n_accepted: int
@@ -29,7 +29,7 @@ class Accepted:
 
 async def accept_chunk(
     content: bytes, form: Form, *, user: int, now_s: float, clock: Callable[[], float]
-) -> Accepted:
+) -> AcceptedChunk:
     """Put an uploaded chunk into the stream of its game; return what its client is told.
 
     user: its key. now_s: seconds since 1970, whose hour the quota is counted in. Raises
@@ -56,7 +56,7 @@ async def accept_chunk(
         )
     n_accepted = len(chunk) if added.outcome == "added" else 0
     keep_fraction = backpressure.find_keep_fraction(loads)
-    return Accepted(n_accepted, learning.latest_version, keep_fraction)
+    return AcceptedChunk(n_accepted, learning.latest_version, keep_fraction)
 
 
 def _find_game(content: bytes, form: Form) -> str:

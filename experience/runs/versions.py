@@ -19,7 +19,7 @@ JUDGED: Final = tuple(
 )
 
 
-class Learned(NamedTuple):
+class LearnedVersion(NamedTuple):
     """How far a run was with a version, and what came of learning until then."""
 
     version: int
@@ -27,7 +27,7 @@ class Learned(NamedTuple):
     metrics: dict[str, float]
 
 
-def read_way(run: TrainingRun) -> list[Learned]:
+def read_way(run: TrainingRun) -> list[LearnedVersion]:
     """Return versions of a run spread evenly over all of them, by number: one query.
 
     Their numbers are chosen and looked up by an index; one that was lost on its way has no row.
@@ -39,7 +39,7 @@ def read_way(run: TrainingRun) -> list[Learned]:
         last = run.version
         numbers = {round(n * last / (MOST_DRAWN - 1)) for n in range(MOST_DRAWN)}
         versions = versions.filter(version__in=numbers)
-    return [Learned(*row) for row in versions]
+    return [LearnedVersion(*row) for row in versions]
 
 
 def list_shown(run: TrainingRun) -> list[Release]:

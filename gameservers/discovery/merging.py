@@ -47,7 +47,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LocatedServer:
     """A sighting, by whom, and what became of its address."""
 
     source: str
@@ -59,10 +59,10 @@ class Seen:
 
 
 @dataclass
-class Merged:
+class MergedServer:
     """One server by all that is said of it."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[LocatedServer] = field(default_factory=list)
 
     @property
     def place(self) -> Place | None:
@@ -80,7 +80,7 @@ class Merged:
         return State.FOUND, ""
 
 
-def _judge_server(server: Seen, answers: Mapping[str, Answer]) -> tuple[State, str]:
+def _judge_server(server: LocatedServer, answers: Mapping[str, Answer]) -> tuple[State, str]:
     own = server.sighting
     if server.refusal:
         return State.UNREACHABLE, server.refusal
@@ -92,18 +92,18 @@ def _judge_server(server: Seen, answers: Mapping[str, Answer]) -> tuple[State, s
     return (State.UNREACHABLE, answer.refusal) if answer.refusal else (State.HEALTHY, "")
 
 
-def merge(sightings: Iterable[Seen]) -> dict[str, Merged]:
+def merge(sightings: Iterable[LocatedServer]) -> dict[str, MergedServer]:
     """Return the servers by key: those of one place are one, and so are those of one name.
 
     A name that has several places, as in DNS, stands for a server at each; what has the name alone
     belongs to the first of them.
     """
-    by_key: dict[str, Merged] = {}
+    by_key: dict[str, MergedServer] = {}
     keys_of_names: dict[str, str] = {}
     everything = list(sightings)
     for server in sorted(everything, key=lambda server: server.place is None):
         name = server.sighting.name
         key = server.place.key if server.place else keys_of_names.get(name, f"name {name}")
-        by_key.setdefault(key, Merged()).seen.append(server)
+        by_key.setdefault(key, MergedServer()).seen.append(server)
         keys_of_names.setdefault(name, key)
     return by_key

@@ -20,9 +20,9 @@ from arena.parameters import parse_number
 from gameservers.discovery.sightings import (
     Environment,
     Kind,
-    Look,
     LookError,
     Sighting,
+    SourceView,
     shorten,
 )
 from gameservers.discovery.transport import Ask, Call, ask
@@ -52,9 +52,9 @@ class EnvironmentList:
         if len(set(addresses)) < len(addresses):
             raise SettingsError(VARIABLE, text, f"{_RULE}, each address once")
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return them all."""
-        return Look(self._servers)
+        return SourceView(self._servers)
 
 
 def _read_entry(text: str) -> Sighting:

@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from arena.addresses import AddressError, Networks, admit, read_address
-from gameservers.discovery.merging import Answer, Merged, Place, Seen, merge
+from gameservers.discovery.merging import Answer, LocatedServer, MergedServer, Place, merge
 from gameservers.discovery.sightings import (
     Clock,
     Environment,
     Kind,
-    Look,
     LookError,
     LookUp,
     Sighting,
     Source,
+    SourceView,
     State,
     shorten,
 )
@@ -85,7 +85,7 @@ class _Dialled:
 class _Round:
     """What the last round has brought."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[LocatedServer] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
 
 
@@ -111,7 +111,7 @@ class Registry:
         self._look_up, self._probe, self._clock = look_up, probe, clock
         self._states = {source.name: SourceState(source.name) for source in sources}
         # Of a source that fails stays what it saw last: its servers have not gone with it.
-        self._looks: dict[str, tuple[datetime, Look]] = {}
+        self._looks: dict[str, tuple[datetime, SourceView]] = {}
         self._round = _Round()
         self._dialled: dict[str, _Dialled] = {}
         self._farewells: dict[str, str] = {}
@@ -149,7 +149,7 @@ class Registry:
     async def _do_round(self) -> None:
         await asyncio.gather(*map(self._look_at_source, self._sources))
         sightings = [
-            Seen(source, at, sighting)
+            LocatedServer(source, at, sighting)
             for source, (at, look) in self._looks.items()
             for sighting in look.servers
         ]
@@ -174,11 +174,11 @@ class Registry:
             state = self._take_look(source.name, look)
         self._states[source.name] = state
 
-    def _take_look(self, source: str, look: Look) -> SourceState:
+    def _take_look(self, source: str, look: SourceView) -> SourceState:
         now, problems = self._clock(), look.problems
         if n_more := len(look.servers[MAX_SERVERS:]):
             problems = (*problems, f"{n_more} servers more than the {MAX_SERVERS} that are kept")
-        self._looks[source] = now, Look(look.servers[:MAX_SERVERS])
+        self._looks[source] = now, SourceView(look.servers[:MAX_SERVERS])
         return SourceState(source, now, "", problems[:MAX_PROBLEMS], len(look.servers))
 
     async def _find_places(self, addresses: Iterable[str]) -> dict[str, Place | str]:
@@ -202,7 +202,7 @@ class Registry:
         except TimeoutError as error:
             raise LookError(f"the name {host} is not looked up in time: see its DNS") from error
 
-    async def _try_servers(self, servers: Sequence[Seen]) -> dict[str, Answer]:
+    async def _try_servers(self, servers: Sequence[LocatedServer]) -> dict[str, Answer]:
         """Return the answers of all places at which somebody shall answer."""
         places = {
             server.place.key: server.place
@@ -230,7 +230,7 @@ class Registry:
         """Work out the servers from the last round and from who has dialled in."""
         now = self._clock()
         dialled = [
-            Seen(DIALLED, now, Sighting(name, Kind.DIALLED, state=State.HEALTHY))
+            LocatedServer(DIALLED, now, Sighting(name, Kind.DIALLED, state=State.HEALTHY))
             for name in self._dialled
         ]
         servers = {}
@@ -250,7 +250,7 @@ class Registry:
         self._servers = servers
 
     def _describe_server(
-        self, key: str, merged: Merged, state: State, reason: str, now: datetime
+        self, key: str, merged: MergedServer, state: State, reason: str, now: datetime
     ) -> Server:
         first, place = merged.seen[0].sighting, merged.place
         before = self._servers.get(key)
@@ -285,7 +285,7 @@ class Registry:
         return replace(before, state=State.GONE, reason=reason, since=now)
 
 
-def _attach_place(server: Seen, places: Mapping[str, Place | str]) -> Seen:
+def _attach_place(server: LocatedServer, places: Mapping[str, Place | str]) -> LocatedServer:
     place = places.get(server.sighting.address)
     if isinstance(place, Place):
         own = server.sighting

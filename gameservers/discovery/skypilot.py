@@ -11,9 +11,9 @@ import msgspec
 from gameservers.discovery.sightings import (
     Clock,
     Kind,
-    Look,
     LookError,
     Sighting,
+    SourceView,
     State,
     is_shown,
     shorten,
@@ -80,7 +80,7 @@ class Clusters:
         self._api, self._prefix, self._port, self._clock = api, prefix, port, clock
         self._endpoints: dict[tuple[str, object, str], _Endpoint] = {}
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return them all; those whose endpoints are not known yet without one."""
         until = asyncio.get_running_loop().time() + LOOK_LIMIT_S
         answer = await self._api.call("/status", QUESTION, limit_s=LIST_LIMIT_S)
@@ -89,7 +89,7 @@ class Clusters:
         self._endpoints = {key: self._endpoints[key] for key in keys if key in self._endpoints}
         up = [cluster for cluster in clusters if cluster.status == UP]
         await self._ask_endpoints(up, limit_s=until - asyncio.get_running_loop().time())
-        return Look(tuple(map(self._sight_cluster, clusters)), problems)
+        return SourceView(tuple(map(self._sight_cluster, clusters)), problems)
 
     def _sight_cluster(self, cluster: _Cluster) -> Sighting:
         if cluster.status != UP:
@@ -163,18 +163,18 @@ class Services:
     def __init__(self, api: ApiServer, prefix: str) -> None:
         self._api, self._prefix = api, prefix
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return each service, whose state SkyPilot says, and each of its replicas."""
         question = {"service_names": None}
         try:
             answer = await self._api.call("/serve/status", question, limit_s=LIST_LIMIT_S)
         except RequestFailedError as error:
             if error.kind == _NO_SERVICES:
-                return Look()  # no controller of services: there is none
+                return SourceView()  # no controller of services: there is none
             raise
         services, problems = _read_rows(answer, _Service, self._prefix)
         rows = (sighting for service in services for sighting in _sight_service(service))
-        return Look(tuple(rows), problems)
+        return SourceView(tuple(rows), problems)
 
 
 def _sight_service(service: _Service) -> Iterator[Sighting]:

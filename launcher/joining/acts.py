@@ -22,7 +22,7 @@ from launcher.joining.checks import (
     refuse_loopback,
     write_plugins,
 )
-from launcher.joining.server import JoinServer, ShutOutError, Told
+from launcher.joining.server import JoinAnswer, JoinServer, ShutOutError
 from launcher.programs import ONE_THREAD, Program, worker
 from launcher.supervision import Supervisor, find_leftovers, kill_leftovers
 
@@ -55,7 +55,9 @@ def join(options: argparse.Namespace) -> int:
     return 0
 
 
-def _begin_node(folder: Path, server: JoinServer, joined: Told, own: Mapping[str, str]) -> None:
+def _begin_node(
+    folder: Path, server: JoinServer, joined: JoinAnswer, own: Mapping[str, str]
+) -> None:
     """Start the node that was let in, or give it back."""
     variables = {**joined.environment, **own, URL: server.url}
     try:

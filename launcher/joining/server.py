@@ -18,7 +18,7 @@ class ShutOutError(SetupError):
 
 
 @dataclass(frozen=True)
-class Told:
+class JoinAnswer:
     """What the server tells a machine that it has let in."""
 
     environment: Mapping[str, str]
@@ -36,7 +36,7 @@ class JoinServer:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
 
-    def join(self, token: str) -> Told:
+    def join(self, token: str) -> JoinAnswer:
         """Return what the node needs, which is now let in. Raises SetupError."""
         answer = self._post("nodes/", {"token": token})
         try:
@@ -47,7 +47,7 @@ class JoinServer:
                 for name, value in answer["environment"].items()
                 if name == "REDIS_URL" or name.startswith("EVALSITE_")
             }
-            joined = Told(environment, plugins)
+            joined = JoinAnswer(environment, plugins)
             missing = {"REDIS_URL", "EVALSITE_NODE", "EVALSITE_NODE_KEY"} - environment.keys()
         except (KeyError, ValueError, AttributeError, TypeError):
             missing = {"plugins or environment"}

@@ -10,7 +10,7 @@ from channels.layers import get_channel_layer
 from redis import Redis
 from redis.exceptions import RedisError
 
-from live.rooms import Room, Shared, Subscription, enter_room, leave_room, list_rooms
+from live.rooms import Room, SharedRead, Subscription, enter_room, leave_room, list_rooms
 from live.viewer_socket import Message, ViewerSocket
 
 GROUP = "board"
@@ -170,7 +170,7 @@ async def test_nobody_gets_a_read_that_began_before_it_asked() -> None:
         await go_on.wait()
         return mine
 
-    shared = Shared(read)
+    shared = SharedRead(read)
     first = asyncio.ensure_future(shared.get())
     while not began[0]:
         await asyncio.sleep(0)
@@ -189,7 +189,7 @@ async def test_a_read_that_fails_fails_for_all_and_the_next_is_a_new_one() -> No
             raise faults.pop()
         return "there"
 
-    shared = Shared(read)
+    shared = SharedRead(read)
     failed = await asyncio.gather(shared.get(), shared.get(), return_exceptions=True)
     assert [type(fault) for fault in failed] == [RedisError] * 2
     assert await shared.get() == "there"

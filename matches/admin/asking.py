@@ -19,7 +19,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from arena.parameters import parse_number
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, FormValues
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, FormValues
 from matches.admin.once import DONE_BEFORE, new_once, only_once
 from matches.errors import BadInputError, ConflictError, MatchError
 from matches.store.auditing import Actor
@@ -80,7 +80,7 @@ def _read_question(page: Any, request: HttpRequest, act: Act[Any]) -> Question:
     rows = list(chosen if act.takes_many else chosen[:1])
     now, name = db_now(), f"admin:{page.opts.app_label}_{page.opts.model_name}_change"
     lines = [
-        Line(row, act.preview_effect(Chosen(row, now)), reverse(name, args=[row.pk]))
+        Line(row, act.preview_effect(ChosenRow(row, now)), reverse(name, args=[row.pk]))
         for row in rows
     ]
     return Question(page, request, act, lines, len(texts) - len(rows), now)
@@ -141,14 +141,14 @@ def _perform_one(question: Question, line: Line, values: FormValues, tally: Tall
     if row is None:
         tally.refused.append(f"{line.row}: it is not there any more")
         return
-    effect = question.act.preview_effect(Chosen(row, question.now))
+    effect = question.act.preview_effect(ChosenRow(row, question.now))
     if effect.is_refused:
         tally.refused.append(f"{row}: {effect.says}")
     elif question.request.POST.get(f"seen-{row.pk}") != effect.mark:
         tally.changed.append(f"{row} has changed since you were asked: look again")
     else:
         actor = Actor.of(question.request.user)
-        confirmed = Confirmed(row, question.now, values, actor)
+        confirmed = ConfirmedRow(row, question.now, values, actor)
         tally.done.append(question.act.perform_act(confirmed))
 
 

@@ -21,7 +21,7 @@ from arena.errors import ParameterError
 from arena.parameters import read_parameters
 from matches.admin.agents import offer_tournament
 from matches.admin.base import Admin, ModelFormWithAllErrors
-from matches.admin.kept_uploads import Kept, find_kept, forget_kept, keep_upload
+from matches.admin.kept_uploads import KeptUpload, find_kept, forget_kept, keep_upload
 from matches.admin.parameter_fields import ParametersField, list_architecture_parameters
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.errors import BadInputError
@@ -119,7 +119,9 @@ class UploadForm(ModelFormWithAllErrors):
         self._check_parameters(cleaned)
         upload = cleaned.get("file")
         uploaded = (
-            Kept(Path(upload.temporary_file_path()), upload.name) if upload else self.kept_file
+            KeptUpload(Path(upload.temporary_file_path()), upload.name)
+            if upload
+            else self.kept_file
         )
         if not self.errors and uploaded:
             self._add_checkpoint(uploaded, cleaned)
@@ -143,7 +145,7 @@ class UploadForm(ModelFormWithAllErrors):
         except ParameterError as error:
             self.add_error("parameters", str(error))
 
-    def _add_checkpoint(self, uploaded: Kept, cleaned: Mapping[str, Any]) -> None:
+    def _add_checkpoint(self, uploaded: KeptUpload, cleaned: Mapping[str, Any]) -> None:
         new = New(
             cleaned["name"],
             game=cleaned["game"],
@@ -161,7 +163,7 @@ class UploadForm(ModelFormWithAllErrors):
             name = FIELDS.get(error.field, error.field)
             self.add_error(name if name in self.fields else None, str(error))
 
-    def _keep_file(self, uploaded: Kept) -> None:
+    def _keep_file(self, uploaded: KeptUpload) -> None:
         """Keep the file for the form as it is shown again."""
         field = self.fields["file"]
         if uploaded != self.kept_file:

@@ -27,7 +27,7 @@ from matches.models import (
 )
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
-from matches.operations.system.display import Shown, format_state
+from matches.operations.system.display import SystemPage, format_state
 from matches.operations.system.sample import SystemState
 from matches.operations.system.tables import Table
 from matches.store import selectors
@@ -161,7 +161,7 @@ def _count_ended(*, now: datetime) -> tuple[Counter[int], float]:
 
 
 def _write_headline(
-    state_texts: Shown, active: Sequence[Tournament], n_paused: int, *, now: datetime
+    state_texts: SystemPage, active: Sequence[Tournament], n_paused: int, *, now: datetime
 ) -> Headline:
     """Say what is wrong with the parts, else what tournaments wait for, else that all is well."""
     checks = readiness.run_checks(now=db_now)

@@ -19,7 +19,7 @@ from matches.api.pagination import NewestFirst
 from matches.errors import ForbiddenError
 from matches.ledger.imported import importing, striking
 from matches.ledger.imported.columns import FORMS, PARTS
-from matches.ledger.imported.importing import Sent
+from matches.ledger.imported.importing import SentFile
 from matches.models import ImportBatch, Leaderboard
 
 ADDS_AGENTS = "matches.add_agent"
@@ -117,7 +117,7 @@ class ImportView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Imp
             name = request.user.get_username()
             raise ForbiddenError(f"{name} lacks the right {ADDS_AGENTS!r}: adds_agents needs it")
         upload: TemporaryUploadedFile = values["file"]
-        sent = Sent(
+        sent = SentFile(
             path=Path(upload.temporary_file_path()),
             name=upload.name or "",
             form=values["form"],

@@ -17,9 +17,9 @@ from matches.ratings.recommendations import (
     MOST,
     MU,
     SCORE,
-    Measured,
+    MeasuredStrength,
+    RecommendationRequest,
     Recommendations,
-    Wish,
     describe_rule,
     recommend,
 )
@@ -122,11 +122,11 @@ class RecommendationView(Endpoints[Rating]):
     )
     def list(self, request: Request) -> Response:
         """Return who fits an agent, or somebody of a given strength, and why."""
-        wish = Wish(**read_query(WishSerializer, request))
+        wish = RecommendationRequest(**read_query(WishSerializer, request))
         return Response(RecommendationSerializer(_make_answer(wish, recommend(wish))).data)
 
 
-def _make_answer(wish: Wish, recommendations: Recommendations) -> dict[str, Any]:
+def _make_answer(wish: RecommendationRequest, recommendations: Recommendations) -> dict[str, Any]:
     return {
         "game": wish.game,
         "leaderboard": recommendations.board.name,
@@ -149,5 +149,5 @@ def _make_answer(wish: Wish, recommendations: Recommendations) -> dict[str, Any]
     }
 
 
-def _show_strength(measured: Measured) -> dict[str, float]:
+def _show_strength(measured: MeasuredStrength) -> dict[str, float]:
     return {"value": measured.strength.value, "low": measured.low, "high": measured.high}

@@ -57,7 +57,7 @@ class New:
         return self.name if self.step is None else f"{self.name}@{self.step}"
 
 
-class Sealed(NamedTuple):
+class SealedFile(NamedTuple):
     """A file that was sealed and not yet stored; `parent` is a hash."""
 
     new: New
@@ -85,12 +85,12 @@ def add_run(
     Raises BadInputError naming the field and the file that are refused.
     """
     with staging_folder() as folder:
-        sealed: list[Sealed] = []
+        sealed: list[SealedFile] = []
         for place, (file, new) in enumerate(uploads):
             before = sealed[-1].sha256 if sealed else None
             sealed.append(_seal_file(file, new, folder / str(place), before=before))
         # All files are looked at before the first is stored: a run is added whole or not at all.
-        by_hash: dict[str, Sealed] = {}
+        by_hash: dict[str, SealedFile] = {}
         for upload in sealed:
             same = by_hash.setdefault(upload.sha256, upload)
             if same is not upload:
@@ -120,7 +120,7 @@ def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
     return [(path, replace(new, step=step)) for step, path in sorted(by_step.items())]
 
 
-def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sealed:
+def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> SealedFile:
     """Check and seal one file; `before` is the hash of its parent in the same run."""
     new = replace(new, source_name=new.source_name or file.name)
     _check_fields(new)
@@ -141,7 +141,7 @@ def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sea
         sha256 = files.write_sealed(file, target, seal)
     except CheckpointFileError as error:
         raise BadInputError("file", f"{new.source_name}: {error}") from error
-    return Sealed(new, seal, parent, target, sha256, target.stat().st_size)
+    return SealedFile(new, seal, parent, target, sha256, target.stat().st_size)
 
 
 def _check_fields(new: New) -> None:
@@ -211,7 +211,7 @@ def _may_change(agent: Agent) -> bool:
     return agent.checkpoint is not None and agent.checkpoint.state == Checkpoint.State.REFUSED
 
 
-def _check_new(upload: Sealed) -> None:
+def _check_new(upload: SealedFile) -> None:
     """Refuse a checkpoint that is stored, but let a refused one be given again to its agent."""
     stored = Checkpoint.objects.filter(sha256=upload.sha256).first()
     if stored is None:
@@ -230,7 +230,9 @@ def _check_new(upload: Sealed) -> None:
         )
 
 
-def _store_files(sealed: Sequence[Sealed], *, actor: Actor | None, now: datetime) -> list[Agent]:
+def _store_files(
+    sealed: Sequence[SealedFile], *, actor: Actor | None, now: datetime
+) -> list[Agent]:
     """Keep the files, then write the rows: a row never names a file that is not there."""
     try:
         for upload in sealed:
@@ -256,7 +258,7 @@ def _store_files(sealed: Sequence[Sealed], *, actor: Actor | None, now: datetime
         ) from error
 
 
-def _register_checkpoint(upload: Sealed, *, now: datetime) -> Agent:
+def _register_checkpoint(upload: SealedFile, *, now: datetime) -> Agent:
     # Again inside the transaction: somebody else may have added it while the files were sealed.
     _check_new(upload)
     # One that was refused is written over, and begins anew with its check.

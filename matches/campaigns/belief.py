@@ -36,7 +36,7 @@ _POINTS = (1.0, 0.5, 0.0)
 _DREW = 1
 
 
-class Inferred(NamedTuple):
+class Inference(NamedTuple):
     """What is believed, and how well the model fits; None where that is not looked at."""
 
     belief: Belief
@@ -48,7 +48,7 @@ def infer_belief(evidence: Evidence, *, expected_departures: float = 0.0) -> Bel
     return infer_and_check(evidence, expected_departures=expected_departures).belief
 
 
-def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> Inferred:
+def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> Inference:
     """Return what is believed of the agents, by position, and how well the model fits.
 
     Results that depart from the rating model hold less evidence than it says: see
@@ -68,7 +68,7 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
             expected_departures=expected_departures,
             may_change=may_change,
         )
-        return Inferred(*inferred)
+        return Inference(*inferred)
     settled = fit.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
     factor = 1.0 if spec.is_scored else estimate_dispersion(evidence, settled)
@@ -77,7 +77,7 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
     n_opponents = spec.n_seats - spec.team_size
     if spec.is_scored:
         n_opponents = round(2 / fit.weight) - 1  # of an episode: the others of its block
-    return Inferred(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
+    return Inference(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
 
 
 def _may_change(agents: Sequence[int]) -> bool:

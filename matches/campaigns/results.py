@@ -22,7 +22,7 @@ class Chance(NamedTuple):
     p_best: float
 
 
-class Ranked(NamedTuple):
+class RankedEntrant(NamedTuple):
     """An entrant of a ranking, and P(it is better than the next one); None for the last."""
 
     agent: Agent
@@ -43,7 +43,7 @@ class Upset(NamedTuple):
     beats: Agent
 
 
-class Spent(NamedTuple):
+class Spending(NamedTuple):
     """What the matches of a campaign have cost so far; core_s: seconds of play, all together."""
 
     matches: int
@@ -68,13 +68,16 @@ def list_chances(campaign: Campaign) -> list[Chance]:
     return [Chance(agents_by_id[agent], chance) for chance, agent in likely[:SHOWN]]
 
 
-def list_ranking(campaign: Campaign) -> list[Ranked]:
+def list_ranking(campaign: Campaign) -> list[RankedEntrant]:
     """Return the likeliest order as judged last, the best first; none for other questions."""
     if not campaign.ranking:
         return []
     agents = entrants_of(campaign.tournament)
     agents_by_id = _agents_by_id([agents[position] for position, _ in campaign.ranking])
-    return [Ranked(agents_by_id[agents[position]], chance) for position, chance in campaign.ranking]
+    return [
+        RankedEntrant(agents_by_id[agents[position]], chance)
+        for position, chance in campaign.ranking
+    ]
 
 
 def list_subjects(campaign: Campaign) -> list[Agent]:
@@ -97,12 +100,12 @@ def list_upsets(campaign: Campaign) -> list[Upset]:
     return [Upset(agents_by_id[first], agents_by_id[second]) for first, second in campaign.upsets]
 
 
-def sum_spent(campaign: Campaign) -> Spent:
+def sum_spent(campaign: Campaign) -> Spending:
     """Return what a campaign has cost so far."""
     tournament = campaign.tournament
     gpu_s = costs.measure_gpu_s(tournament) * (tournament.n_done - tournament.n_known)
     price = costs.price_seconds_played(tournament.played_s, gpu_s)
-    return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
+    return Spending(tournament.n_done, tournament.played_s, gpu_s, price)
 
 
 def find_latest_point(campaign: Campaign) -> CampaignPoint | None:

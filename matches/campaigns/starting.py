@@ -26,7 +26,7 @@ from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
 from matches.plans import CampaignPlan, TournamentPlan, columns_of
-from matches.ratings.evidence import Known, gather_evidence
+from matches.ratings.evidence import KnownCounts, gather_evidence
 
 IS_SPRT = SPRT[0]
 SPRT_DEFAULTS: Mapping[str, Value] = {
@@ -58,7 +58,7 @@ def start_campaign(
     columns |= {"margin": convert_margin(plan, leaderboard), "parameters": parameters}
     if plan.margin_score is not None:
         # It goes by its own episodes only.
-        columns["is_by_scores"], at_start = True, Known(0, 0)
+        columns["is_by_scores"], at_start = True, KnownCounts(0, 0)
     campaign = Campaign(
         tournament=tournament,
         **columns,
@@ -129,7 +129,7 @@ def _check_budget(
         raise BadInputError("max_matches", error.reason) from error
 
 
-def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
+def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> KnownCounts:
     """Return how many matches of these agents among each other a campaign would start from.
 
     Of each tournament those up to its first open match: see closed_prefix.

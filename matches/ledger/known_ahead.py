@@ -5,7 +5,7 @@ from itertools import islice
 
 from arena.pairing import registry as pairings
 from matches.ledger import planning, reuse
-from matches.ledger.reuse import Place
+from matches.ledger.reuse import MatchIdentity
 from matches.ledger.tournaments import build_row, check_field
 from matches.models import Agent, Leaderboard
 from matches.models.match import join_numbers
@@ -35,7 +35,7 @@ def count_known_ahead(
     n_known, drawn = 0, planning.draw_matches(draft, len(entered))
     for batch in split_batches(islice(drawn, MOST_LOOKED_AT), planning.SLICE):
         places = [
-            Place(
+            MatchIdentity(
                 planned.block,
                 planned.game_seed,
                 join_numbers([entered[index] for index in planned.seats]),

@@ -22,7 +22,7 @@ HOUR_S = 3_600
 _COUNTERS = ("node_s", "priced_s", "money", "thrown_s")
 
 
-class Use(NamedTuple):
+class OrderUse(NamedTuple):
     """What an order took: its node until a moment, if that ended it, and work thrown away."""
 
     order: Order
@@ -36,7 +36,7 @@ def find_last_heard(order: Order, *, now: datetime) -> datetime:
     return max(order.started_at or last, min(now, last))
 
 
-def book_uses(uses: Sequence[Use]) -> None:
+def book_uses(uses: Sequence[OrderUse]) -> None:
     """Enter in the books what orders took of their nodes; in the transaction that ends them.
 
     The last rows that it locks, in the order of their keys.

@@ -10,9 +10,9 @@ from arena.messages import Reason, Results
 from arena.queues import play_queue
 from matches import dispatch
 from matches.ledger import begun_matches, server_reports
-from matches.ledger.attempts import Ended, give_matches_back
+from matches.ledger.attempts import EndedAttempt, give_matches_back
 from matches.ledger.node_costs import (
-    Use,
+    OrderUse,
     book_uses,
     find_last_heard,
     list_safe_times,
@@ -110,7 +110,7 @@ def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
     return n_unplayed
 
 
-def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, Use | None]:
+def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, OrderUse | None]:
     # The conditional UPDATE is the lock: of its last report and the sweep only one closes it.
     lost = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
         state=Order.State.LOST, closed_at=now
@@ -124,7 +124,7 @@ def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, Us
     transaction.on_commit(dispatch.wake_relay)
     transaction.on_commit(dispatch.wake_rater)
     until = find_last_heard(order, now=now)
-    return n_unplayed, Use(order, until, sum_at_risk_s(order, until=until))
+    return n_unplayed, OrderUse(order, until, sum_at_risk_s(order, until=until))
 
 
 @transaction.atomic
@@ -139,14 +139,14 @@ def take_from_server(name: str, *, now: datetime) -> int:
     dealt = {order.pk: order.servers.get(name, []) for order in locked}
     matches = [match for of_order in dealt.values() for match in of_order]
     lock_matches_in_flight([], more=matches)
-    ending, n_given_back, uses = Attempt.Ending.INTERRUPTED, 0, list[Use]()
+    ending, n_given_back, uses = Attempt.Ending.INTERRUPTED, 0, list[OrderUse]()
     for order in sorted(locked, key=lambda order: (order.tournament_id, order.pk)):
         begun, own = order.executing, dealt[order.pk]
         n_given_back += _give_unplayed_back(
             order, ending, Reason.RETURNED, begun, now=now, matches=own
         )
         # At least that: how long they were played before their actions were told is not kept.
-        uses.append(Use(order, None, sum_at_risk_s(order, until=now, matches=own)))
+        uses.append(OrderUse(order, None, sum_at_risk_s(order, until=now, matches=own)))
         Order.objects.filter(pk=order.pk).update(
             servers={**order.servers, name: []}, **_list_executing_without(order, own)
         )
@@ -183,7 +183,7 @@ def _give_unplayed_back(
     moved = begun_matches.count_actions(attempts)
     played_by = server_reports.find_servers(order)
     ended = [
-        Ended(
+        EndedAttempt(
             match=pk,
             number=attempt,
             ending=ending.value,

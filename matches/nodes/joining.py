@@ -48,7 +48,7 @@ class JoinToken(NamedTuple):
     expires_at: datetime
 
 
-class Joined(NamedTuple):
+class JoinedNode(NamedTuple):
     """What a machine needs to play; the environment holds secrets of this node alone."""
 
     environment: dict[str, str]
@@ -96,7 +96,7 @@ def grant_join_token(name: str, *, minutes: int, actor: Actor, now: datetime) ->
 
 
 @transaction.atomic
-def join_node(token: str, *, now: datetime) -> Joined:
+def join_node(token: str, *, now: datetime) -> JoinedNode:
     """Admit the node that a token is for, and return what it needs.
 
     Raises BadInputError for a token that lets nobody in, ConflictError for one that has been used
@@ -109,7 +109,7 @@ def join_node(token: str, *, now: datetime) -> Joined:
         reason = "has been used, or its node was admitted by others: ask for a new one"
         raise ConflictError(f"the token of {name!r} {reason}")
     agreed = {variable: os.environ[variable] for variable in AGREED if variable in os.environ}
-    return Joined({**agreed, **build_environment(key)}, dict(_read_plugins()))
+    return JoinedNode({**agreed, **build_environment(key)}, dict(_read_plugins()))
 
 
 def leave_node(name: str, *, node_key: str, now: datetime) -> None:

@@ -33,7 +33,7 @@ class HeadToHead:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedResult:
     """How the next match of two opponents probably ends, by their settled mu."""
 
     win: float
@@ -63,7 +63,7 @@ class Comparison:
     p_above: float
     gap_low: float
     gap_high: float
-    expected: Expected
+    expected: ExpectedResult
     head_to_head: HeadToHead
 
 
@@ -81,7 +81,7 @@ def compare_agents(first: Rating, second: Rating) -> Comparison:
     )
 
 
-def predict_match(board: Leaderboard, gap: float) -> Expected:
+def predict_match(board: Leaderboard, gap: float) -> ExpectedResult:
     """Return how a match probably ends for an agent whose rating is higher by gap."""
     # In a game of teams the others of both sides count as equally strong, and add their chance.
     n_performances = 2 * games.get(board.game).spec.team_size
@@ -89,7 +89,7 @@ def predict_match(board: Leaderboard, gap: float) -> Expected:
     margin = unit_draw_margin(board.current_draw_probability)
     win, loss = _NORMAL.cdf(lead - margin), _NORMAL.cdf(-lead - margin)
     # Rounding may leave the two a little above 1 where the margin is nothing.
-    return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
+    return ExpectedResult(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
 
 
 def p_above(first: Rating, second: Rating) -> float:

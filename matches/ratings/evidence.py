@@ -39,7 +39,7 @@ MOST_BOARDS = 100
 _KINDS = ("", "copied", "limited")
 
 
-class Known(NamedTuple):
+class KnownCounts(NamedTuple):
     """How many matches of some agents among each other count, and how many of them elsewhere."""
 
     n_matches: int
@@ -59,11 +59,11 @@ class Evidence:
     late: Late = NOTHING_LATE
 
     @cached_property
-    def known(self) -> Known:
+    def known(self) -> KnownCounts:
         """How many matches count: by sums, so that a look at which nothing is due stays cheap."""
         spec = games.get(self.board.game).spec
         if spec.is_scored:
-            return Known(self._count_episodes(), 0)
+            return KnownCounts(self._count_episodes(), 0)
         n_pairs = max(1, spec.n_opposed)
         ours, n_results = set(self.agents), []
         for of, less in self._list_boards_with_omissions():
@@ -78,7 +78,7 @@ class Evidence:
             n_results.append(int(stored) - n_late)
         own, *others = n_results
         elsewhere = sum(others) // n_pairs
-        return Known(own // n_pairs + elsewhere, elsewhere)
+        return KnownCounts(own // n_pairs + elsewhere, elsewhere)
 
     @cached_property
     def counts(self) -> PairCounts:

@@ -41,7 +41,7 @@ MU, SCORE = "rating", "mean_score"
 
 
 @dataclass(frozen=True)
-class Wish:
+class RecommendationRequest:
     """Who looks for whom: an agent, or a rating (in a game of one seat a mean score)."""
 
     game: str
@@ -52,7 +52,7 @@ class Wish:
     limit: int = 3
 
 
-class Measured(NamedTuple):
+class MeasuredStrength(NamedTuple):
     """A strength with the ends of its 95 % interval, as its leaderboard shows them."""
 
     strength: Strength
@@ -60,11 +60,11 @@ class Measured(NamedTuple):
     high: float
 
 
-class Recommended(NamedTuple):
+class RecommendedAgent(NamedTuple):
     """An agent with its strength, how it compares, and why it is recommended, in a sentence."""
 
     rating: Rating
-    measured: Measured
+    measured: MeasuredStrength
     meeting: Meeting
     why: str
 
@@ -77,12 +77,12 @@ class Recommendations(NamedTuple):
 
     board: Leaderboard
     measure: str
-    own: Measured
-    chosen: Sequence[Recommended]
+    own: MeasuredStrength
+    chosen: Sequence[RecommendedAgent]
     none: str
 
 
-def recommend(wish: Wish) -> Recommendations:
+def recommend(wish: RecommendationRequest) -> Recommendations:
     """Return who fits: four queries. Raises BadInputError naming the field."""
     spec = _find_game(wish.game)
     if wish.purpose not in PURPOSES:
@@ -106,7 +106,7 @@ def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendatio
     own = _measure_agent(rating, spec)
     if own is None:
         raise BadInputError("agent", f"nothing is known of it on {board} yet: let it play there")
-    wish = Wish(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
+    wish = RecommendationRequest(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
     return _recommend_to(own, _seek_place(own.strength, rating, board, purpose), board, wish)
 
 
@@ -130,7 +130,7 @@ def _seek_place(
 
 
 def _recommend_to(
-    own: Measured, place: tuple[str, float], board: Leaderboard, wish: Wish
+    own: MeasuredStrength, place: tuple[str, float], board: Leaderboard, wish: RecommendationRequest
 ) -> Recommendations:
     rules, spec = _make_rules(board), games.get(board.game).spec
     near = {rating.agent_id: rating for rating in _read_nearest(board, wish, *place)}
@@ -143,7 +143,7 @@ def _recommend_to(
         for pk, measured in measured_by_agent.items()
     }
     chosen = [
-        Recommended(near[pk], measured_by_agent[pk], meetings[pk], explain(meetings[pk]))
+        RecommendedAgent(near[pk], measured_by_agent[pk], meetings[pk], explain(meetings[pk]))
         for pk in choose(meetings, wish.purpose)[: wish.limit]
     ]
     measure = SCORE if spec.is_scored else MU
@@ -206,12 +206,14 @@ def _find_game(game: str) -> GameSpec:
         raise BadInputError("game", hide_folders(str(error))) from error
 
 
-def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating | None]:
+def _find_own(
+    wish: RecommendationRequest, spec: GameSpec
+) -> tuple[Leaderboard, MeasuredStrength, Rating | None]:
     """Return on which leaderboard somebody is sought, and how strong who asks is there."""
     if wish.rating is not None:
         if not isfinite(wish.rating) or abs(wish.rating) > HIGHEST:
             raise BadInputError("rating", f"{wish.rating} is no rating: give a finite number")
-        sure = Measured(Strength(wish.rating, 0.0), wish.rating, wish.rating)
+        sure = MeasuredStrength(Strength(wish.rating, 0.0), wish.rating, wish.rating)
         return _find_board(wish), sure, None
     agent = Agent.objects.filter(pk=wish.agent or 0).first()
     if agent is None:
@@ -231,7 +233,7 @@ def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating
     return rating.leaderboard, own, rating
 
 
-def _find_board(wish: Wish) -> Leaderboard:
+def _find_board(wish: RecommendationRequest) -> Leaderboard:
     """Return the leaderboard that is named, else the first of the game as its lists have them."""
     boards = Leaderboard.objects.filter(is_rated=True)
     if wish.leaderboard:
@@ -247,7 +249,9 @@ def _find_board(wish: Wish) -> Leaderboard:
     return first
 
 
-def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> list[Rating]:
+def _read_nearest(
+    board: Leaderboard, wish: RecommendationRequest, field: str, middle: float
+) -> list[Rating]:
     """Return the ratings next to a strength, of those that may play: two queries."""
     may_play = Q(agent__is_retired=False, agent__quarantined_at=None, n_matches__gt=0)
     others = Rating.objects.filter(may_play, leaderboard=board).select_related("agent")
@@ -258,7 +262,7 @@ def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> 
     return [*above[:N_NEAREST], *below.order_by(f"-{field}", "agent_id")[:N_NEAREST]]
 
 
-def _measure_agent(rating: Rating, spec: GameSpec) -> Measured | None:
+def _measure_agent(rating: Rating, spec: GameSpec) -> MeasuredStrength | None:
     """Return the strength of an agent; None where its doubt is not known, as of one seed."""
     if not spec.is_scored:
         return _measure_within(rating.mu, rating.low, rating.high) if rating.n_matches else None
@@ -267,5 +271,5 @@ def _measure_agent(rating: Rating, spec: GameSpec) -> Measured | None:
     return _measure_within(rating.mean_score, rating.score_low, rating.score_high)
 
 
-def _measure_within(value: float, low: float, high: float) -> Measured:
-    return Measured(Strength(value, (high - low) / (2 * Z95)), low, high)
+def _measure_within(value: float, low: float, high: float) -> MeasuredStrength:
+    return MeasuredStrength(Strength(value, (high - low) / (2 * Z95)), low, high)

@@ -26,8 +26,8 @@ from matches.models.match import read_numbers
 from matches.ratings import rater
 from matches.ratings.counting import (
     KINDS,
+    CountTable,
     Result,
-    Stored,
     Tally,
     sum_counts,
     tally_results,
@@ -241,7 +241,7 @@ def _mend_some(
 
 def _mend_kind(
     board: Leaderboard,
-    kind: Stored,
+    kind: CountTable,
     tallies: Sequence[Tally],
     leads: Sequence[int],
     missing: set[Any],

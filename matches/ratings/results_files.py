@@ -37,7 +37,7 @@ _ENDED: Final = (
 )
 
 
-class Played(NamedTuple):
+class PlayedMatch(NamedTuple):
     """A match that counts; agents by name."""
 
     match: int
@@ -99,7 +99,7 @@ def is_seated_second(board: Leaderboard, side: str) -> bool:
     return name in names[1:COUPLE]
 
 
-def _read_played(board: Leaderboard) -> Iterator[Played]:
+def _read_played(board: Leaderboard) -> Iterator[PlayedMatch]:
     """Yield the matches that the ratings count, in planned order."""
     done = Match.objects.filter(
         leaderboard=board,
@@ -116,7 +116,7 @@ def _read_played(board: Leaderboard) -> Iterator[Played]:
         _learn_names(names, (row[4] for row in rows))
         for pk, tournament, sequence, game_seed, lineup, *ended in rows:
             agents = [names[agent] for agent in read_numbers(lineup)]
-            yield Played(pk, tournament, sequence, game_seed, agents, *ended)
+            yield PlayedMatch(pk, tournament, sequence, game_seed, agents, *ended)
 
 
 def _learn_names(names: dict[int, str], lineups: Iterable[str]) -> None:
@@ -137,7 +137,7 @@ def _list_columns(n_seats: int) -> list[Column]:
     ]
 
 
-def _make_line(match: Played, n_seats: int) -> tuple[Any, ...]:
+def _make_line(match: PlayedMatch, n_seats: int) -> tuple[Any, ...]:
     result = [match.result] if n_seats == COUPLE else []
     guilty = None if match.guilty_seat < 0 else match.guilty_seat
     ended = (match.ranks, match.returns or None, guilty, match.reason or None, match.recorded_at)
@@ -154,7 +154,7 @@ def _make_line(match: Played, n_seats: int) -> tuple[Any, ...]:
     )
 
 
-def _write_pgn(played: Iterable[Played], board: Leaderboard) -> Iterator[bytes]:
+def _write_pgn(played: Iterable[PlayedMatch], board: Leaderboard) -> Iterator[bytes]:
     is_turned = is_seated_second(board, "white")
     for match in played:
         white, black = reversed(match.agents) if is_turned else match.agents

@@ -22,7 +22,7 @@ N_ERRORS = 2.0
 _COLUMNS = ("agent_id", "game_seed", "sequence", "score", "match_id")
 
 
-class Played(NamedTuple):
+class PlayedEpisode(NamedTuple):
     """An episode: its score, None after a forfeit, and its match."""
 
     score: float | None
@@ -72,7 +72,7 @@ class Leads(NamedTuple):
     """
 
     by_agent: Mapping[int, Lead]
-    own: Mapping[int, Played]
+    own: Mapping[int, PlayedEpisode]
     is_cut: bool
 
 
@@ -93,15 +93,17 @@ def read_leads(board: Leaderboard, agent: int, others: Collection[int]) -> Leads
 
 def _group_by_agent(
     rows: Iterable[tuple[int, int, int, float | None, int]],
-) -> dict[int, dict[int, Played]]:
+) -> dict[int, dict[int, PlayedEpisode]]:
     """Return episodes by agent and game seed; of several the first in planned order."""
-    episodes: dict[int, dict[int, Played]] = {}
+    episodes: dict[int, dict[int, PlayedEpisode]] = {}
     for agent, seed, _, score, match in sorted(rows, key=lambda row: row[2]):
-        episodes.setdefault(agent, {}).setdefault(seed, Played(score, match))
+        episodes.setdefault(agent, {}).setdefault(seed, PlayedEpisode(score, match))
     return episodes
 
 
-def _compare_scores(spec: GameSpec, own: Mapping[int, Played], other: Mapping[int, Played]) -> Lead:
+def _compare_scores(
+    spec: GameSpec, own: Mapping[int, PlayedEpisode], other: Mapping[int, PlayedEpisode]
+) -> Lead:
     pairs = [(own[seed].score, other[seed].score) for seed in own.keys() & other.keys()]
     compared = [compare_on_seed(spec, *pair) for pair in pairs]
     n_better, n_equal, n_worse = (

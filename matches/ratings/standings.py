@@ -61,7 +61,7 @@ class Field(NamedTuple):
     ladder: Ladder
 
 
-class Rated(NamedTuple):
+class RatedRow(NamedTuple):
     """A rating with what a row shows of its agent; run and step: None without weights or parent."""
 
     agent: int
@@ -174,13 +174,13 @@ def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
     return [format_row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
 
-def read_rated(ratings: QuerySet[Rating]) -> list[Rated]:
+def read_rated(ratings: QuerySet[Rating]) -> list[RatedRow]:
     """Return what rows show of ratings: one query, and no object for each of a row's agents."""
     columns = ratings.select_related(None).values_list(*_COLUMNS)
-    return [Rated(*row) for row in columns]
+    return [RatedRow(*row) for row in columns]
 
 
-def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
+def format_row(rating: RatedRow, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
     is_rated = rating.n_matches > 0
     place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
@@ -229,7 +229,7 @@ def has_played(row: Row) -> bool:
     return row["matches"] != "0"
 
 
-def describe_lineage(rating: Rated) -> str:
+def describe_lineage(rating: RatedRow) -> str:
     """Return where the weights of an agent come from; empty without any."""
     if rating.run is None:
         return ""

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from matches.ledger.imported import importing, striking
-from matches.ledger.imported.importing import Imported, Sent
+from matches.ledger.imported.importing import ImportedBatch, SentFile
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import ImportBatch, Leaderboard, Rating
 from matches.store.auditing import Actor
@@ -27,7 +27,7 @@ def imported_batch(rows: Sequence[str] = ROWS, *, board: str = "elsewhere") -> I
     with TemporaryDirectory() as folder:
         path = Path(folder) / "games.csv"
         path.write_text("\n".join(["first,second,result", *rows]))
-        sent = Sent(path, path.name, adds_agents=True)
+        sent = SentFile(path, path.name, adds_agents=True)
         return importing.import_results(opened, sent, actor=ANNA, now=NOW).batch
 
 
@@ -43,8 +43,8 @@ def write_csv(
     return path
 
 
-def import_file(board: Leaderboard, path: Path, **options: Any) -> Imported:
-    sent = Sent(path, path.name, **{"adds_agents": True, **options})
+def import_file(board: Leaderboard, path: Path, **options: Any) -> ImportedBatch:
+    sent = SentFile(path, path.name, **{"adds_agents": True, **options})
     return importing.import_results(board, sent, actor=ANNA, now=NOW)
 
 

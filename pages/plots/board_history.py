@@ -16,7 +16,7 @@ from matches.ratings.snapshots import list_comparable
 from matches.ratings.standings import Row
 from matches.store import snapshot_tables
 from pages.plots.charts import BOTTOM, MIN_POINTS, Scale, Tick, TimeAxis
-from pages.plots.curves import Drawing, Moment, Rated, draw_curves
+from pages.plots.curves import Drawing, Moment, RatedMoment, draw_curves
 
 RATE_HEIGHT = 120
 N_AGENTS = 6
@@ -149,9 +149,9 @@ def read_moments(
     ]
 
 
-def _read_rated(snapshot: RatingSnapshot, row: Sequence[float]) -> Rated:
+def _read_rated(snapshot: RatingSnapshot, row: Sequence[float]) -> RatedMoment:
     columns = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
-    return Rated(snapshot.taken_at, *(columns[name] for name in ("mu", "sd", "low", "high")))
+    return RatedMoment(snapshot.taken_at, *(columns[name] for name in ("mu", "sd", "low", "high")))
 
 
 def space_round(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:

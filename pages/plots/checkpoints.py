@@ -29,7 +29,7 @@ class Checkpoint(NamedTuple):
     n_matches: int
 
 
-class Listed(NamedTuple):
+class ListedCheckpoint(NamedTuple):
     """A checkpoint with its row of the board; is_settled: it can be drawn."""
 
     run: str
@@ -73,7 +73,7 @@ def _find_trained(board_id: int) -> QuerySet[Rating]:
 
 def list_runs(
     board_id: int, runs: Mapping[str, Sequence[Checkpoint]], *, in_scores: bool = False
-) -> dict[str, list[Listed]]:
+) -> dict[str, list[ListedCheckpoint]]:
     """Return the rows of runs, by step: so many that they can be told apart. One query.
 
     in_scores: with mean scores in the place of ratings, and only those whose interval is known.
@@ -93,7 +93,7 @@ def list_runs(
     )
     return {
         run: [
-            Listed(
+            ListedCheckpoint(
                 run,
                 checkpoint.step,
                 rows[checkpoint.agent],
@@ -107,7 +107,9 @@ def list_runs(
     }
 
 
-def choose_drawn(listed: Mapping[str, Sequence[Listed]]) -> dict[str, list[Listed]]:
+def choose_drawn(
+    listed: Mapping[str, Sequence[ListedCheckpoint]],
+) -> dict[str, list[ListedCheckpoint]]:
     """Return what of these runs is drawn: what has settled; nothing where it is too early."""
     settled = {
         run: [checkpoint for checkpoint in checkpoints if checkpoint.is_settled]

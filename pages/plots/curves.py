@@ -19,7 +19,7 @@ from pages.plots.charts import (
 HEIGHT = 300
 
 
-class Rated(NamedTuple):
+class RatedMoment(NamedTuple):
     """A rating at a moment, with its doubt and the ends of its interval."""
 
     at: datetime
@@ -33,7 +33,7 @@ class Moment(NamedTuple):
     """The ratings by agent at a moment."""
 
     taken_at: datetime
-    ratings: dict[int, Rated]
+    ratings: dict[int, RatedMoment]
 
 
 class Curve(NamedTuple):
@@ -90,7 +90,7 @@ def draw_curves(
     )
 
 
-def list_settled(moments: Sequence[Moment], agent: int) -> list[Rated]:
+def list_settled(moments: Sequence[Moment], agent: int) -> list[RatedMoment]:
     """Return the ratings of an agent since its interval has settled."""
     # An agent that entered later begins where it is first known.
     ratings = [moment.ratings[agent] for moment in moments if agent in moment.ratings]
@@ -98,7 +98,7 @@ def list_settled(moments: Sequence[Moment], agent: int) -> list[Rated]:
 
 
 def _draw_curve(
-    name: str, rated: Sequence[Rated], times: TimeAxis, scale: Scale, label_at: float
+    name: str, rated: Sequence[RatedMoment], times: TimeAxis, scale: Scale, label_at: float
 ) -> Curve:
     across = [times.place(rating.at) for rating in rated]
     line = [(x, scale.place(rating.mu)) for x, rating in zip(across, rated, strict=True)]

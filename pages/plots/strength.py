@@ -13,7 +13,7 @@ from matches.ratings.standings import Row
 from pages.plots.charts import BOTTOM, LABEL_GAP, MAX_DOTS, TOP, Scale, Tick, spread_labels
 from pages.plots.checkpoints import (
     Checkpoint,
-    Listed,
+    ListedCheckpoint,
     choose_drawn,
     count_checkpoints,
     list_runs,
@@ -106,7 +106,7 @@ class Plot(NamedTuple):
     lines: list[Line]
     steps: list[Tick]
     ratings: list[Tick]
-    listed: list[Listed]
+    listed: list[ListedCheckpoint]
     n_all: int
     height: int = HEIGHT
     top: int = TOP
@@ -213,11 +213,13 @@ def _read_largest(board_id: int, n_most: int) -> dict[str, list[Checkpoint]]:
     return {run: checkpoints[run] for run in largest if run in checkpoints}
 
 
-def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
+def _list_all(runs: Mapping[str, Sequence[ListedCheckpoint]]) -> list[ListedCheckpoint]:
     return [listed for checkpoints in runs.values() for listed in checkpoints]
 
 
-def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, list[Tick]]:
+def _fit_scale(
+    drawn: Sequence[ListedCheckpoint], others: Sequence[Row]
+) -> tuple[Scale, list[Tick]]:
     """Return a scale that holds what is drawn, and its marks."""
     ends = [float(listed.row[end]) for listed in drawn for end in ("low", "high")]
     axis = axes.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
@@ -227,7 +229,7 @@ def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, l
 
 def _draw_plot(
     run: str,
-    drawn: Mapping[str, Sequence[Listed]],
+    drawn: Mapping[str, Sequence[ListedCheckpoint]],
     numbers: Mapping[str, int],
     scale: Scale,
 ) -> Plot:
@@ -242,7 +244,7 @@ def _draw_plot(
 
 
 def _draw_series(
-    run: str, number: int, checkpoints: Sequence[Listed], steps: Steps, scale: Scale
+    run: str, number: int, checkpoints: Sequence[ListedCheckpoint], steps: Steps, scale: Scale
 ) -> Series:
     points = []
     for listed in checkpoints:

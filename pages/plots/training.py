@@ -30,7 +30,7 @@ N_PARTS: Final = 24
 _UPPER: Final = 0.975
 
 
-class Measured(NamedTuple):
+class MeasuredMean(NamedTuple):
     """What was measured until a step: the mean of n values, sd their standard deviation.
 
     sd: None where it is not known, as of one value.
@@ -53,7 +53,7 @@ class Part(NamedTuple):
     n: float
 
 
-class Judged(NamedTuple):
+class JudgedVersion(NamedTuple):
     """A version on its leaderboard: its agent, and how strong it is, with a 95 % interval."""
 
     agent: int
@@ -76,18 +76,18 @@ class Drawing(NamedTuple):
     height: int
 
 
-def pool(measured: Sequence[Measured]) -> list[Part]:
+def pool(measured: Sequence[MeasuredMean]) -> list[Part]:
     """Return the means over parts of all steps that are equally long; those with nothing lack."""
     if not measured:
         return []
     length = max(1, -(-(max(one.step for one in measured) + 1) // N_PARTS))
-    groups: dict[int, list[Measured]] = {}
+    groups: dict[int, list[MeasuredMean]] = {}
     for measure in measured:
         groups.setdefault(measure.step // length, []).append(measure)
     return [_pool_part(groups[place]) for place in sorted(groups)]
 
 
-def _pool_part(group: Sequence[Measured]) -> Part:
+def _pool_part(group: Sequence[MeasuredMean]) -> Part:
     n = sum(measure.n for measure in group)
     mean = sum(measure.n * measure.mean for measure in group) / n
     steps = [measure.step for measure in group]
@@ -103,7 +103,7 @@ def _pool_part(group: Sequence[Measured]) -> Part:
 
 def draw(
     parts: Sequence[Part],
-    judged: Sequence[Judged] = (),
+    judged: Sequence[JudgedVersion] = (),
     *,
     n_steps: int,
     names: tuple[str, str] = ("", ""),
@@ -146,7 +146,7 @@ def _fill_in_mean(end: float | None, part: Part) -> float:
     return part.mean if end is None else end
 
 
-def _make_point(judged: Judged, x: float, scale: Scale) -> dict[str, Any]:
+def _make_point(judged: JudgedVersion, x: float, scale: Scale) -> dict[str, Any]:
     value, low, high = (f"{number:.6g}" for number in (judged.value, judged.low, judged.high))
     return {
         "agent": judged.agent,

@@ -10,8 +10,8 @@ from matches.errors import BadInputError
 from matches.models import Rating
 from matches.models.choices import game_choices
 from matches.ratings.recommendations import (
+    RecommendationRequest,
     Recommendations,
-    Wish,
     describe_rule,
     recommend,
     recommend_near,
@@ -67,7 +67,7 @@ def _describe_fitting(purpose: str, recommendations: Recommendations, agent: int
     )
 
 
-def _read_wish(query: QueryDict) -> Wish:
+def _read_wish(query: QueryDict) -> RecommendationRequest:
     """Return what the form asks for. Raises BadAddressError."""
     game, name, rating = (
         query.get(key, "").replace("\0", "").strip() for key in (GAME, AGENT, RATING)
@@ -81,7 +81,9 @@ def _read_wish(query: QueryDict) -> Wish:
     except ValueError as error:
         raise BadAddressError(f"rating must be a number, got {rating[:40]!r}") from error
     game = game or (agents[0].game if agents else "")
-    return Wish(game, agents[0].pk if agents else None, number, purpose, limit=N_SHOWN)
+    return RecommendationRequest(
+        game, agents[0].pk if agents else None, number, purpose, limit=N_SHOWN
+    )
 
 
 def _offer_fields(query: QueryDict) -> Sequence[Choice | Field]:

@@ -18,7 +18,7 @@ from experience.models import Release, TrainingRun
 from experience.runs import versions
 from experience.runs.explaining import explain_run
 from experience.runs.rounds import plays_itself
-from experience.runs.versions import Learned
+from experience.runs.versions import LearnedVersion
 from experience.stream import learn_group
 from matches.store.catalog import game_title, is_scored_game
 from matches.store.clock import db_now
@@ -118,7 +118,7 @@ def _describe_uploads(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
 
 def _draw_plots(
     run: TrainingRun,
-    way: Sequence[Learned],
+    way: Sequence[LearnedVersion],
     shown: Sequence[Release],
     strengths: Mapping[int, Strength],
 ) -> dict[str, Any]:

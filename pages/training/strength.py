@@ -7,7 +7,7 @@ from experience.models import Release
 from matches.models import Leaderboard, Rating
 from matches.ratings.standings import format_mean
 from matches.store.catalog import is_scored_game
-from pages.plots.training import Judged
+from pages.plots.training import JudgedVersion
 
 
 class Strength(NamedTuple):
@@ -55,7 +55,7 @@ def _describe_strength(rating: Rating, board: Leaderboard) -> Strength | None:
     return Strength(board, *format_mean(rating.mean_score, *ends), rating.mean_score, *ends)
 
 
-def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> list[Judged]:
+def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> list[JudgedVersion]:
     """Return what can be drawn of versions, the fewest steps first."""
     judged = []
     for release in releases:
@@ -64,5 +64,7 @@ def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> 
             continue
         if strength.low is not None and strength.high is not None:
             ends = strength.value, strength.low, strength.high
-            judged.append(Judged(release.agent.pk, release.agent.name, release.n_steps, *ends))
+            judged.append(
+                JudgedVersion(release.agent.pk, release.agent.name, release.n_steps, *ends)
+            )
     return sorted(judged, key=lambda strength: strength.step)

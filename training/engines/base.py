@@ -32,7 +32,7 @@ class LearnOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: str
 
 
-class Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LearnResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What came of an order. nodes: names of the machines' parts that have learned."""
 
     sha256: str
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """The ids of the trainers that it can run."""
         ...
 
-    def learn(self, order: LearnOrder) -> Learned:
+    def learn(self, order: LearnOrder) -> LearnResult:
         """Return what was learned, the checkpoint being written. Raises TrainingError."""
         ...
 

@@ -28,7 +28,7 @@ from arena.experience.chunks import Chunk
 from arena.parameters import Value, read_parameters
 from arena.trainers.catalog.bc import TRAINER as BC
 from inference.model import fresh, save_sealed
-from training.engines.base import Learned, LearnOrder, read_chunks
+from training.engines.base import LearnOrder, LearnResult, read_chunks
 from training.engines.rllib_module import SealedModule
 from training.errors import TrainingError
 
@@ -110,7 +110,7 @@ def join_steps(chunks: Sequence[Chunk]) -> tuple[Any, Any]:
     return observations, np.concatenate([chunk.actions for chunk in chunks]).astype(np.int64)
 
 
-def learn(order: LearnOrder) -> Learned:
+def learn(order: LearnOrder) -> LearnResult:
     """Return what was learned. Raises TrainingError, ParameterError."""
     if order.algorithm != "bc":
         raise TrainingError(f"ray learns bc, not {order.algorithm}")
@@ -120,7 +120,7 @@ def learn(order: LearnOrder) -> Learned:
     group = Group(order, dict(values))
     losses = [group.learn(observations, actions) for _ in range(order.passes)]
     sha256 = group.save(Path(order.target))
-    return Learned(sha256, len(actions) * order.passes, losses[-1], group.list_nodes())
+    return LearnResult(sha256, len(actions) * order.passes, losses[-1], group.list_nodes())
 
 
 def main() -> None:

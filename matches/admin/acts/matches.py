@@ -1,6 +1,6 @@
 """What an operator does with matches."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.ledger import voiding
 from matches.models import Match, Replacement, Tournament
 
@@ -21,7 +21,7 @@ class Void(Act[Match]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Match]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Match]) -> Effect:
         """Return what becomes of it."""
         row = chosen.row
         place = f"number {row.sequence:,} of {row.tournament}"
@@ -33,7 +33,7 @@ class Void(Act[Match]):
         # Pending or running is the same to who voids it: it may go on while they decide.
         return Effect(f"{place}: {row.state}, is played no more", seen="open")
 
-    def perform_act(self, chosen: Confirmed[Match]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Match]) -> str:
         reason = chosen.values["reason"]
         voiding.void_matches([chosen.row.pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {chosen.row.pk} is void"
@@ -50,7 +50,7 @@ class Requeue(Act[Match]):
     )
     form = ReasonForm
 
-    def preview_effect(self, chosen: Chosen[Match]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Match]) -> Effect:
         """Return what is played again, or by which match it is already."""
         row = chosen.row
         if row.state != _STATES.VOID:
@@ -62,7 +62,7 @@ class Requeue(Act[Match]):
             return refuse_act(f"it is played again already, as match {replacement.match_id}")
         return Effect(f"number {row.sequence:,} of {row.tournament}, void: {row.void_reason}")
 
-    def perform_act(self, chosen: Confirmed[Match]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Match]) -> str:
         pk, reason = chosen.row.pk, chosen.values["reason"]
         requeued = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {pk} is played again as match {requeued.replacements[pk]}"

@@ -1,6 +1,6 @@
 """What an operator does with workers, and with the keys that let nodes in."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.ledger import quarantine, server_voiding
 from matches.models import NodeKey, Order, Worker
@@ -23,7 +23,7 @@ class Quarantine(QuarantineAct[Worker]):
     )
     counts = "matches taken back"
 
-    def preview_stop(self, chosen: Chosen[Worker]) -> Effect:
+    def preview_stop(self, chosen: ChosenRow[Worker]) -> Effect:
         """Return what would be taken back."""
         row = chosen.row
         if row.is_server:
@@ -64,7 +64,7 @@ class VoidMatches(Act[Worker]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Worker]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Worker]) -> Effect:
         """Return how many matches that would be."""
         row = chosen.row
         if not row.is_server:
@@ -76,7 +76,7 @@ class VoidMatches(Act[Worker]):
             return refuse_act("no match that counts was decided by it")
         return Effect(f"{format_count(n, 'match', 'matches')} of {row.game}", n=n)
 
-    def perform_act(self, chosen: Confirmed[Worker]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Worker]) -> str:
         n = server_voiding.void_matches_of_server(
             chosen.row.node,
             actor=chosen.actor,
@@ -99,13 +99,13 @@ class Revoke(Act[NodeKey]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[NodeKey]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[NodeKey]) -> Effect:
         """Return whose key it is."""
         if chosen.row.revoked_at is not None:
             return refuse_act("is revoked already")
         return Effect(f"may play since {chosen.row.created_at:%F %R}")
 
-    def perform_act(self, chosen: Confirmed[NodeKey]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[NodeKey]) -> str:
         node_keys.revoke_node(
             chosen.row.name,
             actor=chosen.actor,
@@ -126,13 +126,13 @@ class Admit(Act[NodeKey]):
         "Revoking shuts them out again."
     )
 
-    def preview_effect(self, chosen: Chosen[NodeKey]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[NodeKey]) -> Effect:
         """Return since when it is out."""
         if chosen.row.revoked_at is None:
             return refuse_act("is admitted already")
         return Effect(f"revoked {chosen.row.revoked_at:%F %R}")
 
-    def perform_act(self, chosen: Confirmed[NodeKey]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[NodeKey]) -> str:
         node_keys.add_node(chosen.row.name, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} may log in with its new secrets"
 

@@ -19,7 +19,7 @@ from matches.ledger.imported.columns import (
     Columns,
     read_result,
 )
-from matches.ledger.imported.readers import Opened, RawRow
+from matches.ledger.imported.readers import OpenedFile, RawRow
 from matches.models import Agent, ImportedKey
 from matches.models.imported import MAX_KEY
 from matches.models.validation import NAMES_ARE_PRINTABLE, is_printable
@@ -92,7 +92,7 @@ class Sheet:
         raise BadRowsError("file", texts)
 
 
-def read_sheet(opened: Opened) -> Sheet:
+def read_sheet(opened: OpenedFile) -> Sheet:
     """Return the results of a file. Raises BadRowsError naming the cells that are wrong."""
     sheet = Sheet(opened.columns, opened.place)
     for row in opened.rows:

@@ -52,7 +52,7 @@ _MAX_NAME: Final = 120
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentFile:
     """A file as it was sent. columns: by part of a row, where the usual names do not hold.
 
     adds_agents: whether names that are no agents of the game become imported ones, which are rated
@@ -66,14 +66,14 @@ class Sent:
     adds_agents: bool = False
 
 
-class Imported(NamedTuple):
+class ImportedBatch(NamedTuple):
     """The batch that holds the rows of a file, and how many of them are new."""
 
     batch: ImportBatch
     n_new: int
 
 
-class Checked(NamedTuple):
+class CheckedSheet(NamedTuple):
     """A file whose rows may be written: its agents that are here, and the rows that are."""
 
     sheet: Sheet
@@ -81,7 +81,9 @@ class Checked(NamedTuple):
     known: set[int]
 
 
-def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetime) -> Imported:
+def import_results(
+    board: Leaderboard, sent: SentFile, *, actor: Actor, now: datetime
+) -> ImportedBatch:
     """Return the batch that holds the results of a file; its new rows are on the leaderboard.
 
     Raises BadInputError and BadRowsError, and then nothing is imported; ConflictError where another
@@ -96,7 +98,7 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     if before is not None:
         _check_columns(before, sent)
         if before.finished_at is not None and not before.n_known:
-            return Imported(before, 0)
+            return ImportedBatch(before, 0)
     columns = sent.columns if before is None else before.columns
     opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
     sheet = read_sheet(opened)
@@ -105,9 +107,9 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
     if before is not None and before.finished_at is not None:
         _refuse_lost_rows(before, checked)
-        return Imported(before, 0)
+        return ImportedBatch(before, 0)
     if before is None and len(checked.known) == len(sheet):
-        return Imported(_find_batch_of(board, sheet), 0)
+        return ImportedBatch(_find_batch_of(board, sheet), 0)
     try:
         batch = before or _begin_batch(board, sent, checked, sha256=sha256, actor=actor, now=now)
     except IntegrityError as error:
@@ -117,7 +119,7 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     ids = _list_ids(sheet, find_agents(sheet, game=board.game))
     start = 0 if sheet.keys else batch.tournament.n_planned
     rows = [row for row in range(start, len(sheet)) if row not in checked.known]
-    return Imported(batch, write_rows(batch, sheet, ids, rows, now=now))
+    return ImportedBatch(batch, write_rows(batch, sheet, ids, rows, now=now))
 
 
 def _refuse_while_striking(board: Leaderboard) -> None:
@@ -129,7 +131,7 @@ def _refuse_while_striking(board: Leaderboard) -> None:
         raise ConflictError(f"{half} is being struck, {detail}: strike it again, or wait")
 
 
-def _refuse_lost_rows(batch: ImportBatch, checked: Checked) -> None:
+def _refuse_lost_rows(batch: ImportBatch, checked: CheckedSheet) -> None:
     """Raise ConflictError where rows of a batch went with another one, which is struck."""
     n_lost = len(checked.sheet) - len(checked.known)
     if n_lost:
@@ -137,7 +139,7 @@ def _refuse_lost_rows(batch: ImportBatch, checked: Checked) -> None:
         raise ConflictError(f"{batch}: {detail}: strike it, too, and send the file again")
 
 
-def _check_columns(batch: ImportBatch, sent: Sent) -> None:
+def _check_columns(batch: ImportBatch, sent: SentFile) -> None:
     """Raise ConflictError where the same file was imported by other columns."""
     for part, name in sent.columns.items():
         if batch.columns.get(part, name) != name:
@@ -145,7 +147,7 @@ def _check_columns(batch: ImportBatch, sent: Sent) -> None:
             raise ConflictError(f"{batch} read {read}, not {name}: strike it before")
 
 
-def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Checked:
+def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> CheckedSheet:
     """Compare a file with what is here. Raises BadRowsError."""
     agents = find_agents(sheet, game=board.game)
     if adds_agents:
@@ -154,7 +156,7 @@ def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Chec
         refuse_unknown_agents(sheet, agents, game=board.game)
     ids = _list_ids(sheet, agents)
     known_rows = find_known_rows(sheet, board.pk, ids, RANKS) if sheet.keys else set()
-    return Checked(sheet, agents, known_rows)
+    return CheckedSheet(sheet, agents, known_rows)
 
 
 def _check_board(board: Leaderboard) -> None:
@@ -185,7 +187,13 @@ def _find_batch_of(board: Leaderboard, sheet: Sheet) -> ImportBatch:
 
 @transaction.atomic
 def _begin_batch(
-    board: Leaderboard, sent: Sent, checked: Checked, *, sha256: str, actor: Actor, now: datetime
+    board: Leaderboard,
+    sent: SentFile,
+    checked: CheckedSheet,
+    *,
+    sha256: str,
+    actor: Actor,
+    now: datetime,
 ) -> ImportBatch:
     """Return a new batch with its tournament and entrants, before any of its rows."""
     sheet, agents, known_rows = checked
@@ -224,7 +232,7 @@ def _begin_batch(
 
 
 def _begin_tournament(
-    board: Leaderboard, sent: Sent, checked: Checked, *, now: datetime
+    board: Leaderboard, sent: SentFile, checked: CheckedSheet, *, now: datetime
 ) -> Tournament:
     """Return a new tournament for the rows that are not known, with the agents of all rows."""
     tournament = Tournament.objects.create(

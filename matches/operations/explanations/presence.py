@@ -27,7 +27,7 @@ class Presence:
     """What reported lately, read once for an explanation."""
 
     workers: tuple[Worker, ...]
-    mark: recorder_marks.Marked
+    mark: recorder_marks.LatestMark
     """Of the recorder that is the furthest behind."""
     now: datetime
     n_taken: Mapping[str, int] | None = None
@@ -120,7 +120,7 @@ def read_presence(*, now: datetime) -> Presence:
 
 def divide_workers(
     workers: Iterable[Worker],
-    mark: recorder_marks.Marked,
+    mark: recorder_marks.LatestMark,
     *,
     now: datetime,
     n_taken: Mapping[str, int] | None = None,

@@ -18,9 +18,10 @@ from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.models import Attempt, Order, Outcome, Uncounted, Worker
-from matches.nodes.desired_nodes import Desired, measure_desired_nodes
+from matches.nodes.desired_nodes import DesiredNodes, measure_desired_nodes
 from matches.nodes.report_keys import list_warnings
 from matches.operations.system.sample import (
+    AttemptTally,
     Counts,
     Delays,
     Failure,
@@ -29,7 +30,6 @@ from matches.operations.system.sample import (
     Point,
     Queue,
     Sample,
-    Tallied,
 )
 from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
@@ -70,7 +70,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     serving: list[Serving] = _read_or(trouble, "fast store", lambda: _read_serving(nodes), [])
     none: dict[attempt_counters.Kind, int] = {}
     counts = _read_or(trouble, "fast store", attempt_counters.read_counts, none)
-    tallied = [Tallied(*kind, n) for kind, n in sorted(counts.items())]
+    tallied = [AttemptTally(*kind, n) for kind, n in sorted(counts.items())]
     # Alive before lost, gpu workers first, then by name: of many the first are shown.
     by_rank = sorted(nodes, key=lambda node: (not node.is_alive, node.kind != "gpu", node.name))
     tournaments = list_under_way(orders, workers, now=now)
@@ -158,7 +158,7 @@ def _describe_problem(worker: Worker, *, now: datetime) -> str:
     return game_servers.describe_problem(worker, games.get(worker.game).spec, now=now)
 
 
-def _count_nodes(nodes: Sequence[Node], servers: Sequence[Node], desired: Desired) -> Counts:
+def _count_nodes(nodes: Sequence[Node], servers: Sequence[Node], desired: DesiredNodes) -> Counts:
     able = [server for server in servers if not server.problem]
     alive = [node for node in nodes if node.is_alive]
     play = [node for node in alive if node.kind == "play" and node.is_free]
@@ -234,7 +234,7 @@ def _measure_length(queue: Queue, trouble: list[str]) -> Queue:
 def _make_point(
     queues: Sequence[Queue],
     serving: Sequence[Serving],
-    tallied: Sequence[Tallied],
+    tallied: Sequence[AttemptTally],
     history: Sequence[Point],
     *,
     now: datetime,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from arena.needs import Needs
 from arena.queues import play_queue
 from matches.ledger.code_versions import is_held
-from matches.ledger.recorder_marks import Marked
+from matches.ledger.recorder_marks import LatestMark
 from matches.models import Agent, Checkpoint, Entrant, Order, Tournament, Worker
 from matches.operations.explanations.presence import Presence, divide_workers
 from matches.operations.system.sample import UnderWay
@@ -51,7 +51,7 @@ def list_under_way(
     # What control itself waits for is said of the whole system, not once per tournament.
     orders = list(orders)
     n_taken = count_taken(dealt for *_, dealt, _ in orders)
-    presence = divide_workers(workers, Marked(0, now), now=now, n_taken=n_taken)
+    presence = divide_workers(workers, LatestMark(0, now), now=now, n_taken=n_taken)
     in_flight = _read_in_flight(orders)
     checking = _list_checking(tournaments)
     pending = read_pending_needs([tournament.pk for tournament in tournaments])

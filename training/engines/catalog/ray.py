@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from training.engines.base import Learned, LearnOrder
+from training.engines.base import LearnOrder, LearnResult
 from training.errors import TrainingError
 
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -27,7 +27,7 @@ class RayEngine:
     id = "ray"
     algorithms = ("bc",)
 
-    def learn(self, order: LearnOrder) -> Learned:
+    def learn(self, order: LearnOrder) -> LearnResult:
         """Return what was learned. Raises TrainingError where tool or cluster are missing."""
         python = find_python(os.environ)
         if not os.environ.get(ADDRESS):
@@ -65,12 +65,12 @@ def make_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def _read_answer(done: "subprocess.CompletedProcess[bytes]") -> Learned:
+def _read_answer(done: "subprocess.CompletedProcess[bytes]") -> LearnResult:
     if done.returncode:
         raise TrainingError(f"ray has failed: {done.stderr.decode(errors='replace')[-_TOLD:]}")
     try:
         # Ray itself writes lines of its own before ours.
-        return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=Learned)
+        return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=LearnResult)
     except (IndexError, msgspec.MsgspecError) as error:
         raise TrainingError(f"ray has answered {done.stdout[-_TOLD:]!r}") from error
 
