@@ -44,7 +44,7 @@ class Grant:
 
     @property
     def selector(self) -> str:
-        """Return the grant as a rule of its own: none of its commands touches other keys."""
+        """Return the grant as one ACL selector, so that its commands touch no other keys."""
         commands = " ".join(f"+{command}" for command in self.commands.split())
         keys = " ".join(f"{self.mode}~{key}" for key in self.keys.split())
         return f"({commands} {keys})"

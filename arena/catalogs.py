@@ -269,7 +269,7 @@ def _load_plugin(family: Family, name: str, path: Path) -> _Plugin:
 
 
 def _get_member(module: object, family: Family) -> object:
-    """Return the entry of a module. Raises CatalogError when it is none of this family."""
+    """Return the entry that a module offers. Raises CatalogError when it is of another family."""
     attribute = family.name.upper()
     if not hasattr(module, attribute):
         raise CatalogError(f"it must define {attribute}")

@@ -51,7 +51,7 @@ class ServerLostError(ArenaError):
 
 
 class ServerFaultError(ArenaError):
-    """Who plays a game elsewhere said what is no message, no state or no returns of it."""
+    """A game server sent something that is no valid message, state or returns of its game."""
 
 
 class PictureError(ArenaError):

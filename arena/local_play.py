@@ -66,7 +66,7 @@ def play(
 
 
 def _plan_blocks(spec: GameSpec, n_agents: int, n: int, seed: int) -> list[list[Lineup]]:
-    """Return the lineups of each block; those of a block share their game seed."""
+    """Return the lineups block by block; all lineups of a block share one game seed."""
     if spec.n_seats == 1:
         return [[(agent,) for agent in range(n_agents)]] * -(-n // n_agents)
     field = Field(n_agents, spec.n_seats, spec.team_size)

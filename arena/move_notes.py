@@ -69,7 +69,7 @@ def pack_notes(notes: Sequence[int]) -> bytes:
 
 
 def unpack_notes(packed: bytes, n_moves: int) -> list[MoveNote]:
-    """Return a note for each move; those of nothing where what is packed has not as many."""
+    """Return a note for each move; empty notes where fewer than n_moves were packed."""
     if not n_moves or len(packed) not in (n_moves, 3 * n_moves):
         return [NOTHING] * n_moves
     times = [

@@ -77,7 +77,7 @@ class Needs(str):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What one node must have, all of it."""
+        """The capabilities that one node must have together."""
         return frozenset(self.split("+")).difference(SERVICES)
 
     @property

@@ -148,7 +148,7 @@ TRAINED_TASKS = {
 
 
 def tasks_of_queue(queue: str) -> Mapping[str, TaskForm]:
-    """Return what a queue may call; nothing for one that is none of ours."""
+    """Return the tasks that a queue may call; none for a queue that is not ours."""
     kind, _, _ = queue.partition(".")
     return _BY_KIND.get(kind, {})
 

@@ -23,7 +23,7 @@ class Models(models.Models):
     def find_latest(
         self, run: str, *, is_released: bool = False, etag: str = ""
     ) -> tuple[Version, str] | None:
-        """Return the latest version of a run and its ETag; None while it is that of `etag`.
+        """Return the latest version of a run and its ETag; None while that is still `etag`.
 
         is_released: of those that were judged and released; else the newest. Raises
         NotThereError while there is none.

@@ -86,7 +86,7 @@ class Transport:
     def get_changed(
         self, path: str, query: Mapping[str, Any], *, etag: str
     ) -> tuple[Any, str] | None:
-        """Return the JSON at a path and its ETag; None while it is that of `etag`.
+        """Return the JSON at a path and its ETag; None while that is still `etag`.
 
         Raises ClientError.
         """
@@ -203,7 +203,7 @@ class Transport:
 
 
 def find_cause(error: BaseException) -> str:
-    """Return what the innermost error says: that of the socket, without addresses of objects."""
+    """Return the text of the innermost error, such as the socket's, without object addresses."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return f"{error}" or type(error).__name__

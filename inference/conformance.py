@@ -108,7 +108,7 @@ def leaves_weights_and_rows_alone(architecture: Architecture, game: Game) -> Non
 
 
 def can_be_stacked(architecture: Architecture, game: Game) -> None:
-    """Check that siblings in one forward answer as each of them alone."""
+    """Check that networks answer in one stacked forward as each does alone."""
     if not takes(architecture, game):
         return
     questions = rows(game, architecture.state_size({}))

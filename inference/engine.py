@@ -245,7 +245,7 @@ def _take_fitting(
 def _deliver_answers(
     batch: Batch, output: NetworkOutput, answers: Answers, *, is_good: bool
 ) -> None:
-    """Cut the answer into those of the requests; unless is_good, some may hold NaN."""
+    """Split the answer of a batch by request; unless is_good, some may hold NaN."""
     logits, values, states = output
     begin = 0
     for request in batch.requests:

@@ -109,7 +109,7 @@ def skeleton(seal: Seal) -> nn.Module:
 
 
 def compare(shapes: Mapping[str, tuple[int, ...]], module: nn.Module) -> None:
-    """Raise CheckpointFileError unless names and shapes are those of the module's weights."""
+    """Raise CheckpointFileError unless names and shapes match the module's weights."""
     expected = {name: tuple(value.shape) for name, value in _read_state(module).items()}
     differing = [
         f"{name} is {list(shapes[name])}, not {list(shape)}"

@@ -25,7 +25,7 @@ DEFAULT_CACHE = Path(tempfile.gettempdir()) / f"evalsite-cache-{os.getuid()}"
 
 @dataclass(frozen=True)
 class Settings:
-    """What clients and gpu workers must know; the defaults are those of one laptop.
+    """Settings that clients and gpu workers share; the defaults suit one laptop.
 
     redis_url: the broker; fast_url: the fast store, in a player as a user with few rights; both
     empty where only local inference is used.

@@ -25,7 +25,7 @@ class ShardView(NamedTuple):
 
 
 class QueuePosition(NamedTuple):
-    """Where a request was put: after so many taken ones, as the last of those that waited."""
+    """Where a request was put: how many had been taken before it, and how many waited."""
 
     n_taken: int
     n_ahead: int

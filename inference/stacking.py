@@ -99,7 +99,7 @@ class Stacks:
         *,
         keep_alive: Callable[[], None] = no_op,
     ) -> tuple[Stack, Program] | None:
-        """Return the stack that answers those of the models that it holds, or None.
+        """Return the stack that can answer for some of these models, or None.
 
         loaded_models: of one form, distinct; n_rows: what each is given, one of BUCKETS; forwards:
         what answers them otherwise.

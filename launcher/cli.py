@@ -303,7 +303,7 @@ def is_for_server(arguments: Sequence[str]) -> bool:
 
 
 def _describe_refusal(error: SetupError | PermissionError) -> str:
-    """Return what to say of it. Raises the error itself where it names no file."""
+    """Return the message for an OSError. Raises the error itself where it names no file."""
     if isinstance(error, SetupError):
         return str(error)
     if error.filename is None:

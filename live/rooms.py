@@ -1,4 +1,4 @@
-"""Rooms: the viewers of one thing in this process. What is heard and read once is for all of them.
+"""Rooms: the viewers of one subject in this process, who share one subscription and its reads.
 
 A room has one subscription, and passes each message on as it is. Viewers that ask at the same time
 share one look at the database. So a viewer costs no more than what it is sent.

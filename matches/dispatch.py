@@ -195,7 +195,7 @@ def wake_rerater() -> None:
 
 
 def note_woken(task: str) -> None:
-    """Note that a task begins, so that the next wake-up of it is sent."""
+    """Note that a task begins, so that its next wake-up is sent."""
     try:
         get_broker().delete(_wake_key(task))
     except RedisError as error:
@@ -253,7 +253,7 @@ def delete_queues(queues: Collection[str]) -> None:
 
 
 def _read_messages(queue: str) -> Iterator[tuple[str, Any]]:
-    """Yield (order, message as it is) of the few that wait for a play node; the newest first."""
+    """Yield (order, raw message) of the orders that wait for a play node, the newest first."""
     with _name_failure(f"say what waits in {queue}"):
         messages = get_broker().lrange(queue, 0, -1)
     for message in messages:

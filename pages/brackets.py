@@ -148,7 +148,7 @@ def _find_last_rounds(bracket: Bracket) -> list[tuple[int, int, bool]]:
 def _rank_by_reach(
     bracket: Bracket, order: Sequence[tuple[int, int, bool]], contenders: Mapping[int, Contender]
 ) -> list[RankedAgent]:
-    """Return the places of those that are out, and of the winner: as many go on as have a slot."""
+    """Return the places of the winner and of everybody who is out."""
     rows = []
     for position, number, is_out in order:
         slots = bracket.rounds[number]

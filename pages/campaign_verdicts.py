@@ -120,7 +120,7 @@ def describe_verdict(campaign: Campaign, names: Mapping[int, str]) -> str:
 
 
 def describe_state(campaign: Campaign) -> str:
-    """Return where it stands, in a word or a few: of one that has ended, what it ended with."""
+    """Return the state of a campaign in a few words; once ended, with its outcome."""
     if _is_to_be_judged(campaign):
         return NOT_JUDGED
     if campaign.decided_at is None:
@@ -131,7 +131,7 @@ def describe_state(campaign: Campaign) -> str:
 
 
 def describe_standing(campaign: Campaign, names: Mapping[int, str]) -> str:
-    """Return the verdict and how sure it is; of one that runs, how far it is."""
+    """Return the verdict and how sure it is; while it runs, how far it is."""
     chance = format_chance(campaign)
     if campaign.decided_at:
         verdict = describe_verdict(campaign, names)

@@ -58,7 +58,7 @@ def _describe_end(request: HttpRequest, tournament: Tournament, in_rounds: InRou
 
 
 def _describe_spent(tournament: Tournament) -> str:
-    """Return what became of its budget: not all of it has to be played."""
+    """Return how the budget was spent; not all matches have to be played."""
     n_unplayed = tournament.n_matches - tournament.n_done
     if not n_unplayed:
         return f"its budget of {tournament.n_matches:,} matches is used up"

@@ -1,4 +1,4 @@
-"""Which rows of a board are asked for, and in which order: all of it stands in the address."""
+"""Which rows of a board are shown, and in which order, as the address says."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

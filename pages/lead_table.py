@@ -98,7 +98,7 @@ def make_lead_table(
 
 
 def _read_ratings(board: Leaderboard, agent: Agent | None) -> tuple[list[Rating], bool]:
-    """Return those of the first agents and of the one that is asked for, the highest mean first.
+    """Return the ratings of the first agents and of the chosen one, the highest mean first.
 
     And whether there are more. Raises BadAddressError: that agent has played nothing there.
     """

@@ -97,7 +97,7 @@ def _find_shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]
 def _choose_board(
     boards: list[Leaderboard], name: str, agents: Sequence[Agent]
 ) -> Leaderboard | None:
-    """Return the leaderboard that was asked for, else that of most of their matches."""
+    """Return the chosen leaderboard, else the one with most of their matches."""
     if name:
         for board in boards:
             if board.name == name:
@@ -145,7 +145,7 @@ def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, An
 
 
 def _list_campaigns(agents: Sequence[Agent]) -> list[campaignpages.ListedCampaign]:
-    """Return the campaigns and gates that both entered; those of the two alone come first."""
+    """Return the campaigns and gates that both entered; those between the two alone come first."""
     # Looked up by its position: a field of ten thousand would take a tenth of a second to count.
     third = Entrant.objects.filter(tournament=OuterRef("tournament"), position=PAIR)
     shared = Campaign.objects.select_related("tournament__leaderboard")

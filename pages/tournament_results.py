@@ -107,7 +107,7 @@ def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
 def _list_lines(
     agents: Sequence[int], counts: OwnCounts, mu: Mapping[int, float], *, is_by_rating: bool
 ) -> list[Line]:
-    """Return the standings by share of points, or by rating; who has neither comes last."""
+    """Return the standings by share of points, or by rating; agents with neither come last."""
     records = {agent: Record(*counts.agents.get(agent, ())) for agent in agents}
 
     def measure(agent: int) -> float | None:
@@ -191,7 +191,7 @@ def describe_first(
 
 
 def _is_complete(tournament: Tournament, results: Results) -> bool:
-    """Say whether all is counted; of one that is over also what came since others looked."""
+    """Say whether all results are counted; once the tournament is over, the latest ones too."""
     is_latest = results.n_matches == tournament.n_done
     return results.is_whole and (is_latest or tournament.state not in Tournament.OVER)
 

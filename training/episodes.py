@@ -1,4 +1,4 @@
-"""Returns of the episodes that end in what is learned from, also of those that began before it."""
+"""Returns of the episodes that end in the chunks learned from, also if they began before."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256

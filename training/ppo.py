@@ -135,7 +135,7 @@ class Losses(NamedTuple):
 
 
 def mask_logits(logits: Tensor, masks: Tensor) -> Tensor:
-    """Return the logits [B, A] with those of illegal actions out of the way."""
+    """Return the logits [B, A], with illegal actions masked."""
     return logits.masked_fill(~masks, ILLEGAL)
 
 

@@ -55,7 +55,7 @@ def read_state(
     *,
     algorithm: str,
 ) -> Counts:
-    """Fill all of them from a state; return its counts. Raises StateError, nothing being filled."""
+    """Load a state into all parts; return its counts. Raises StateError before any is changed."""
     try:
         tensors = load(state)
         # Eight bytes of length, then the header; safetensors' own reader has checked both.

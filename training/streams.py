@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class ChunkReader:
-    """Reads the group of a run. Control makes it; nothing of a stream is deleted here."""
+    """Reads a run's consumer group, which control makes; nothing of the stream is deleted here."""
 
     at_once, most, publish_s = CHUNKS_AT_ONCE, COUNT, 0.0
 

@@ -20,7 +20,7 @@ class Curves:
         self._written = -1
 
     def add(self, report: Trained) -> None:
-        """Write the metrics of a report by its steps, those of the same steps once.
+        """Write the metrics of a report by its steps; reports of the same steps are written once.
 
         Where the disk takes none the log says so: no slice is lost for its curves.
         """

@@ -1,4 +1,4 @@
-"""Ask an agent for the decision of one match, and judge what comes of it.
+"""Ask an agent for the decision of one match, and judge its answer or error.
 
 Every call is shown in the call memory before it is made: the game's where a network is asked, as
 only the game is called there, the agent's where it decides.

@@ -187,7 +187,7 @@ class Lockstep:
             self._decider.advance_each(block, self._flush_if_due)
 
     def _show_block(self, agent: int, matches: Sequence[MatchInPlay], phase: Phase) -> None:
-        """Say whose call comes; that of a single match is proof against a seat or the game."""
+        """Record whose call comes; that of a single match is proof against a seat or the game."""
         if len(matches) == 1:
             self._call_memory.show_call(matches[0].index, matches[0].turn, phase)
         else:

@@ -151,7 +151,7 @@ class Node:
         return reports.endings
 
     def _forget_edited_plugins(self) -> None:
-        """Report no more what was edited since the start, so that no match of it is sent here.
+        """Stop reporting plug-ins edited since the start, so that none of their matches come.
 
         A player that loads it now refuses what control asks for, until all start again.
         """

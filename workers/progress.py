@@ -76,7 +76,7 @@ class MatchProgress:
         self.spent_s[payer] += seconds
 
     def compute_lost_ms(self, share_ms: float) -> float:
-        """Return what of an interrupted attempt has to be played again, as its actions are kept."""
+        """Return how much of an interrupted attempt is lost beyond its kept actions."""
         has_just_moved = len(self.actions) > self.n_charged
         kept_s = sum(self.spent_s) if has_just_moved else self.kept_s
         return max(0.0, share_ms - 1000 * kept_s)

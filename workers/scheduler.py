@@ -114,7 +114,7 @@ class Scheduler:
         self._pool.sweep_orphans()
 
     def _report_actions(self, begun: Sequence[MatchProgress], now: float) -> list[BegunRow]:
-        """Return how far matches are that last; none of a match that could not go on elsewhere."""
+        """Return the actions so far of long matches that could go on elsewhere."""
         # What faults are emulated in depends on the attempt: it is played whole.
         if self._progress.starts_again or self._order.faults is not None:
             return []

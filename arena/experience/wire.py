@@ -81,7 +81,7 @@ _PLACE = re.compile(r" - at `\$\.(\w+)(?:\[(\d+)\])?.*`$")
 
 
 def read_game(content: bytes, *, form: Form = "msgpack") -> str:
-    """Return which game a chunk says it is of: what reads the rest of it. Raises ChunkError."""
+    """Return the game that a chunk names, which decides how the rest is read. Raises ChunkError."""
     return str(_decode(_GAMES[form], content).game)
 
 

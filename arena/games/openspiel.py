@@ -31,7 +31,7 @@ _NO_CHANCE = Random(0)  # never drawn from; making one costs as much as a game o
 
 
 class NativeState(Protocol):
-    """What we use of pyspiel.State. Its chance is open: a copy of it shows nothing to come."""
+    """The part of pyspiel.State that we use. A copy does not reveal future chance outcomes."""
 
     def get_game(self) -> Any:
         """Return the engine's game, as its search takes it."""

@@ -64,7 +64,7 @@ class PettingZooState:
         return np.ones(n_actions, np.bool_) if mask is None else np.array(mask, np.bool_)
 
     def observation(self, seat: int) -> NDArray[np.generic]:
-        """Return what the seat sees, float32; of one that is out, what it saw last."""
+        """Return what the seat sees, float32; for a seat that is out, its last observation."""
         if seat in self._last_seen:
             return self._last_seen[seat].copy()
         return self._game.encode(self.env.observe(self._game.seats[seat]))

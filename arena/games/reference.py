@@ -62,7 +62,7 @@ def describe_game(game: Game, version: str = "") -> Reference:
 
 
 def describe_spec(spec: GameSpec, version: str = "") -> Reference:
-    """Return what of a reference is known without playing: no actions, and no first position."""
+    """Return the reference without what only playing shows: actions and the first position."""
     return Reference(
         spec.id,
         spec.title,

@@ -245,7 +245,7 @@ class ServedGame:
 
 
 def _compare_with_twin(position: Position, twin: State) -> None:
-    """Raise ServerFaultError where a position is another one than by rules that are here.
+    """Raise ServerFaultError where a position differs from the one that local rules give.
 
     Returns are compared where results are recorded: a lie about them is no mere fault.
     """
@@ -259,7 +259,7 @@ def _compare_with_twin(position: Position, twin: State) -> None:
 
 
 def serve_rules(rules: Game, *, id: str, title: str, **changed: Any) -> ServedGame:
-    """Return a game of game servers whose rules are those of a game that is here.
+    """Return a game for game servers with the rules of a local game.
 
     changed: further fields of the spec.
     """

@@ -54,7 +54,7 @@ def read_actions(name: str, space: spaces.Space[Any], *, n_bins: int = 0) -> Act
 
 
 def read_observations(name: str, space: spaces.Space[Any]) -> Observations:
-    """Return the observations of a space: a Box of rows as it is, all else flattened.
+    """Return the observations of a space: a Box keeps its shape, all else is flattened.
 
     Raises UnsupportedGameError for spaces of no fixed length.
     """

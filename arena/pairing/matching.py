@@ -88,7 +88,7 @@ def _match_couples(value: Floats) -> list[Lineup]:
 
 
 def _match_groups(value: Floats, n_seats: int) -> list[Lineup]:
-    """Take the best pair that is free and add who is worth most with all of them."""
+    """Take the best free pair, then add the agents that are worth most beside those chosen."""
     lineups: list[Lineup] = []
     for _ in range(len(value) // n_seats):
         members = [int(i) for i in np.unravel_index(int(value.argmax()), value.shape)]

@@ -110,7 +110,7 @@ class _Results:
 
 
 def _fill_table(n: int, values: Floats, sign: int = 1) -> Floats:
-    """Return the table of the values of the pairs above the diagonal; sign: of those below it."""
+    """Return a table [n, n] from the values of pairs; sign: their sign below the diagonal."""
     table = np.zeros((n, n))
     rows, columns = np.triu_indices(n, 1)
     table[rows, columns], table[columns, rows] = values, sign * values

@@ -91,7 +91,7 @@ class DenseInformation:
 
 
 class DesignRows:
-    """Rows that pull at several agents each, as those of teams: laid out once for all curvatures.
+    """Rows that involve several agents each, such as teams: laid out once for all curvatures.
 
     design: [m, n], how far each row is ahead by the skills.
     """
@@ -136,7 +136,7 @@ class SparsityPattern:
         self._starts = np.concatenate([[0], ends]).astype(np.int32)
 
     def merge_pairs(self, curvature: Floats) -> Floats:
-        """Return the curvature of each unordered pair from that of each row given."""
+        """Return the curvature of each unordered pair, summed over the given rows."""
         return sum_by_key(self._pair_of, curvature, self.n_pairs)
 
     def build_matrix(self, merged: Floats) -> csr_array[np.float64]:
@@ -267,7 +267,7 @@ class BorderedInformation:
         return np.append(x - self._pull * seat, seat)
 
     def estimate_uncertainty(self) -> Uncertainty:
-        """Return that of the agents, widened by that of the advantage, and the latter."""
+        """Return the uncertainty of the agents, widened by that of the seat advantage."""
         agents = self._agents.estimate_uncertainty()
         joint = agents.covariance
         if joint is not None:

@@ -1,4 +1,4 @@
-"""Skills as a mixture of joint normal distributions: its quantiles, gaps, and who is above whom."""
+"""Skills as a mixture of joint normal distributions: quantiles, gaps, chances to be better."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

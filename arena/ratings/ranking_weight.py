@@ -104,7 +104,7 @@ def _are_others(lead: Floats) -> Bools:
 
 
 def _mask_own_pairs(of_pairs: Floats) -> Floats:
-    """Return values [m, k, k, ...] with nothing of an agent against itself."""
+    """Return values [m, k, k, ...] with 0 where an agent is paired with itself."""
     others = _are_others(of_pairs)
     others = others.reshape(1, *others.shape, *([1] * (of_pairs.ndim - 3)))
     return np.where(others, of_pairs, 0.0)

@@ -85,7 +85,7 @@ class ScoreBook:
     def _replace(
         self, episode: Episode, before: float | None, after: float | None
     ) -> Iterator[PairResult]:
-        """Yield what changes when the score of an agent in a block becomes another one."""
+        """Yield the pair results that change when an agent's score in a block changes."""
         if before == after:
             return
         for other, played in self._blocks[episode.game_seed].items():

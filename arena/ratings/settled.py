@@ -285,7 +285,7 @@ def _assemble_field(
     posterior: Posterior | None,
     draw_probability: float,
 ) -> SettledRatings:
-    """Put the fit of those that played among the others, back on the scale of the ratings."""
+    """Return the ratings of all agents: the fit of those that played, and the prior of the rest."""
     mu, drift = np.full(len(parents), MU), find_prior_drift(parents)
     if posterior is None:
         sd = np.hypot(SIGMA, drift)
@@ -315,7 +315,7 @@ def _assemble_field(
 def _add_doubt(
     settled: SettledRatings, parents: Ints, fitted: Ints, doubt: SpreadDoubt
 ) -> SettledRatings:
-    """Return ratings with the doubt of those that played, on the scale of the skills there."""
+    """Return the ratings with intervals and chances of the fitted agents taken from the doubt."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has,
     # but for those that surely are where hardly anybody is.
     low, high = MU + doubt.low * _UNIT, MU + doubt.high * _UNIT

@@ -69,7 +69,7 @@ class _Rows:
         return covariance @ self._likelihood.pull(factors.pull), covariance
 
     def _add_up(self, precision: Floats) -> Floats:
-        """Return what leads of these precisions [m] add to that of all skills, and the seat."""
+        """Return what leads of these precisions [m] add to the precision of skills and seat."""
         likelihood, n = self._likelihood, self._likelihood.n_agents
         one_way = sum_by_key(likelihood.i * n + likelihood.j, precision, n * n).reshape(n, n)
         both_ways = one_way + one_way.T

@@ -198,7 +198,7 @@ def _send_files(client: Client, options: Namespace) -> list[str]:
 def _check_names(
     client: Client, options: Namespace, files: Sequence[tuple[int | None, Path]]
 ) -> None:
-    """Refuse a run of which a name is taken before any of it is sent. Raises InputError."""
+    """Refuse a run with a name that is taken, before anything is sent. Raises InputError."""
     # The server takes one file at a time, so it would keep those before the one that it refuses.
     for step, path in files if options.path.is_dir() else ():
         name, game = f"{options.agent}@{step}", options.game or read_game(path)

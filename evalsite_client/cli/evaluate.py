@@ -89,7 +89,7 @@ def evaluate_agents(client: Client, options: Namespace) -> Answer:
 
 
 def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> Answer:
-    """Follow it to its end, or until somebody stops it; tell what is there either way."""
+    """Follow a tournament to its end or until the user stops it; report the results either way."""
     out, is_stopped = following.find_stream(options), False
     began_s = client.clock.monotonic()
     try:
@@ -145,7 +145,7 @@ def _await_ratings(
 
 
 def _cancel_rest(client: Client, tournament: int) -> str:
-    """Cancel what is open of a tournament; return why some of it goes on, where that is refused."""
+    """Cancel the open matches of a tournament; where that is refused, return why they go on."""
     try:
         client.tournaments.cancel(tournament)
     except NotAllowedError as error:

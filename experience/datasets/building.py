@@ -147,7 +147,7 @@ def _note_problem(dataset: Dataset, problem: str) -> None:
 
 
 def _change_state(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:
-    """Bring a dataset that is still in the state that was read to another one."""
+    """Change the state of a dataset, unless somebody else has changed it since it was read."""
     if not Dataset.objects.filter(pk=dataset.pk, state=dataset.state).update(
         state=state, **changes
     ):

@@ -58,7 +58,7 @@ def order_due_slices(*, now: datetime) -> int:
 
 
 def _extend_untaken(runs: Sequence[TrainingRun], *, now: datetime) -> list[TrainingRun]:
-    """Return the runs whose order no trainer has taken: nothing of them is lost.
+    """Return the runs whose order no trainer has taken, so that no work is lost.
 
     Their leases are extended, so that they end only some time after the order was taken.
     """
@@ -82,7 +82,7 @@ def _is_due(run: TrainingRun, *, now: datetime) -> bool:
 
 
 def find_next_order(run: TrainingRun) -> datetime:
-    """Return when the slice under way is ordered anew, if nothing is heard of it."""
+    """Return when the slice under way is ordered again, should its trainer stay silent."""
     assert run.leased_until is not None
     next_order: datetime = run.leased_until + PAUSE * (2**run.n_lost - 1)
     return next_order

@@ -55,7 +55,7 @@ def advance_releases(*, now: datetime) -> int:
 
 
 def _list_runs_to_propose_of() -> list[TrainingRun]:
-    """Return the runs whose newest version may become a candidate: none of theirs is judged."""
+    """Return the runs whose newest version may become a candidate, as none is being judged."""
     own = Release.objects.filter(run=OuterRef("pk"))
     is_judged_now = Exists(own.filter(state=_STATES.CANDIDATE))
     return list(TrainingRun.objects.filter(~is_judged_now, is_closed=False))

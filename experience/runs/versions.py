@@ -28,7 +28,7 @@ class LearnedVersion(NamedTuple):
 
 
 def read_way(run: TrainingRun) -> list[LearnedVersion]:
-    """Return versions of a run spread evenly over all of them, by number: one query.
+    """Return evenly spaced versions of a run, by number: one query.
 
     Their numbers are chosen and looked up by an index; one that was lost on its way has no row.
     """

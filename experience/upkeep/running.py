@@ -23,7 +23,7 @@ class Upkeep:
     """Knows what it has done last; of two controls each does it, which harms nothing."""
 
     def __init__(self) -> None:
-        """Have all of it done at the first tick."""
+        """Make every duty due at the first tick."""
         self._done_at: datetime | None = None
         self._swept_at: datetime | None = None
 

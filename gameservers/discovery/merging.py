@@ -60,7 +60,7 @@ class LocatedServer:
 
 @dataclass
 class MergedServer:
-    """One server by all that is said of it."""
+    """One server with all sightings of it."""
 
     seen: list[LocatedServer] = field(default_factory=list)
 
@@ -93,7 +93,7 @@ def _judge_server(server: LocatedServer, answers: Mapping[str, Answer]) -> tuple
 
 
 def merge(sightings: Iterable[LocatedServer]) -> dict[str, MergedServer]:
-    """Return the servers by key: those of one place are one, and so are those of one name.
+    """Return the servers by key; sightings of one address, or of one name, are one server.
 
     A name that has several places, as in DNS, stands for a server at each; what has the name alone
     belongs to the first of them.

@@ -127,7 +127,7 @@ class Registry:
         return list(self._states.values())
 
     def report_dialled(self, name: str, *, game: str = "", slots: int = 0) -> None:
-        """Enter a server that has dialled the head: it is healthy as long as it is there."""
+        """Enter a server that dialled in to the head; it is healthy while it stays connected."""
         self._dialled[name] = _Dialled(game, slots)
         self._farewells.pop(name, None)
         self._update_servers()

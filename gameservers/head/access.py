@@ -82,7 +82,7 @@ def is_same_origin(connection: HTTPConnection) -> bool:
 
 
 def _split_address(address: str) -> SplitResult:
-    """Return the parts of an address, none of one that cannot be read."""
+    """Return the parts of an address; empty parts where it cannot be read."""
     try:
         return urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""POST /act: what an agent would do now, for a player or a game server, and what it thinks of it.
+"""POST /act: the action that an agent would choose in a position, and how it values it.
 
 The position is told by its actions, where the game is played here, or by what its seat sees.
 """

@@ -124,7 +124,7 @@ class Head:
         return await self._answer(self._evaluating.evaluate(request))
 
     async def act(self, request: Request) -> Response:
-        """Decide one position for an agent, and say what it thinks of it."""
+        """Return an agent's action in one position, and how it values it."""
         return await self._answer(acting.act(self._evaluating, request))
 
     async def _answer(self, answering: Awaitable[Response]) -> Response:

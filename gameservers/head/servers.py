@@ -81,7 +81,7 @@ class KnownServer:
         self.state, self.reason = state, reason
 
     def as_row(self, *, now: float) -> dict[str, Any]:
-        """Return what pages and programs are told of it."""
+        """Return the server as pages and programs see it."""
         hello = self.hello
         load = hello.load if hello else {}
         return {
@@ -170,7 +170,7 @@ class ServerBoard:
         return self._servers.get(key)
 
     def list_all(self) -> list[KnownServer]:
-        """Return all of them by name."""
+        """Return all servers, by name."""
         return sorted(self._servers.values(), key=lambda server: (server.name, server.key))
 
     def list_healthy(self) -> list[KnownServer]:

@@ -1,4 +1,4 @@
-"""The lines of servers that dial in, and those of players to them."""
+"""The connections of servers that dial in, and of players to them."""
 
 import asyncio
 import logging

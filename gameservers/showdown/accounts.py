@@ -119,7 +119,7 @@ class Account:
             await self._client.send_message("/forfeit", self.room)
 
     def forget_battles(self) -> None:
-        """Be ready for another battle, deaf to what still comes of those before."""
+        """Get ready for another battle; late messages of earlier battles are ignored."""
         self.player.reset_battles()
         self.room = ""
 

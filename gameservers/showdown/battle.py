@@ -113,7 +113,7 @@ class Battle:
                 self._views.end(seat.key)
 
     def _has_news(self) -> bool:
-        """Say whether it is known who is asked next."""
+        """Say whether it is known which seat decides next."""
         if self._fault or self.is_over:
             return True
         asked_seats = [seat for seat in self._seats if seat.request]

@@ -45,7 +45,7 @@ def check_options(url: str, token: str) -> None:
 
 
 def read_own_settings(environment: Mapping[str, str], slots: int) -> dict[str, str]:
-    """Return what the operator of this machine says of it. Raises SetupError."""
+    """Return the settings that the operator of this machine chose. Raises SetupError."""
     try:
         read_machine_labels(environment)
         programs = read_programs(environment.get(PROGRAM_LIST, ""))

@@ -76,7 +76,7 @@ def grant_rights(user: User, scopes: Collection[Scope]) -> None:
 
 
 def list_missing_rights(user: User, scopes: Collection[Scope]) -> dict[Scope, list[str]]:
-    """Return by scope the rights that it is for and that the user has not; none of those with all.
+    """Return the rights that a user lacks for each scope; scopes with all rights are left out.
 
     The names of the rights are without their apps.
     """

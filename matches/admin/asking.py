@@ -136,7 +136,7 @@ def _perform_all(question: Question, form: forms.Form) -> HttpResponse:
 
 
 def _perform_one(question: Question, line: Line, values: FormValues, tally: Tally) -> None:
-    """Do the act to one row as it is now, unless the user saw another one."""
+    """Do the act to one row, unless the row has changed since the user saw it."""
     row = question.act.lock_row(line.row)
     if row is None:
         tally.refused.append(f"{line.row}: it is not there any more")
@@ -153,7 +153,7 @@ def _perform_one(question: Question, line: Line, values: FormValues, tally: Tall
 
 
 def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpResponse:
-    """Say what became of it; where nothing was done, ask again with all that was entered."""
+    """Report what was done; where nothing was, ask again with the values that were entered."""
     request = question.request
     _add_messages(request, messages.SUCCESS, tally.done)
     new_question = _read_question(question.page, request, question.act)

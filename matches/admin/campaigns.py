@@ -67,7 +67,7 @@ STANDING = (
 
 
 class StartForm(PlanForm):
-    """What is asked of whom, and what it may cost; what that takes is shown before it starts."""
+    """The question, its agents and its budget; a forecast is shown before it starts."""
 
     leaderboard = forms.ModelChoiceField(
         queryset=Leaderboard.objects.filter(is_rated=True), widget=UnfoldAdminSelectWidget
@@ -158,7 +158,7 @@ class CampaignAdmin(PlanAdmin):
         return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
-        """Return what is entered, and of one that was started also how it stands."""
+        """Return the fields to enter, and for a started campaign also its standing."""
         if obj is None:
             return (*self.list_entered((*FIRST, *MARGINS, *MORE)), "foreseen")
         return (
@@ -186,7 +186,7 @@ class CampaignAdmin(PlanAdmin):
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
-        """Return all fields of one that was started."""
+        """Return all fields once the campaign was started."""
         return self.get_fields(request, obj) if obj else ()
 
     def has_change_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name

@@ -39,7 +39,7 @@ class FoundByNumber:
 
 
 class NewestTournaments(admin.SimpleListFilter):
-    """The newest tournaments; of another one, its own page links to its matches."""
+    """The newest tournaments; an older tournament's own page links to its matches."""
 
     title = "tournament"
     parameter_name = "tournament"

@@ -69,7 +69,7 @@ class TokenAdmin(OffersActs):
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
-        """Return the form; who is no administrator makes tokens of its own only."""
+        """Return the form; users who are no administrators make tokens for themselves only."""
         form = ModelFormWithAllErrors if change else TokenForm
         form_class: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}

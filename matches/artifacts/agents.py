@@ -86,7 +86,7 @@ def save_agent(agent: Agent) -> Agent:
 
 
 def renew_agent(agent: Agent) -> Agent:
-    """Return this agent, or a new version of it where its code is not the one that is here.
+    """Return this agent, or a new version of it where its code differs from the local code.
 
     The old version keeps its results under a name that tells its version, and is retired: its code
     is not here any more. Raises BadInputError when the new code cannot play the game.
@@ -138,7 +138,7 @@ def unretire_agent(agent: Agent) -> None:
 
 
 def choose_placement(checkpoint: Checkpoint | None) -> str:
-    """Return where an agent's network runs, as far as it is known; a verdict may change it."""
+    """Return where an agent's network runs; the verdict of its check may change that."""
     return (checkpoint.placement if checkpoint else "") or Placement.LOCAL.value
 
 

@@ -28,7 +28,7 @@ class EpisodeReturns:
         self.times.append(n)
 
     def describe(self) -> dict[str, int | float | None]:
-        """Return how many there are, and mean and standard deviation of those not forfeited."""
+        """Return the number of episodes, and mean and standard deviation without forfeits."""
         n = sum(self.times)
         mean = fsum(value * times for value, times in self._list_rows()) / n if n else None
         return {

@@ -81,7 +81,7 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
 
 
 def _may_change(agents: Sequence[int]) -> bool:
-    """Return whether one of them may be another by now, as a program of somebody else's."""
+    """Return whether an agent may have changed since it played, as other people's programs may."""
     rows = Agent.objects.filter(pk__in=among(agents)).values_list("policy", "parameters")
     return any(policies.may_change(kind, parameters) for kind, parameters in rows)
 

@@ -23,7 +23,7 @@ def is_answered(campaign: Campaign) -> bool:
 
 
 def has_statement(campaign: Campaign) -> bool:
-    """Return whether an agent is named: of one that was stopped, the statement repeats why."""
+    """Return whether the statement names an agent; if stopped, it only repeats the reason."""
     return campaign.statement not in {"", campaign.why}
 
 

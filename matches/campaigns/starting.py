@@ -149,7 +149,7 @@ def choose_seed(leaderboard: Leaderboard) -> int:
 def choose_pairing_of(
     plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
 ) -> tuple[str, Mapping[str, Value]]:
-    """Return the pairing of a plan with its parameters, or that of its question."""
+    """Return the pairing of a plan with its parameters, or the default of its question."""
     if plan.pairing:
         return plan.pairing, plan.pairing_parameters
     n_seats = games.get(leaderboard.game).spec.n_seats

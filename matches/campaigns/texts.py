@@ -47,7 +47,7 @@ _SPENT = {
 
 
 class LabelledText(NamedTuple):
-    """Something and what is said of it."""
+    """A label and its text."""
 
     label: str
     says: str

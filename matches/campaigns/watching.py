@@ -228,7 +228,7 @@ def raise_alarm(campaign: Campaign, *, level: float, now: datetime) -> Alarm | N
 
 @transaction.atomic
 def acknowledge_alarm(alarm: Alarm, *, actor: Actor, now: datetime, reason: str = "") -> bool:
-    """Note who has seen an alarm; of two the first one. Say whether it was this call."""
+    """Note who acknowledged an alarm first. Say whether it was this call."""
     open_alarm = Alarm.objects.filter(pk=alarm.pk, acknowledged_at=None)
     if not open_alarm.update(acknowledged_at=now, acknowledged_by=actor.name):
         return False

@@ -30,7 +30,7 @@ def can_go_on(tournament: Tournament) -> bool:
 
 
 def read_genuine(begun: Sequence[BegunRow], tournament: Tournament) -> dict[int, BegunRow]:
-    """Return by match what was reported of it with a valid token."""
+    """Return the reported rows with a valid token, by match."""
     if not begun or not can_go_on(tournament):
         return {}
     secret = derive_tournament_key(tournament)
@@ -82,7 +82,7 @@ def read_actions(matches: Sequence[int]) -> dict[int, str]:
 
 
 def count_actions(attempts: Mapping[int, int]) -> dict[int, int]:
-    """Return by match how far the given attempt of it came, as far as it has told."""
+    """Return how many actions were reported of the given attempt of each match."""
     stored = BegunMatch.objects.filter(match__in=among(list(attempts)))
     return {
         match: n_actions

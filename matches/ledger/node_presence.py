@@ -31,7 +31,7 @@ RENAMED_WITHIN = timedelta(hours=1)
 
 @transaction.atomic
 def note_alive(report: Alive, *, now: datetime) -> bool:
-    """Note the report of a node that lives; a new process of it loses the orders of the old one.
+    """Note a sign of life; where the node's process is new, the old one's orders are lost.
 
     Returns False where the name belongs to a node of another kind, or to none: nothing is noted.
     """
@@ -135,7 +135,7 @@ def _note_presence(report: Alive, *, now: datetime) -> None:
 
 
 def _lose_orders_of_the_dead(report: Alive, before: Worker | None, *, now: datetime) -> None:
-    """Give up the orders of other processes of this node, except those of a living rival."""
+    """Mark orders of the node's other processes as lost, except those of a living rival."""
     alive = {report.incarnation}
     if before and before.rival_seen_at and before.rival_seen_at >= now - ALIVE_WITHIN:
         alive.add(before.rival_incarnation)

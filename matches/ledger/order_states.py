@@ -174,7 +174,7 @@ def _give_unplayed_back(
     now: datetime,
     matches: Collection[int] | None = None,
 ) -> int:
-    """Give back what is in flight of an order, or of these matches of it."""
+    """Give back the matches of an order that are in flight, or only these of them."""
     unplayed = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
     if matches is not None:
         unplayed = unplayed.filter(pk__in=among(sorted(matches)))

@@ -39,7 +39,7 @@ UNREPEATABLE = (Reason.TIMEOUT.value, Reason.CRASH.value)
 
 
 class MatchIdentity(NamedTuple):
-    """A match that is planned or played, as it is looked up; lineup as Match has it."""
+    """What identifies a match among known ones; lineup as Match has it."""
 
     block: int
     game_seed: int
@@ -95,7 +95,7 @@ def note_twins(tournament: Tournament, twins: Sequence[int]) -> None:
 def find_known_matches(
     board: Leaderboard, twins: Sequence[int], places: Sequence[MatchIdentity]
 ) -> dict[tuple[int, str], KnownMatch]:
-    """Return the known ones of these matches by game seed and lineup: those of this board first."""
+    """Return known matches by game seed and lineup, preferring matches of this board."""
     if not twins:
         return {}
     agents = sorted({agent for place in places for agent in parse_numbers(place.lineup)})

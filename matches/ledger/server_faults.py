@@ -30,7 +30,7 @@ _TELLING = (Ending.DONE, Ending.FORFEIT)
 
 
 def note_rows(rows: Sequence[ResultRow], *, now: datetime) -> None:
-    """Note what was recorded of game servers; without any of them nothing is asked."""
+    """Note losses and faults of game servers; without such rows no query is made."""
     served_rows = [row for row in rows if row.server]
     if not served_rows:
         return
@@ -115,7 +115,7 @@ def _read_last_matches(worker: Worker) -> list[Attempt]:
 
 
 def count_matches(name: str) -> str:
-    """Return how many finished matches a server played, as far as it is worth counting."""
+    """Return in words how many finished matches a server played, counted up to a limit."""
     done = Attempt.objects.filter(Attempt.is_served(), server=name, ending__in=_TELLING)
     n = done[: 10 * _READ + 1].count()
     return f"more than {n - 1:,} matches" if n > 10 * _READ else format_count(n, "match", "matches")

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def find_servers(order: Order) -> dict[int, str]:
-    """Return by match which server it was dealt to, of those that have not ended."""
+    """Return which server each open match of an order was dealt to."""
     return {match: name for name, dealt in order.servers.items() for match in dealt}
 
 

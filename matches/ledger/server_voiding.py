@@ -25,7 +25,7 @@ def _find_deciding(server: str) -> QuerySet[Attempt]:
 
 
 def void_matches_of_server(server: str, *, actor: Actor, reason: str, now: datetime) -> int:
-    """Declare void what a game server decided, and what is a copy of it; return how many had ended.
+    """Declare void the matches that a game server decided, and copies; return how many had ended.
 
     Raises BadInputError without a reason.
     """

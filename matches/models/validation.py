@@ -29,7 +29,7 @@ NAMES_ARE_PRINTABLE = "a name has printable characters only"
 
 
 def is_printable(text: str) -> bool:
-    """Say whether a name can be read on a page, and be told from another one."""
+    """Say whether a name is printable and cannot be mistaken for another name."""
     return all(map(_is_shown, text))
 
 
@@ -44,7 +44,7 @@ def _is_shown(letter: str) -> bool:
 
 
 def check_name(name: str, *, field: str = "name") -> None:
-    """Refuse a name that cannot be read on a page, or not be told from another one."""
+    """Refuse a name that is not printable or could be mistaken for another name."""
     if not is_printable(name):
         raise ValidationError({field: f"{name!r:.150}: {NAMES_ARE_PRINTABLE}"})
 

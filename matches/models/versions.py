@@ -1,4 +1,4 @@
-"""Which code an agent or a leaderboard is made of, so that an edit makes another one of it.
+"""Versions of the code of agents and leaderboards: an edit makes a new agent or leaderboard.
 
 Shipped games and kinds declare a version (`rules_version`, `version`): with a hash of the file,
 every comment would make a new version of every agent. The version of a plug-in is the hash of its

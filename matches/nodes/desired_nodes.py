@@ -44,7 +44,7 @@ def measure_desired_nodes(*, now: datetime) -> DesiredNodes:
 
 
 def _measure_slots(*, now: datetime) -> float:
-    """Return the mean slots of the nodes that live, else those of the newest one that did."""
+    """Return the mean slots of the living nodes, else the slots of the node seen last."""
     alive = [worker.slots for worker in selectors.list_alive_workers(now=now)]
     if alive:
         return max(1.0, sum(alive) / len(alive))

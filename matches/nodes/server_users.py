@@ -1,4 +1,4 @@
-"""Copies who is admitted as a play node to the users of the servers; only control may make users.
+"""Copies the admitted play nodes to the users of the broker and the fast store.
 
 The rows say who is; the servers forget what they were told when they start again.
 """

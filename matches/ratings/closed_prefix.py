@@ -74,7 +74,7 @@ class WaitingResults(NamedTuple):
 def find_late_results(
     boards: Sequence[Leaderboard], agents: Sequence[int], *, own: Tournament | None = None
 ) -> Late:
-    """Return what of the counted results of these agents verdicts do not look at.
+    """Return the counted results of these agents that lie beyond the closed prefix.
 
     own: the tournament of the campaign that is judged; None: of one that has not begun.
     """

@@ -48,7 +48,7 @@ class KnownCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a judgement goes by, and passes along, so that nothing of it is looked up twice.
+    """The results and leaderboards that a judgement goes by, read once.
 
     boards: the leaderboards that know the agents, their own one first. late: what is left out.
     """

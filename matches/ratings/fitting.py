@@ -1,4 +1,4 @@
-"""The settled rating of agents by what a leaderboard knows of them: one fit for all who ask.
+"""The settled ratings from the counts of a leaderboard: one fit for all callers.
 
 Children start from their parents: an agent whose checkpoint was trained from that of another one of
 the field has its prior there. In games of two seats the advantage of the first seat is a term. In
@@ -84,7 +84,7 @@ class FitData:
 
     @cached_property
     def weight(self) -> float:
-        """What one result of two counts, as it is one of several of its block."""
+        """The weight of one result, which shares its block with others."""
         spec = games.get(self.board.game).spec
         if spec.is_scored and isinstance(self.counts, PairCounts):
             return weigh_blocks(self.counts)

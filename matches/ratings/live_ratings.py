@@ -1,4 +1,4 @@
-"""The live ratings beyond the prefix, without reading or folding all of it at each count.
+"""Live ratings beyond the closed prefix, without folding the whole tail at each count.
 
 A paused tournament keeps the prefix where it is, while all that others play lies behind it. So this
 process remembers those outcomes between two counts, and the ratings after all but the newest: what

@@ -339,7 +339,7 @@ def _store_settled(
 
 
 def _store_means(board: Leaderboard, means: Mapping[int, Mean]) -> None:
-    """Write the mean scores of agents that have changed; of who is not among them there is none."""
+    """Write the mean scores that have changed; agents missing from means have none."""
     rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
     after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
     rows = [(*mean, pk) for pk, mean, values in after if [*mean] != values]

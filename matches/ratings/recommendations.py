@@ -252,7 +252,7 @@ def _find_board(wish: RecommendationRequest) -> Leaderboard:
 def _read_nearest(
     board: Leaderboard, wish: RecommendationRequest, field: str, middle: float
 ) -> list[Rating]:
-    """Return the ratings next to a strength, of those that may play: two queries."""
+    """Return the ratings next to a strength, of agents that may play: two queries."""
     may_play = Q(agent__is_retired=False, agent__quarantined_at=None, n_matches__gt=0)
     others = Rating.objects.filter(may_play, leaderboard=board).select_related("agent")
     others = others.exclude(agent=wish.agent) if wish.agent else others

@@ -108,12 +108,12 @@ def rank_ratings(board_id: int) -> QuerySet[Rating]:
 
 
 def rank_played(board_id: int) -> QuerySet[Rating]:
-    """Return those of agents that have played, in the order of rank, by an index."""
+    """Return the ratings of agents that have played, in the order of rank, by an index."""
     return rank_ratings(board_id).filter(n_matches__gt=0).order_by("-mu", "agent_id")
 
 
 def list_unplayed(board_id: int) -> QuerySet[Rating]:
-    """Return those of agents without a match, which come after all others."""
+    """Return the ratings of agents without a match, which come last."""
     return rank_ratings(board_id).filter(n_matches=0).order_by("agent_id")
 
 

@@ -192,7 +192,7 @@ def _tally_rows(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: 
 
 
 def _tally_episodes(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: int) -> Tally:
-    """Return the same of one-seat games: against the episodes of their blocks, earlier ones too."""
+    """Tally episodes of one-seat games against all episodes of their blocks, earlier ones too."""
     book = make_book(tournament.leaderboard)
     blocks = sorted({row[_COLUMNS.index("block")] for row in rows})
     earlier = Match.objects.filter(

@@ -37,7 +37,7 @@ COMMAND_LINE = Actor("command line")
 
 
 class Target(NamedTuple):
-    """What something is done to, as it is called at that time."""
+    """The row that an act changes, with its name at that time."""
 
     kind: str
     id: int | None

@@ -57,7 +57,7 @@ _CANDIDATE = (
 
 
 def choose_fitting(query: MatchQuery, ids: Sequence[int]) -> set[int]:
-    """Return those of the matches that fit: one query, and one for their attempts."""
+    """Return the matches that fit a query: one look-up, and one for their attempts."""
     candidates = Match.objects.filter(pk__in=among(ids)).values_list(*_CANDIDATE)
     # Compared here: given more conditions the database may choose an index with a million rows.
     fitting = {

@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 def choose_source(query: MatchQuery) -> Source:
-    """Return the rows to go through: those of the filter that leaves the fewest, by an index."""
+    """Return the rows to scan: by the filter that leaves the fewest and has an index."""
     if len(query.agents) == MAX_AGENTS:
         return from_pair(query.agents)
     if query.agents:

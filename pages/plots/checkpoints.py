@@ -45,7 +45,7 @@ def count_checkpoints(board_id: int) -> dict[str, int]:
 
 
 def list_trained(board_id: int, agents: Sequence[int]) -> set[int]:
-    """Return those of the agents whose weights have a step: one query."""
+    """Return the agents whose weights have a training step: one query."""
     trained = _find_trained(board_id).filter(agent__in=among(agents))
     return set(trained.values_list("agent_id", flat=True))
 
@@ -110,7 +110,7 @@ def list_runs(
 def choose_drawn(
     listed: Mapping[str, Sequence[ListedCheckpoint]],
 ) -> dict[str, list[ListedCheckpoint]]:
-    """Return what of these runs is drawn: what has settled; nothing where it is too early."""
+    """Return the settled checkpoints of each run; runs without any are left out."""
     settled = {
         run: [checkpoint for checkpoint in checkpoints if checkpoint.is_settled]
         for run, checkpoints in listed.items()

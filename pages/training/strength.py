@@ -22,7 +22,7 @@ class Strength(NamedTuple):
 
 
 def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
-    """Return the strengths of those that were judged, by key of the release: one query.
+    """Return the strengths of judged releases, by key of the release: one query.
 
     Campaign, tournament and leaderboard of each must have been read with it.
     """

@@ -78,7 +78,7 @@ class SkillState:
         return _MASK if len(self.actions) < self.n_seats else _NO_MASK
 
     def observation(self, seat: int) -> NDArray[np.generic]:
-        """Return the seat as float32 [n_seats], one-hot: nothing of the other seats' levels."""
+        """Return the seat as float32 [n_seats], one-hot; the levels of other seats stay hidden."""
         one_hot = np.zeros(self.n_seats, dtype=np.float32)
         one_hot[seat] = 1.0
         return one_hot

@@ -58,7 +58,7 @@ def _weigh_moves(sight: Sight) -> Numbers:
 
 
 def _weigh_ailments(sight: Sight) -> Numbers:
-    """Return what moves are worth that leave the other one ill."""
+    """Return the worth of moves that give the opponent an ailment."""
     out = sight.of("their_pokemon", "is_active")
     is_ill = any((sight.of("their_pokemon", status) * out).any() for status in STATUSES)
     is_confused = sight.of("their_side", "confusion").any()
@@ -81,7 +81,7 @@ def _weigh_care(sight: Sight, own: float) -> Numbers:
 
 
 def _weigh_switches(sight: Sight) -> Numbers:
-    """Return the worth of each switch: how much better the newcomer stands than who is out."""
+    """Return the worth of each switch: how much better the newcomer stands than the active one."""
     standing = sight.of("own_pokemon", "best_damage") - sight.of("own_pokemon", "worst_damage")
     standing = standing + FRESH * sight.of("own_pokemon", "hp")
     if sight.of("field", "must_switch").any():

@@ -115,7 +115,7 @@ class Act(ABC, Generic[Row]):
         """
 
     def lock_row(self, row: Row) -> Row | None:
-        """Return the row as it is now, None if it is gone; who answers the same at once waits."""
+        """Return the row, locked so that a second answer waits; None if it is gone."""
         locked = type(row)._default_manager.select_for_update()
         return locked.filter(pk=row.pk).first()
 

@@ -22,7 +22,7 @@ class Void(Act[Match]):
     is_grave = True
 
     def preview_effect(self, chosen: ChosenRow[Match]) -> Effect:
-        """Return what becomes of it."""
+        """Return what the act would change."""
         row = chosen.row
         place = f"number {row.sequence:,} of {row.tournament}"
         if row.state in (_STATES.VOID, _STATES.CANCELLED):

@@ -75,7 +75,7 @@ def _choose_column(part: str, there: Sequence[str], mapped: str) -> str:
 
 
 def read_result(text: str) -> int | None:
-    """Return the result that a text means; None: none of those that count."""
+    """Return the result that a text stands for; None where it does not count."""
     result = RESULTS.get(text)
     if result is None:
         result = RESULTS.get(text.strip().lower())

@@ -1,4 +1,4 @@
-"""Put results that were played elsewhere on a leaderboard: all of a file, or nothing of it.
+"""Import results that were played elsewhere into a leaderboard: a whole file or nothing.
 
 A row is known again by its key, where the file has such a column; else by its file and its place
 there, for the same two names and the same result may well come twice. So the same file twice
@@ -132,7 +132,7 @@ def _refuse_while_striking(board: Leaderboard) -> None:
 
 
 def _refuse_lost_rows(batch: ImportBatch, checked: CheckedSheet) -> None:
-    """Raise ConflictError where rows of a batch went with another one, which is struck."""
+    """Raise ConflictError where rows were known by another import that was struck since."""
     n_lost = len(checked.sheet) - len(checked.known)
     if n_lost:
         detail = f"{n_lost:,} of its rows were known by an import that is struck since"

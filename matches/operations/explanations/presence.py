@@ -112,7 +112,7 @@ class Presence:
 
 
 def read_presence(*, now: datetime) -> Presence:
-    """Return who is there; two queries."""
+    """Return which nodes live, and which were lost: two queries."""
     recent = Worker.objects.filter(last_seen_at__gte=now - LOST_WITHIN)
     mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
     return divide_workers(recent, mark, now=now)
@@ -125,7 +125,7 @@ def divide_workers(
     now: datetime,
     n_taken: Mapping[str, int] | None = None,
 ) -> Presence:
-    """Return who is there and who was lost, of workers seen lately."""
+    """Divide the workers seen lately into living and lost ones."""
     alive, lost = list[Worker](), list[Worker]()
     for worker in workers:
         (alive if now - worker.last_seen_at <= ALIVE_WITHIN else lost).append(worker)

@@ -85,7 +85,7 @@ def _read_in_flight(orders: Iterable[tuple[Any, ...]]) -> _InFlight:
 
 
 def _list_checking(tournaments: Sequence[Tournament]) -> set[int]:
-    """Return which of them cannot be planned before a checkpoint is checked."""
+    """Return the tournaments that cannot be planned before a checkpoint is checked."""
     scheduled = [t.pk for t in tournaments if t.state == Tournament.State.SCHEDULED]
     if not scheduled:
         return set()
