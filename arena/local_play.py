@@ -53,8 +53,11 @@ def play(
     An agent that raises or plays illegally loses. Raises ArenaError for what cannot be played.
     """
     rules = games.get(game) if isinstance(game, str) else game
-    named = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
-    names, built = list(named), {name: _build_policy(rules, agent) for name, agent in named.items()}
+    by_name = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
+    names, built = (
+        list(by_name),
+        {name: _build_policy(rules, agent) for name, agent in by_name.items()},
+    )
     matches = [
         _Match(rules, tuple(names[agent] for agent in lineup), derive("play", seed, block))
         for block, lineups in enumerate(_plan_blocks(rules.spec, len(names), n, seed))
@@ -135,8 +138,8 @@ def _play_together(matches: Iterable[_Match], built: Mapping[str, Policy]) -> No
         by_mover: dict[str, list[_Match]] = defaultdict(list)
         for match in running:
             by_mover[match.mover].append(match)
-        for name, asked in by_mover.items():
-            _move_matches(built[name], asked)
+        for name, in_turn in by_mover.items():
+            _move_matches(built[name], in_turn)
         running = [match for match in running if not match.is_over]
 
 

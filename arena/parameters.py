@@ -80,8 +80,8 @@ class Parameter:
                 return _WORDS[raw.lower()] if kind is bool else kind(raw)
         except (ValueError, KeyError, OverflowError):
             pass
-        shown = _shorten_value(raw)
-        raise ParameterError(owner, self.name, f"must be {kind.__name__}, got {shown}") from None
+        raw_text = _shorten_value(raw)
+        raise ParameterError(owner, self.name, f"must be {kind.__name__}, got {raw_text}") from None
 
 
 def _shorten_value(raw: object) -> str:

@@ -40,8 +40,8 @@ def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
         before = pass_open(MatchQuery(agents=(agent.pk,)), "match_id", HIGHEST) or 0
     seats = Seat.objects.filter(agent=agent, match_id__lt=before).order_by("-match_id")
     looked_at = list(seats.values_list("match_id", flat=True)[:N_LOOKED])
-    done = Match.objects.filter(pk__in=among(looked_at), state=Match.State.DONE)
-    hits = list(done.order_by("-pk").values_list("pk", flat=True)[: MATCHES_A_PAGE + 1])
+    done_matches = Match.objects.filter(pk__in=among(looked_at), state=Match.State.DONE)
+    hits = list(done_matches.order_by("-pk").values_list("pk", flat=True)[: MATCHES_A_PAGE + 1])
     page, last = cut_page(hits, MATCHES_A_PAGE)
     is_more = len(looked_at) == N_LOOKED
     return {

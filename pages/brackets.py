@@ -101,10 +101,10 @@ def _draw_bracket(
     parameters = _read_parameters(tournament)
     rules = KnockoutRules(int(parameters["best_of"]), int(parameters["tie_breaks"]))
     bracket = build_bracket(tournament.seeding or range(len(agents)), meetings, rules)
-    drawn = [slots for slots in bracket.rounds if len(slots) <= MOST_DRAWN // 2]
+    drawn_rounds = [slots for slots in bracket.rounds if len(slots) <= MOST_DRAWN // 2]
     order = _find_last_rounds(bracket)[: round_tables.MOST_RANKED]
     # Only the agents that are shown are read: a bracket may hold many more.
-    sides = {side for slots in drawn for slot in slots for side in (slot.first, slot.second)}
+    sides = {side for slots in drawn_rounds for slot in slots for side in (slot.first, slot.second)}
     positions = {side for side in sides if side is not None} | {position for position, *_ in order}
     contenders = round_tables.name_positions(sorted(positions), agents)
     is_over = tournament.state in Tournament.OVER
@@ -113,7 +113,7 @@ def _draw_bracket(
             _name_round(slots),
             [_describe_slot(slot, contenders, is_over=is_over) for slot in slots],
         )
-        for slots in drawn
+        for slots in drawn_rounds
     ]
     n_open = sum(slot.winner is None for slots in bracket.rounds for slot in slots)
     return InRounds(

@@ -102,9 +102,9 @@ def _list_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
     Of as many the listed ones before those of single evaluations; that of the name is among them.
     """
     rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
-    counted = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
+    n_by_board = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
     order = ("-n", "-leaderboard__is_listed", "-leaderboard")
-    in_order = counted.order_by(*order).values_list("leaderboard", flat=True)
+    in_order = n_by_board.order_by(*order).values_list("leaderboard", flat=True)
     chosen_board = in_order.filter(leaderboard__name=name) if name and "\0" not in name else []
     pks = dict.fromkeys([*in_order[:MAX_BOARDS], *chosen_board])
     boards = Leaderboard.objects.in_bulk(list(pks))

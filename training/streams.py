@@ -76,10 +76,10 @@ class ChunkReader:
         """
         if self._is_replaced():
             return
-        done: list[str] = []
+        places: list[str] = []
         while self._unacknowledged and _order_of(self._unacknowledged[0]) <= _order_of(place):
-            done.append(self._unacknowledged.popleft())
-        self._acknowledge_entries(done)
+            places.append(self._unacknowledged.popleft())
+        self._acknowledge_entries(places)
 
     def _is_replaced(self) -> bool:
         consumers = self._call("xinfo_consumers", self._key, self._group)
@@ -99,10 +99,10 @@ class ChunkReader:
 
     def _read_page(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         arguments = {self._key: ">"}
-        read = self._call(
+        reply = self._call(
             "xreadgroup", self._group, self._consumer, arguments, count=most, block=BLOCK_MS
         )
-        pages = read.values() if isinstance(read, dict) else (page for _, page in read or ())
+        pages = reply.values() if isinstance(reply, dict) else (page for _, page in reply or ())
         return [entry for page in pages for entry in _flatten(page)]
 
     def _call(self, name: str, *arguments: Any, **options: Any) -> Any:

@@ -41,31 +41,44 @@ def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
     """Train a slice of a run; one that is lost or fails is ordered again by control."""
     settings = read_settings(os.environ)
     try:
-        read = read_train_order(order)
+        train_order = read_train_order(order)
     except MessageError as error:
         log.error("order of a slice refused: %s", error)
         return
-    if read.key != settings.key:
-        log.error("slice %d of run %s is of somebody else: refused", read.slice, read.run)
+    if train_order.key != settings.key:
+        log.error(
+            "slice %d of run %s is of somebody else: refused", train_order.slice, train_order.run
+        )
         return
-    alive = Alive(settings.name, read.run, read.order, read.slice, read.token, read.key)
+    alive = Alive(
+        settings.name,
+        train_order.run,
+        train_order.order,
+        train_order.slice,
+        train_order.token,
+        train_order.key,
+    )
     try:
         with giving_signs(
             lambda: publish_report(self.app, alive),
             every_s=SIGN_S,
-            most=int((read.slice_s + OVERTIME_S) / SIGN_S),
+            most=int((train_order.slice_s + OVERTIME_S) / SIGN_S),
         ):
-            _train_slice(self.app, read, settings)
+            _train_slice(self.app, train_order, settings)
     except UnavailableError as error:
         # Nobody's fault.
-        log.warning("slice %d of run %s is given up: %s", read.slice, read.run, error)
-        publish_report(self.app, _make_ending(read, settings, is_given_up=True))
+        log.warning("slice %d of run %s is given up: %s", train_order.slice, train_order.run, error)
+        publish_report(self.app, _make_ending(train_order, settings, is_given_up=True))
     except (ArenaError, TrainingError) as error:
-        publish_report(self.app, _make_ending(read, settings, refusal=str(error)[:MAX_DETAIL]))
+        publish_report(
+            self.app, _make_ending(train_order, settings, refusal=str(error)[:MAX_DETAIL])
+        )
     except Exception as error:
         # A plug-in's, ours, or the machine's: told to whoever waits, and tried again.
         fault = f"{type(error).__name__}: {error}"[:MAX_DETAIL]
-        publish_report(self.app, _make_ending(read, settings, refusal=fault, is_given_up=True))
+        publish_report(
+            self.app, _make_ending(train_order, settings, refusal=fault, is_given_up=True)
+        )
         raise
 
 

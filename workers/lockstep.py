@@ -126,8 +126,8 @@ class Lockstep:
                 self._decide_one_by_one(matches, QuestionError(error))
             else:
                 asking_s = self._stepper.clock() - began
-                asked = PendingQuestion(agent, policy, matches, question, asking_s)
-                self._pending[group].append(asked)
+                pending = PendingQuestion(agent, policy, matches, question, asking_s)
+                self._pending[group].append(pending)
         self._decider.advance_each(struck, self._flush_if_due)
 
     def _play_answers(self, pending: PendingQuestion) -> None:

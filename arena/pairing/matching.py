@@ -76,12 +76,12 @@ def _match_couples(value: Floats) -> list[Lineup]:
     agents, candidates = np.arange(len(value)), list[tuple[float, int, int]]()
     while len(agents) > 1:
         best = value.argmax(axis=1)
-        here = np.arange(len(agents))
-        first = np.flatnonzero((best[best] == here) & (here < best))
+        index = np.arange(len(agents))
+        first = np.flatnonzero((best[best] == index) & (index < best))
         second = best[first]
         pairs = zip(value[first, second], agents[first], agents[second], strict=True)
         candidates += [(float(v), int(i), int(j)) for v, i, j in pairs]
-        left = np.delete(here, np.concatenate([first, second]))
+        left = np.delete(index, np.concatenate([first, second]))
         agents, value = agents[left], value[np.ix_(left, left)]
     candidates.sort(key=lambda pair: -pair[0])
     return [(i, j) for _, i, j in candidates]

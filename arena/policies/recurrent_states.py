@@ -63,12 +63,12 @@ class RecurrentStates:
 
     def _recompute_states(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the states that the network reaches by what the rows' seats have seen so far."""
-        seen = [self._replay_observations(row) for row in rows]
+        histories = [self._replay_observations(row) for row in rows]
         states = np.zeros((len(rows), network.state_size), np.float32)
         # All rows in step, one block a depth: 50 matches cost as many forwards as the longest.
-        for depth in range(max(map(len, seen))):
-            places = [place for place, blocks in enumerate(seen) if len(blocks) > depth]
-            observations = np.stack([seen[place][depth] for place in places])
+        for depth in range(max(map(len, histories))):
+            places = [place for place, blocks in enumerate(histories) if len(blocks) > depth]
+            observations = np.stack([histories[place][depth] for place in places])
             answer = network.result(network.submit(observations, states[places]))
             states[places] = check_states(answer.states, len(places), network)
         return states

@@ -75,10 +75,10 @@ def _differentiate(
     """Return the slope of the log-likelihood by the margin, and minus its curvature."""
     wins = win_terms(lead[:n_decided], margin)
     slope, curvature = _differentiate_draws(np.abs(lead[n_decided:]), margin)
-    decided, drawn = weights[:n_decided], weights[n_decided:]
+    decided_weights, drawn_weights = weights[:n_decided], weights[n_decided:]
     return (
-        float(drawn @ slope - decided @ wins.slope),
-        float(drawn @ curvature + decided @ wins.curvature),
+        float(drawn_weights @ slope - decided_weights @ wins.slope),
+        float(drawn_weights @ curvature + decided_weights @ wins.curvature),
     )
 
 

@@ -163,8 +163,8 @@ class SparseInformation:
         merged, self._pattern = pattern.merge_pairs(curvature), pattern
         self._root = np.sqrt(merged)
         self._precision = np.broadcast_to(precision, pattern.n)
-        drawn = sum_by_key(pattern.low, merged, pattern.n)
-        self._diagonal = drawn + sum_by_key(pattern.high, merged, pattern.n) + self._precision
+        diagonal = sum_by_key(pattern.low, merged, pattern.n)
+        self._diagonal = diagonal + sum_by_key(pattern.high, merged, pattern.n) + self._precision
         self._pairs = pattern.build_matrix(merged)
         self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
 

@@ -59,8 +59,8 @@ class Sampler:
 
     def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples of all skills together: float64 [n_samples, n]."""
-        drawn: Floats = self.mu + self._noise(rng, n_samples)
-        return drawn
+        samples: Floats = self.mu + self._noise(rng, n_samples)
+        return samples
 
 
 def best_shares(samples: Floats) -> Floats:
@@ -113,8 +113,8 @@ def _make_sparse_noise(
         information = SparseInformation(pattern, curvature, precision, is_rough=True)
 
     def noise(rng: np.random.Generator, n_samples: int) -> Floats:
-        drawn: Floats = spread * rng.standard_normal((n_samples, n))
-        drawn[:, played] = _UNIT * information.draw_samples(rng, n_samples).T
-        return drawn
+        skills: Floats = spread * rng.standard_normal((n_samples, n))
+        skills[:, played] = _UNIT * information.draw_samples(rng, n_samples).T
+        return skills
 
     return noise

@@ -290,9 +290,9 @@ def _assemble_field(
     if posterior is None:
         sd = np.hypot(SIGMA, drift)
         low, high = mu - Z95 * sd, mu + Z95 * sd
-        alone, digest = find_prior_covariance(parents, SIGMA**2), counts.digest
+        prior, digest = find_prior_covariance(parents, SIGMA**2), counts.digest
         return SettledRatings(
-            mu, sd, low, high, alone, SIGMA, 0, digest, draw_probability=draw_probability
+            mu, sd, low, high, prior, SIGMA, 0, digest, draw_probability=draw_probability
         )
     spread = posterior.spread * _UNIT
     sd = np.hypot(spread, drift)

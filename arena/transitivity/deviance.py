@@ -68,11 +68,11 @@ def deviance_test(
         return Deviance(0.0, 0, 1.0, draw_probability, 0.0)
     replicates = _Replicates(table, settled, unit_draw_margin(draw_probability))
     observed = replicates.measure_observed()
-    drawn = replicates.draw_deviances(n_replicates, np.random.default_rng(seed))
-    n_as_far = int(np.count_nonzero(drawn >= observed))
+    replicated = replicates.draw_deviances(n_replicates, np.random.default_rng(seed))
+    n_as_far = int(np.count_nonzero(replicated >= observed))
     # The results count as one replicate of themselves, so that no p-value is 0.
     p_value = (1 + n_as_far) / (1 + n_replicates)
-    return Deviance(observed, df, p_value, draw_probability, float(drawn.mean()))
+    return Deviance(observed, df, p_value, draw_probability, float(replicated.mean()))
 
 
 def fit_field(counts: PairCounts, table: PairTable) -> tuple[SettledRatings, float]:
@@ -140,11 +140,11 @@ class _Replicates:
         # The slope of the logarithm of each outcome's chance by the gap: [m, 3].
         win = win_terms(self._gap, self._margin).slope
         loss = -win_terms(-self._gap, self._margin).slope
-        drawn = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
-        slopes = np.stack([win, drawn, loss], axis=1)
-        counted = np.stack([table.low_wins, table.draws, table.high_wins], axis=1)
+        draw = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
+        slopes = np.stack([win, draw, loss], axis=1)
+        counts = np.stack([table.low_wins, table.draws, table.high_wins], axis=1)
         # At the mode the slope of the prior is minus that of what was seen.
-        slope = ((times - counted) * slopes).sum(axis=2)
+        slope = ((times - counts) * slopes).sum(axis=2)
         gradient = np.stack(
             [sum_by_key(table.low, row, n) - sum_by_key(table.high, row, n) for row in slope]
         )

@@ -22,9 +22,9 @@ async def find_user(
     check: looks it up, and raises what is to be answered where it may not upload: that is not kept.
     """
     digest = sha256(credentials.encode()).hexdigest()
-    kept, until_s = _users.get(digest, (0, -1.0))
+    cached_user, until_s = _users.get(digest, (0, -1.0))
     if clock() < until_s:
-        return kept
+        return cached_user
     user: int = await database_sync_to_async(check)()
     if len(_users) >= MOST_KEPT:
         _users.clear()

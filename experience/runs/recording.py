@@ -34,24 +34,24 @@ class _Weights(NamedTuple):
 def record_report(report: object, *, now: datetime) -> bool:
     """Take a report; say whether it was taken. Safe to deliver twice."""
     try:
-        read = read_trained(report)
+        trained = read_trained(report)
     except MessageError as error:
         log.warning("report of a trainer refused: %s", error)
         return False
-    run = _find_run(read)
+    run = _find_run(trained)
     if run is None:
         return False
-    if read.is_given_up:
-        return _note_fault(run, read) if read.refusal else _take_back(run, now=now)
+    if trained.is_given_up:
+        return _note_fault(run, trained) if trained.refusal else _take_back(run, now=now)
     try:
-        weights = _inspect_weights(run, read)
-        if read.state and not files.has_file(run.name, read.state):
-            raise CheckpointFileError(f"there is no state {read.state}")
+        weights = _inspect_weights(run, trained)
+        if trained.state and not files.has_file(run.name, trained.state):
+            raise CheckpointFileError(f"there is no state {trained.state}")
     except CheckpointFileError as error:
         return _write_report(
-            run, read, None, problem=f"what its trainer put is refused: {error}", now=now
+            run, trained, None, problem=f"what its trainer put is refused: {error}", now=now
         )
-    return _write_report(run, read, weights, problem=read.refusal, now=now)
+    return _write_report(run, trained, weights, problem=trained.refusal, now=now)
 
 
 def _take_back(run: TrainingRun, *, now: datetime) -> bool:
@@ -79,15 +79,15 @@ def extend_lease(sign: object, *, now: datetime) -> bool:
     It is no report: a trainer that always ends before its first one is given up in time.
     """
     try:
-        read = read_alive(sign)
+        alive = read_alive(sign)
     except MessageError as error:
         log.warning("sign of life of a trainer refused: %s", error)
         return False
-    run = _find_run(read)
+    run = _find_run(alive)
     if run is None:
         return False
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
-    changes = {"trainer": read.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
+    changes = {"trainer": alive.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
     return bool(own.update(**changes))
 
 

@@ -91,8 +91,8 @@ class Consumer:
     def _read_entries(
         self, after: dict[bytes, str], *, block_ms: int | None
     ) -> list[tuple[str, Entry]]:
-        read = self._client.xreadgroup(SINK, self._name, after, count=COUNT, block=block_ms)
-        pages = read.items() if isinstance(read, dict) else read or ()
+        reply = self._client.xreadgroup(SINK, self._name, after, count=COUNT, block=block_ms)
+        pages = reply.items() if isinstance(reply, dict) else reply or ()
         return [
             (self._games[key], _read_entry(entry))
             for key, entries in pages

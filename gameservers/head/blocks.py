@@ -160,8 +160,8 @@ def _read_floats(name: str, values: Any, shape: tuple[int, ...]) -> FloatBatch:
     """Return nested or flat lists of numbers as an array of this shape."""
     try:
         with np.errstate(over="ignore"):  # what does not fit a float32 is infinite, and refused
-            read = np.asarray(values, np.float64).astype(np.float32)
-        return read.reshape(shape)
+            floats = np.asarray(values, np.float64).astype(np.float32)
+        return floats.reshape(shape)
     except (TypeError, ValueError, OverflowError) as error:
         text = f"{name}: must be numbers of the shape {list(shape)}, rows first: {error!s:.150}"
         raise EvaluateError(text) from error

@@ -113,17 +113,19 @@ class ServerBoard:
     def note_found(self, servers: Iterable[FoundServer], *, now: float) -> None:
         """Take what discovery found; what it finds no more is gone."""
         keys = set()
-        for found in servers:
-            keys.add(found.key)
-            server = self._servers.get(found.key)
+        for listed in servers:
+            keys.add(listed.key)
+            server = self._servers.get(listed.key)
             if server is None:
                 if len(self._servers) >= MAX_SERVERS:
                     continue
-                server = KnownServer(found.key, found.name, found.address, found.source, since=now)
-                self._servers[found.key] = server
-            server.place, server.source = found.place, found.source
-            if found.place is None:
-                server.become(found.state, found.reason, now=now)
+                server = KnownServer(
+                    listed.key, listed.name, listed.address, listed.source, since=now
+                )
+                self._servers[listed.key] = server
+            server.place, server.source = listed.place, listed.source
+            if listed.place is None:
+                server.become(listed.state, listed.reason, now=now)
             elif server.state == State.GONE:
                 server.become(State.FOUND, "", now=now)
         for server in self.list_all():

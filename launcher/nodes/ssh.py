@@ -48,16 +48,16 @@ class Ssh:
         """
         command = self._list_words(host, script, arguments)
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 command, input=sent, capture_output=True, check=False, timeout=limit_s
             )
         except subprocess.TimeoutExpired as error:
             reason = f"has not answered within {limit_s:g} s: log in by hand and look at its load"
             raise RemoteError(host, reason) from error
-        if done.returncode:
-            stderr = done.stderr.decode("utf-8", "replace")
-            raise RemoteError(host, explain_failure(host, done.returncode, stderr))
-        return done.stdout.decode("utf-8", "replace")
+        if result.returncode:
+            stderr = result.stderr.decode("utf-8", "replace")
+            raise RemoteError(host, explain_failure(host, result.returncode, stderr))
+        return result.stdout.decode("utf-8", "replace")
 
     def _list_words(self, host: Host, script: str, arguments: Sequence[str]) -> list[str]:
         if (program := shutil.which("ssh")) is None:

@@ -64,8 +64,8 @@ def _start_all(machines: Machines, python: str, environments: Mapping[str, str])
     started: list[Host] = []
 
     def start(host: Host) -> str:
-        sent = environments[host.name].encode()
-        pid = machines.call(host, remote.START, python, sent=sent)
+        environment = environments[host.name].encode()
+        pid = machines.call(host, remote.START, python, sent=environment)
         started.append(host)
         return pid
 

@@ -35,8 +35,8 @@ Acts: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def add_port(start: argparse.ArgumentParser, default: int) -> None:
     """Declare --port."""
-    read = whole_number(1, HIGHEST_PORT)
-    start.add_argument("--port", type=read, default=default, metavar="P", help=f"({default})")
+    read_port = whole_number(1, HIGHEST_PORT)
+    start.add_argument("--port", type=read_port, default=default, metavar="P", help=f"({default})")
 
 
 def add_stop_and_status(acts: Acts, service: Service) -> None:

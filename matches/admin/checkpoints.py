@@ -139,9 +139,9 @@ class UploadForm(ModelFormWithAllErrors):
             return
         texts = {parameter.name for parameter in declared if isinstance(parameter.default, str)}
         # As architectures read them: a whole number stands for its text.
-        read = {name: str(v) if name in texts else v for name, v in parameters.items()}
+        texts_read = {name: str(v) if name in texts else v for name, v in parameters.items()}
         try:
-            read_parameters(cleaned["architecture"], declared, read)
+            read_parameters(cleaned["architecture"], declared, texts_read)
         except ParameterError as error:
             self.add_error("parameters", str(error))
 

@@ -218,8 +218,10 @@ class LeaderboardView(
     def seasons(self, request: Request, name: str) -> Response:
         """List the seasons of a leaderboard, the newest first."""
         del request, name
-        kept = Season.objects.filter(leaderboard=self.get_object()).select_related("leaderboard")
-        return self.answer_page(kept, SeasonSerializer)
+        board_seasons = Season.objects.filter(leaderboard=self.get_object()).select_related(
+            "leaderboard"
+        )
+        return self.answer_page(board_seasons, SeasonSerializer)
 
     def _list_snapshots(self) -> QuerySet[RatingSnapshot]:
         return RatingSnapshot.objects.filter(leaderboard=self.get_object())

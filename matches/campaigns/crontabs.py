@@ -69,7 +69,7 @@ def parse_crontab(text: str, timezone: str, *, now: datetime) -> Crontab:
     """Return what a crontab means. Raises BadInputError also for one that never is due."""
     parts = dict(zip(PARTS, split_crontab(text), strict=True))
     try:
-        read: Any = crontab(**parts)  # its sets have no types
+        parsed: Any = crontab(**parts)  # its sets have no types
     except (ParseException, ValueError) as error:
         raise BadInputError("crontab", f"{text!r} is none ({error}): {EXAMPLE}") from error
     try:
@@ -78,10 +78,12 @@ def parse_crontab(text: str, timezone: str, *, now: datetime) -> Crontab:
         hint = "give one such as UTC or Europe/Berlin"
         raise BadInputError("timezone", f"{timezone!r} is not known: {hint}") from error
     times = Crontab(
-        times=tuple((hour, minute) for hour in sorted(read.hour) for minute in sorted(read.minute)),
-        days=frozenset(read.day_of_month),
-        months=frozenset(read.month_of_year),
-        weekdays=frozenset(read.day_of_week),
+        times=tuple(
+            (hour, minute) for hour in sorted(parsed.hour) for minute in sorted(parsed.minute)
+        ),
+        days=frozenset(parsed.day_of_month),
+        months=frozenset(parsed.month_of_year),
+        weekdays=frozenset(parsed.day_of_week),
         zone=zone,
     )
     if times.next(now=now) is None:

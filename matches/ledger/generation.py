@@ -140,10 +140,10 @@ def _find_common_game(sides: Sequence[Side]) -> str:
     common = set.intersection(*known_sides) if known_sides else set(games.names())
     if len(common) == 1:
         return common.pop()
-    both = " and ".join(repr(side.name) for side in sides)
+    side_names = " and ".join(repr(side.name) for side in sides)
     if known_sides and not common:
-        raise BadInputError("agent_b", f"{both} play no game in common")
-    raise BadInputError("game", f"say which {both} shall play: {', '.join(sorted(common))}")
+        raise BadInputError("agent_b", f"{side_names} play no game in common")
+    raise BadInputError("game", f"say which {side_names} shall play: {', '.join(sorted(common))}")
 
 
 def _find_agent(side: Side, game: str) -> Agent:

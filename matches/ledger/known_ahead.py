@@ -32,8 +32,8 @@ def count_known_ahead(
     twins = reuse.find_twins(draft, entered)
     if not twins:
         return 0
-    n_known, drawn = 0, planning.draw_matches(draft, len(entered))
-    for batch in split_batches(islice(drawn, MOST_LOOKED_AT), planning.SLICE):
+    n_known, matches = 0, planning.draw_matches(draft, len(entered))
+    for batch in split_batches(islice(matches, MOST_LOOKED_AT), planning.SLICE):
         places = [
             MatchIdentity(
                 planned.block,

@@ -98,18 +98,18 @@ def check_chosen(
     A server whose match came out otherwise is put into quarantine.
     """
     rows = ReplayCheck.objects.select_related("match__leaderboard", "match__outcome")
-    checks, began, done = list(rows.order_by("pk")[:MAX_AT_ONCE]), clock_s(), []
+    checks, began, checked = list(rows.order_by("pk")[:MAX_AT_ONCE]), clock_s(), []
     for check in checks:
-        done.append(check.pk)
+        checked.append(check.pk)
         if difference := find_difference(check.match):
             _stop_server(check, difference, now=now)
         if clock_s() - began >= limit_s:
             break
-    if done:
-        ReplayCheck.objects.filter(pk__in=done).delete()
+    if checked:
+        ReplayCheck.objects.filter(pk__in=checked).delete()
     if len(checks) == MAX_AT_ONCE:
         _drop_surplus()
-    return len(done)
+    return len(checked)
 
 
 def find_difference(match: Match) -> str:

@@ -116,6 +116,6 @@ def _read_last_matches(worker: Worker) -> list[Attempt]:
 
 def count_matches(name: str) -> str:
     """Return in words how many finished matches a server played, counted up to a limit."""
-    done = Attempt.objects.filter(Attempt.is_served(), server=name, ending__in=_TELLING)
-    n = done[: 10 * _READ + 1].count()
+    attempts = Attempt.objects.filter(Attempt.is_served(), server=name, ending__in=_TELLING)
+    n = attempts[: 10 * _READ + 1].count()
     return f"more than {n - 1:,} matches" if n > 10 * _READ else format_count(n, "match", "matches")

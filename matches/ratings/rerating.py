@@ -179,13 +179,15 @@ def _read_up_to(sequence: int, fold: Fold, board: Leaderboard) -> None:
     unrated = set(
         Tournament.objects.filter(leaderboard=board, is_rated=False).values_list("pk", flat=True)
     )
-    done = Match.objects.filter(leaderboard=board, state=Match.State.DONE).order_by("sequence")
+    done_matches = Match.objects.filter(leaderboard=board, state=Match.State.DONE).order_by(
+        "sequence"
+    )
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
     scored = ("game_seed", "outcome__returns")
     while fold.sequence < sequence:
         end = min(sequence, fold.sequence + CHUNK)
-        chunk = done.filter(sequence__gt=fold.sequence, sequence__lte=end)
+        chunk = done_matches.filter(sequence__gt=fold.sequence, sequence__lte=end)
         fold.add(
             [
                 Result(

@@ -101,7 +101,7 @@ def is_seated_second(board: Leaderboard, side: str) -> bool:
 
 def _read_played(board: Leaderboard) -> Iterator[PlayedMatch]:
     """Yield the matches that the ratings count, in planned order."""
-    done = Match.objects.filter(
+    done_matches = Match.objects.filter(
         leaderboard=board,
         state=Match.State.DONE,
         tournament__is_rated=True,
@@ -111,7 +111,9 @@ def _read_played(board: Leaderboard) -> Iterator[PlayedMatch]:
     more = tuple(f"outcome__{name}" for name in ("returns", "guilty_seat", "reason", "recorded_at"))
     names: dict[int, str] = {}
     for begin in range(board.season_first_sequence, board.next_sequence, CHUNK):
-        chunk = done.filter(sequence__gte=begin, sequence__lt=begin + CHUNK).order_by("sequence")
+        chunk = done_matches.filter(sequence__gte=begin, sequence__lt=begin + CHUNK).order_by(
+            "sequence"
+        )
         rows = list(chunk.values_list(*columns, *more))
         _learn_names(names, (row[4] for row in rows))
         for pk, tournament, sequence, game_seed, lineup, *ended in rows:

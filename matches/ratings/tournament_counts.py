@@ -128,12 +128,12 @@ def _count_more(tournament: Tournament) -> int:
         forget_counts([tournament.pk])
         return 0
     closed = _read_closed_prefix(tournament, stored.up_to_sequence)
-    done = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
+    done_rows = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
     if not closed:
         return 0
-    tally = _tally_rows(done, tournament, stored.up_to_sequence)
+    tally = _tally_rows(done_rows, tournament, stored.up_to_sequence)
     last = closed[-1][_COLUMNS.index("sequence")]
-    return len(done) if _add_tally(tournament, stored, tally, last, len(done)) else 0
+    return len(done_rows) if _add_tally(tournament, stored, tally, last, len(done_rows)) else 0
 
 
 def _read_closed_prefix(tournament: Tournament, after: int) -> list[tuple[Any, ...]]:

@@ -101,8 +101,8 @@ def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
     """Return agents as the list shows them: two queries for all of them."""
     counts, ratings = Counter[int](), dict[int, Rating]()
     rated = Rating.objects.filter(agent__in=agents, n_matches__gt=0)
-    shown = rated.select_related("leaderboard").only(*_SHOWN)
-    for rating in shown.order_by("n_matches", "leaderboard_id"):
+    rated_rows = rated.select_related("leaderboard").only(*_SHOWN)
+    for rating in rated_rows.order_by("n_matches", "leaderboard_id"):
         counts[rating.agent_id] += rating.n_matches
         if rating.leaderboard.is_rated:
             ratings[rating.agent_id] = rating

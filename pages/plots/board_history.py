@@ -129,14 +129,14 @@ def read_moments(
     Four queries, however long the history is: snapshots are found by time. Of large boards fewer
     are read, so many that they hold `budget_bytes`, but not fewer than `fewest`.
     """
-    taken = list_comparable(board)
-    ends = taken.annotate(size=Length("table")).values_list("taken_at", "size")
+    comparable = list_comparable(board)
+    ends = comparable.annotate(size=Length("table")).values_list("taken_at", "size")
     # Two queries: one with MIN and MAX would walk the index of the history from end to end.
     first, last = ends.order_by("taken_at").first(), ends.order_by("-taken_at").first()
     if first is None or last is None:
         return []
     n_moments = max(fewest, min(n_most, budget_bytes // last[1]))
-    newest = taken.order_by("-taken_at").values("pk")
+    newest = comparable.order_by("-taken_at").values("pk")
     moments = space_out(first[0], last[0], n_moments)
     nearest = [Subquery(newest.filter(taken_at__lte=moment)[:1]) for moment in moments]
     chosen = RatingSnapshot.objects.filter(pk__in=nearest)  # type: ignore[misc]  # not for types

@@ -65,24 +65,30 @@ def draw_curves(
 ) -> Drawing:
     """Return the curves of these agents, each from where its interval has settled."""
     settled = {agent: list_settled(moments, agent) for agent in names}
-    drawn = {agent: rated for agent, rated in settled.items() if len(rated) >= MIN_POINTS}
-    unsettled = [name for agent, name in names.items() if agent not in drawn]
-    if not drawn:
+    drawn_ratings = {agent: rated for agent, rated in settled.items() if len(rated) >= MIN_POINTS}
+    unsettled = [name for agent, name in names.items() if agent not in drawn_ratings]
+    if not drawn_ratings:
         return Drawing([], unsettled, [], [], height)
-    first = min(rated[0].at for rated in drawn.values())
-    times = TimeAxis(first, max(rated[-1].at for rated in drawn.values()))
+    first = min(rated[0].at for rated in drawn_ratings.values())
+    times = TimeAxis(first, max(rated[-1].at for rated in drawn_ratings.values()))
     # A rating lies within its interval, so the ends hold all that is drawn.
     ends = [
-        end for rated in drawn.values() for rating in rated for end in (rating.low, rating.high)
+        end
+        for rated in drawn_ratings.values()
+        for rating in rated
+        for end in (rating.low, rating.high)
     ]
     axis = axes.fit_axis_to(ends)
     scale = Scale(axis["low"], axis["high"], height=height)
     # Highest first, as labels are spread downwards.
-    by_height = sorted(drawn, key=lambda agent: -drawn[agent][-1].mu)
-    heights = [scale.place(drawn[agent][-1].mu) for agent in by_height]
+    by_height = sorted(drawn_ratings, key=lambda agent: -drawn_ratings[agent][-1].mu)
+    heights = [scale.place(drawn_ratings[agent][-1].mu) for agent in by_height]
     label_at = dict(zip(by_height, spread_labels(heights, lowest=height - BOTTOM), strict=True))
     return Drawing(
-        [_draw_curve(names[agent], drawn[agent], times, scale, label_at[agent]) for agent in drawn],
+        [
+            _draw_curve(names[agent], drawn_ratings[agent], times, scale, label_at[agent])
+            for agent in drawn_ratings
+        ],
         unsettled,
         times.list_ticks(),
         [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]],

@@ -145,13 +145,13 @@ def draw_plots(board_id: int, rows: Sequence[Row] = ()) -> list[Plot]:
     trained = list_trained(board_id, [row["agent"] for row in rows])
     others = [row for row in rows if row["agent"] not in trained][:MAX_LINES]
     listed = list_runs(board_id, chosen)
-    drawn = {run: choose_drawn({run: listed[run]}) for run in chosen}
+    drawn_runs = {run: choose_drawn({run: listed[run]}) for run in chosen}
     # One axis for all plots, so that runs can be compared by their heights.
     scale, marks = _fit_scale(
-        [listed for runs in drawn.values() for listed in _list_all(runs)], others
+        [listed for runs in drawn_runs.values() for listed in _list_all(runs)], others
     )
     return [
-        _draw_plot(run, drawn[run], {run: 0}, scale)._replace(
+        _draw_plot(run, drawn_runs[run], {run: 0}, scale)._replace(
             lines=_draw_lines(others, scale),
             ratings=marks,
             listed=listed[run],
@@ -171,10 +171,10 @@ def draw_runs(board_id: int, runs: Collection[str]) -> Plot | None:
     if max(map(len, checkpoints.values()), default=0) < FEWEST:
         return None
     listed = list_runs(board_id, checkpoints)
-    drawn = choose_drawn(listed)
-    scale, marks = _fit_scale(_list_all(drawn), [])
+    drawn_runs = choose_drawn(listed)
+    scale, marks = _fit_scale(_list_all(drawn_runs), [])
     numbers = {run: number for number, run in enumerate(chosen, 1)}
-    plot = _draw_plot("", drawn, numbers, scale)
+    plot = _draw_plot("", drawn_runs, numbers, scale)
     return plot._replace(
         labels=_draw_labels(plot.series),
         ratings=marks,
@@ -193,10 +193,10 @@ def draw_scores(board_id: int) -> Plot | None:
         return None
     scored = list_runs(board_id, chosen, in_scores=True)
     listed = {run: checkpoints for run, checkpoints in scored.items() if checkpoints}
-    drawn = choose_drawn(listed)
-    numbers = {run: number for number, run in enumerate(sorted(drawn), 1)}
-    scale, marks = _fit_scale(_list_all(drawn), [])
-    plot = _draw_plot("", drawn, numbers, scale)
+    drawn_runs = choose_drawn(listed)
+    numbers = {run: number for number, run in enumerate(sorted(drawn_runs), 1)}
+    scale, marks = _fit_scale(_list_all(drawn_runs), [])
+    plot = _draw_plot("", drawn_runs, numbers, scale)
     return plot._replace(
         labels=_draw_labels(plot.series),
         ratings=marks,
@@ -218,10 +218,10 @@ def _list_all(runs: Mapping[str, Sequence[ListedCheckpoint]]) -> list[ListedChec
 
 
 def _fit_scale(
-    drawn: Sequence[ListedCheckpoint], others: Sequence[Row]
+    checkpoints: Sequence[ListedCheckpoint], others: Sequence[Row]
 ) -> tuple[Scale, list[Tick]]:
     """Return a scale that holds what is drawn, and its marks."""
-    ends = [float(listed.row[end]) for listed in drawn for end in ("low", "high")]
+    ends = [float(listed.row[end]) for listed in checkpoints for end in ("low", "high")]
     axis = axes.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
     scale = Scale(axis["low"], axis["high"], height=HEIGHT)
     return scale, [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
@@ -229,16 +229,16 @@ def _fit_scale(
 
 def _draw_plot(
     run: str,
-    drawn: Mapping[str, Sequence[ListedCheckpoint]],
+    drawn_runs: Mapping[str, Sequence[ListedCheckpoint]],
     numbers: Mapping[str, int],
     scale: Scale,
 ) -> Plot:
-    if not drawn:
+    if not drawn_runs:
         return Plot(run, [], [], [], [], [], [], 0)
-    steps = Steps([listed.step for listed in _list_all(drawn)])
+    steps = Steps([listed.step for listed in _list_all(drawn_runs)])
     series = [
         _draw_series(run, numbers[run], checkpoints, steps, scale)
-        for run, checkpoints in drawn.items()
+        for run, checkpoints in drawn_runs.items()
     ]
     return Plot(run, series, [], [], steps.list_ticks(), [], [], 0)
 

@@ -64,15 +64,17 @@ def read_chunks(paths: Iterable[str], *, game: str) -> list[Chunk]:
     chunks: list[Chunk] = []
     for path in paths:
         try:
-            sent = [upload.chunk for upload in read_segment(Path(path))]
+            segment_chunks = [upload.chunk for upload in read_segment(Path(path))]
         except ChunkError as error:
             rule = "give files of uploads; of a dataset learns `evalsite runs start --dataset NAME`"
             raise TrainingError(f"{path} is not read: {error}; {rule}") from error
         except OSError as error:
             raise TrainingError(f"{path} is not read: {error}") from error
-        if sent and sent[0].game != game:
-            raise TrainingError(f"{path} is of {sent[0].game}: give segments of {game} only")
-        chunks += sent
+        if segment_chunks and segment_chunks[0].game != game:
+            raise TrainingError(
+                f"{path} is of {segment_chunks[0].game}: give segments of {game} only"
+            )
+        chunks += segment_chunks
     if not chunks:
         raise TrainingError(f"there is no step of {game} to learn from in {len([*paths])} segments")
     return chunks

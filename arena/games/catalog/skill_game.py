@@ -140,8 +140,8 @@ class SkillGame:
 
     def configured(self, parameters: Mapping[str, object]) -> Self:
         """Return the same game under other parameters. Raises ParameterError."""
-        read = read_parameters(self.spec.id, self.spec.parameters, parameters)
-        return type(self)(float(read[DURATION.name]), sleep=self.sleep)
+        values = read_parameters(self.spec.id, self.spec.parameters, parameters)
+        return type(self)(float(values[DURATION.name]), sleep=self.sleep)
 
     def start(self, game_seed: int, *, opening_plies: int) -> SkillState:
         """Return a new episode. Raises ParameterError unless opening_plies is 0."""

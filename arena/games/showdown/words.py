@@ -140,7 +140,7 @@ def _tell_side(seat: int, side: Mapping[str, Any]) -> str:
     seen_pokemon = side["pokemon"]
     parts = [
         _tell_pokemon(pokemon)
-        for pokemon in sorted(seen_pokemon, key=lambda one: not one["is_active"])
+        for pokemon in sorted(seen_pokemon, key=lambda shown: not shown["is_active"])
     ]
     if n_unknown := side["size"] - len(seen_pokemon):
         parts.append(f"{n_unknown} not seen yet")

@@ -136,6 +136,6 @@ def _format(code: str) -> str:
     ruff = str(Path(sys.executable).with_name("ruff"))
     for step in (["check", "--select", "I", "--fix", "-q"], ["format", "-q"]):
         command = [ruff, *step, "--stdin-filename", AS_IF, "-"]
-        done = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
-        code = done.stdout
+        result = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
+        code = result.stdout
     return code

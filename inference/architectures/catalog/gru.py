@@ -71,15 +71,15 @@ class GruArchitecture:
 
     def state_size(self, parameters: Mapping[str, object]) -> int:
         """Return the units of all layers. Raises ParameterError."""
-        read = values(self, parameters)
-        return int(read["width"]) * int(read["layers"])
+        chosen = values(self, parameters)
+        return int(chosen["width"]) * int(chosen["layers"])
 
     def build(
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> Gru:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
-        width, n_layers = int(read["width"]), int(read["layers"])
+        chosen = accepted(self, observation_shape, parameters)
+        width, n_layers = int(chosen["width"]), int(chosen["layers"])
         return Gru(floats(observation_shape), n_actions, width, n_layers)
 
 

@@ -128,10 +128,10 @@ class LinesArchitecture:
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> Lines:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
+        chosen = accepted(self, observation_shape, parameters)
         _, rows, columns = observation_shape
-        length = min(int(read["length"]), max(rows, columns))
-        return Lines(rows, columns, n_actions, length, int(read["width"]))
+        length = min(int(chosen["length"]), max(rows, columns))
+        return Lines(rows, columns, n_actions, length, int(chosen["width"]))
 
 
 ARCHITECTURE = LinesArchitecture()

@@ -40,8 +40,10 @@ class Strike(Act[ImportBatch]):
 
     def perform_act(self, chosen: ConfirmedRow[ImportBatch]) -> str:
         reason = chosen.values["reason"]
-        done = striking.strike_import(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
-        return f"{done.batch} is struck: {done.n_struck:,} results count no more"
+        struck = striking.strike_import(
+            chosen.row, actor=chosen.actor, reason=reason, now=chosen.now
+        )
+        return f"{struck.batch} is struck: {struck.n_struck:,} results count no more"
 
 
 ACTS = (Strike(),)

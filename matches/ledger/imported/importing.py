@@ -82,7 +82,7 @@ class CheckedSheet(NamedTuple):
 
 
 def import_results(
-    board: Leaderboard, sent: SentFile, *, actor: Actor, now: datetime
+    board: Leaderboard, file: SentFile, *, actor: Actor, now: datetime
 ) -> ImportedBatch:
     """Return the batch that holds the results of a file; its new rows are on the leaderboard.
 
@@ -91,30 +91,30 @@ def import_results(
     """
     _check_board(board)
     _refuse_while_striking(board)
-    if sent.path.stat().st_size > MAX_BYTES:
+    if file.path.stat().st_size > MAX_BYTES:
         raise BadInputError("file", f"it has more than {MAX_BYTES:,} bytes: split it")
-    sha256 = hash_file(sent.path)
+    sha256 = hash_file(file.path)
     before = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
     if before is not None:
-        _check_columns(before, sent)
+        _check_columns(before, file)
         if before.finished_at is not None and not before.n_known:
             return ImportedBatch(before, 0)
-    columns = sent.columns if before is None else before.columns
-    opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
+    columns = file.columns if before is None else before.columns
+    opened = open_results(file.path, name=file.name, form=file.form, mapped=columns)
     sheet = read_sheet(opened)
     if is_seated_second(board, opened.columns.first):
         sheet.change_seats()
-    checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
+    checked = _check_sheet(sheet, board, adds_agents=file.adds_agents)
     if before is not None and before.finished_at is not None:
         _refuse_lost_rows(before, checked)
         return ImportedBatch(before, 0)
     if before is None and len(checked.known) == len(sheet):
         return ImportedBatch(_find_batch_of(board, sheet), 0)
     try:
-        batch = before or _begin_batch(board, sent, checked, sha256=sha256, actor=actor, now=now)
+        batch = before or _begin_batch(board, file, checked, sha256=sha256, actor=actor, now=now)
     except IntegrityError as error:
         # Of two calls with one file, or with one new agent, the database lets one begin.
-        raise ConflictError(f"{sent.name} is imported by another call: send it again") from error
+        raise ConflictError(f"{file.name} is imported by another call: send it again") from error
     # Those that were added are agents now.
     ids = _list_ids(sheet, find_agents(sheet, game=board.game))
     start = 0 if sheet.keys else batch.tournament.n_planned
@@ -139,12 +139,12 @@ def _refuse_lost_rows(batch: ImportBatch, checked: CheckedSheet) -> None:
         raise ConflictError(f"{batch}: {detail}: strike it, too, and send the file again")
 
 
-def _check_columns(batch: ImportBatch, sent: SentFile) -> None:
+def _check_columns(batch: ImportBatch, file: SentFile) -> None:
     """Raise ConflictError where the same file was imported by other columns."""
-    for part, name in sent.columns.items():
+    for part, name in file.columns.items():
         if batch.columns.get(part, name) != name:
-            read = f"{part}={batch.columns[part] or 'nothing'}"
-            raise ConflictError(f"{batch} read {read}, not {name}: strike it before")
+            before = f"{part}={batch.columns[part] or 'nothing'}"
+            raise ConflictError(f"{batch} read {before}, not {name}: strike it before")
 
 
 def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> CheckedSheet:
@@ -188,7 +188,7 @@ def _find_batch_of(board: Leaderboard, sheet: Sheet) -> ImportBatch:
 @transaction.atomic
 def _begin_batch(
     board: Leaderboard,
-    sent: SentFile,
+    file: SentFile,
     checked: CheckedSheet,
     *,
     sha256: str,
@@ -206,11 +206,11 @@ def _begin_batch(
         ),
         batch_size=_AT_ONCE,
     )
-    tournament = _begin_tournament(board, sent, checked, now=now)
+    tournament = _begin_tournament(board, file, checked, now=now)
     batch = ImportBatch.objects.create(
         leaderboard=board,
         tournament=tournament,
-        file_name=sent.name[-200:],
+        file_name=file.name[-200:],
         sha256=sha256,
         columns=sheet.columns._asdict(),
         n_rows=len(sheet),
@@ -232,12 +232,12 @@ def _begin_batch(
 
 
 def _begin_tournament(
-    board: Leaderboard, sent: SentFile, checked: CheckedSheet, *, now: datetime
+    board: Leaderboard, file: SentFile, checked: CheckedSheet, *, now: datetime
 ) -> Tournament:
     """Return a new tournament for the rows that are not known, with the agents of all rows."""
     tournament = Tournament.objects.create(
         leaderboard=board,
-        name=f"import of {sent.name}"[:_MAX_NAME],
+        name=f"import of {file.name}"[:_MAX_NAME],
         n_matches=len(checked.sheet) - len(checked.known),
         rules_version=games.get(board.game).spec.rules_version,
         state=Tournament.State.RUNNING,

@@ -103,8 +103,11 @@ def _read_csv(table: Any, names: list[str], columns: Columns) -> Iterator[RawRow
                 if len(cells) == width:
                     own_key = cells[key] if key >= 0 else ""
                     line = table.line_num
-                    one, other = read_guarded(cells[first]), read_guarded(cells[second])
-                    yield RawRow(line, one, other, cells[result], own_key)
+                    first_name, second_name = (
+                        read_guarded(cells[first]),
+                        read_guarded(cells[second]),
+                    )
+                    yield RawRow(line, first_name, second_name, cells[result], own_key)
                 elif cells:  # an empty line is no row
                     problem = f"it has {len(cells)} cells, the head has {width}"
                     yield RawRow(table.line_num, "", "", "", "", problem)
