@@ -37,48 +37,35 @@ OVERTIME_S: Final = 600.0
 
 
 @shared_task(name=TRAIN_TASK, bind=True)
-def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
+def train(self: "Task[..., None]", wire: dict[str, Any]) -> None:
     """Train a slice of a run; one that is lost or fails is ordered again by control."""
     settings = read_settings(os.environ)
     try:
-        train_order = read_train_order(order)
+        order = read_train_order(wire)
     except MessageError as error:
         log.error("order of a slice refused: %s", error)
         return
-    if train_order.key != settings.key:
-        log.error(
-            "slice %d of run %s is of somebody else: refused", train_order.slice, train_order.run
-        )
+    if order.key != settings.key:
+        log.error("slice %d of run %s is of somebody else: refused", order.slice, order.run)
         return
-    alive = Alive(
-        settings.name,
-        train_order.run,
-        train_order.order,
-        train_order.slice,
-        train_order.token,
-        train_order.key,
-    )
+    alive = Alive(settings.name, order.run, order.order, order.slice, order.token, order.key)
     try:
         with giving_signs(
             lambda: publish_report(self.app, alive),
             every_s=SIGN_S,
-            most=int((train_order.slice_s + OVERTIME_S) / SIGN_S),
+            most=int((order.slice_s + OVERTIME_S) / SIGN_S),
         ):
-            _train_slice(self.app, train_order, settings)
+            _train_slice(self.app, order, settings)
     except UnavailableError as error:
         # Nobody's fault.
-        log.warning("slice %d of run %s is given up: %s", train_order.slice, train_order.run, error)
-        publish_report(self.app, _make_ending(train_order, settings, is_given_up=True))
+        log.warning("slice %d of run %s is given up: %s", order.slice, order.run, error)
+        publish_report(self.app, _make_ending(order, settings, is_given_up=True))
     except (ArenaError, TrainingError) as error:
-        publish_report(
-            self.app, _make_ending(train_order, settings, refusal=str(error)[:MAX_DETAIL])
-        )
+        publish_report(self.app, _make_ending(order, settings, refusal=str(error)[:MAX_DETAIL]))
     except Exception as error:
         # A plug-in's, ours, or the machine's: told to whoever waits, and tried again.
         fault = f"{type(error).__name__}: {error}"[:MAX_DETAIL]
-        publish_report(
-            self.app, _make_ending(train_order, settings, refusal=fault, is_given_up=True)
-        )
+        publish_report(self.app, _make_ending(order, settings, refusal=fault, is_given_up=True))
         raise
 
 

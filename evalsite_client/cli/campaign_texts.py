@@ -171,19 +171,9 @@ def _describe_more(more: ForecastMore) -> str:
 
 def make_row(campaign: Campaign) -> list[object]:
     """Return a campaign as a row of the list: how sure only where that is of an answer."""
-    cells = (
-        campaign.id,
-        campaign.tournament,
-        campaign.leaderboard,
-        campaign.question,
-        campaign.shown_state,
-        campaign.n_done,
-    )
+    cells = (campaign.id, campaign.tournament, campaign.leaderboard, campaign.question)
+    progress = (campaign.shown_state, campaign.n_done, campaign.max_matches)
     is_likely = campaign.probability is not None and (campaign.is_answered or not campaign.is_over)
     sure = f"{campaign.probability:.1%}" if is_likely else ""
-    return [
-        *cells,
-        campaign.max_matches,
-        sure,
-        _describe_answer(campaign) if campaign.is_over else "",
-    ]
+    answer = _describe_answer(campaign) if campaign.is_over else ""
+    return [*cells, *progress, sure, answer]

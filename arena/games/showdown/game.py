@@ -49,13 +49,6 @@ def make_game(
     )
     team_arguments = (str(teams), teams_hash) if teams else ()
     node = find_node() or "node"
-    command = (
-        node,
-        str(DRIVER),
-        id,
-        battle_format,
-        str(RULES_VERSION),
-        name_package(),
-        *team_arguments,
-    )
+    versions = (str(RULES_VERSION), name_package())
+    command = (node, str(DRIVER), id, battle_format, *versions, *team_arguments)
     return ServedGame(spec, command=command, rules=Rules(spec, command))
