@@ -202,38 +202,35 @@ class DrainLoop:
 
     def _take_requests(self, key: bytes, raws: Sequence[bytes]) -> None:
         """Read what was popped; answer at once what cannot be run."""
-        n_rows, now_ms, shard = 0, self._now_ms(), self._shard_of[key]
+        now_ms, shard = self._now_ms(), self._shard_of[key]
         self._n_taken[shard] += len(raws)
-        for raw in raws:
-            try:
-                request = wire.decode_request(raw)
-            except wire.MalformedError as error:
-                if not self._counts["dropped"]:  # once per slice: players could fill the log
-                    log.warning("what is no request is dropped: %s", error)
-                self._counts["dropped"] += 1
-                continue
-            if isinstance(request.block, Fault):
-                self._post_answer(request.client, request.request, request.block)
-                continue
-            copies = request.client, request.request
-            if copies in self._in_hand or self._tools.answered.is_copy(copies, request.asked_ms):
-                self._counts["copies"] += 1
-                continue
-            self._in_hand.add(copies)
-            n_rows += request.n_rows
-            popped = PoppedRequest(
-                raw,
-                shard,
-                request.client,
-                request.request,
-                request.asked_ms,
-                request.deadline_ms,
-                request.block,
-                request.n_rows,
-            )
-            self._batcher.add_request(popped, now_ms=now_ms)
+        n_rows = sum(self._take_request(raw, shard, now_ms=now_ms) for raw in raws)
         self._rows_per_request = max(1.0, n_rows / len(raws))
         self._bytes_per_request = max(1.0, sum(map(len, raws)) / len(raws))
+
+    def _take_request(self, raw: bytes, shard: int, *, now_ms: float) -> int:
+        """Give a request to the batcher; return its rows, 0 where it will not be run."""
+        try:
+            request = wire.decode_request(raw)
+        except wire.MalformedError as error:
+            if not self._counts["dropped"]:  # once per slice: players could fill the log
+                log.warning("what is no request is dropped: %s", error)
+            self._counts["dropped"] += 1
+            return 0
+        if isinstance(request.block, Fault):
+            self._post_answer(request.client, request.request, request.block)
+            return 0
+        copies = request.client, request.request
+        if copies in self._in_hand or self._tools.answered.is_copy(copies, request.asked_ms):
+            self._counts["copies"] += 1
+            return 0
+        self._in_hand.add(copies)
+        asked_ms, deadline_ms = request.asked_ms, request.deadline_ms
+        popped = PoppedRequest(
+            raw, shard, *copies, asked_ms, deadline_ms, request.block, request.n_rows
+        )
+        self._batcher.add_request(popped, now_ms=now_ms)
+        return request.n_rows
 
     def _answer_batch(self, batch: Sequence[PoppedRequest]) -> None:
         began_ms = self._now_ms()
