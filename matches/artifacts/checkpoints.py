@@ -87,8 +87,8 @@ def add_run(
     with staging_folder() as folder:
         sealed: list[SealedFile] = []
         for place, (file, new) in enumerate(uploads):
-            before = sealed[-1].sha256 if sealed else None
-            sealed.append(_seal_file(file, new, folder / str(place), before=before))
+            parent = sealed[-1].sha256 if sealed else None
+            sealed.append(_seal_file(file, new, folder / str(place), before=parent))
         # All files are looked at before the first is stored: a run is added whole or not at all.
         by_hash: dict[str, SealedFile] = {}
         for upload in sealed:

@@ -163,14 +163,14 @@ def count_results(tournament: Tournament, size: int) -> tuple[Tally, bool]:
     """Return the results of the shards that can be had, and whether those are all."""
     in_order = Match.objects.filter(tournament=tournament).order_by("sequence")
     first_open = in_order.filter(Match.is_open()).values_list("sequence", flat=True).first()
-    before = in_order if first_open is None else in_order.filter(sequence__lt=first_open)
-    n_closed = before.count()
+    closed = in_order if first_open is None else in_order.filter(sequence__lt=first_open)
+    n_closed = closed.count()
     is_complete = n_closed >= tournament.n_matches
     if not is_complete and n_closed % size:
         # Whole shards only: what is closed behind their last match is in no file yet.
-        end = before.values_list("sequence", flat=True)[n_closed - n_closed % size]
-        before = before.filter(sequence__lt=end)
-    return _tally_results(tournament, before), is_complete
+        end = closed.values_list("sequence", flat=True)[n_closed - n_closed % size]
+        closed = closed.filter(sequence__lt=end)
+    return _tally_results(tournament, closed), is_complete
 
 
 def _tally_results(tournament: Tournament, matches: QuerySet[Match]) -> Tally:

@@ -158,13 +158,13 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
 
     Without a last state there is nothing to start from: the new epoch makes viewers ask.
     """
-    before = {row["agent"]: dict(row) for row in last["rows"]} if last else {}
-    after = {row["agent"] for row in state["rows"]}
+    last_rows = {row["agent"]: dict(row) for row in last["rows"]} if last else {}
+    agents = {row["agent"] for row in state["rows"]}
     changed = (
         {
             name: value
             for name, value in row.items()
-            if name == "agent" or before.get(row["agent"], {}).get(name) != value
+            if name == "agent" or last_rows.get(row["agent"], {}).get(name) != value
         }
         for row in state["rows"]
     )
@@ -174,7 +174,7 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
         "sequence": state["sequence"],
         "status": state["status"],
         "rows": [fields for fields in changed if last and len(fields) > 1],
-        "removed": sorted(before.keys() - after),
+        "removed": sorted(last_rows.keys() - agents),
     }
 
 

@@ -92,9 +92,9 @@ def list_safe_times(
     if order.started_at is None:
         return []
     now_s = round(max(timedelta(0), now - order.started_at).total_seconds(), 2)
-    before = dict(zip(order.executing, order.safe_at_s, strict=False))
+    safe_before = dict(zip(order.executing, order.safe_at_s, strict=False))
     safe = set(reported)
-    return [now_s if match in safe else before.get(match, now_s) for match in executing]
+    return [now_s if match in safe else safe_before.get(match, now_s) for match in executing]
 
 
 @dataclass(frozen=True)

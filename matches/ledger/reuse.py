@@ -212,12 +212,12 @@ def _count_differing(linked: Mapping[int, KnownMatch], results: Mapping[int, str
     """Return how many came out otherwise; the log names each."""
     n_differing = 0
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in linked.values()]))
-    before = {first.pk: first.result for first in firsts.only("ranks", "returns")}
+    known_results = {first.pk: first.result for first in firsts.only("ranks", "returns")}
     for pk, first in linked.items():
-        if before[first.match] != results[pk]:
+        if known_results[first.match] != results[pk]:
             n_differing += 1
             log.warning(
                 "match %s came out otherwise (%s) than match %s (%s), the same game",
-                *(pk, results[pk], first.match, before[first.match]),
+                *(pk, results[pk], first.match, known_results[first.match]),
             )
     return n_differing

@@ -29,11 +29,11 @@ def void_matches_of_server(server: str, *, actor: Actor, reason: str, now: datet
 
     Raises BadInputError without a reason.
     """
-    n_struck, after = 0, 0
+    n_struck, last_pk = 0, 0
     while batch := list(
-        _find_deciding(server).filter(pk__gt=after).values_list("pk", "match_id")[:MAX_AT_ONCE]
+        _find_deciding(server).filter(pk__gt=last_pk).values_list("pk", "match_id")[:MAX_AT_ONCE]
     ):
-        after = batch[-1][0]
+        last_pk = batch[-1][0]
         matches = sorted(match for _, match in batch)
         n_struck += void_matches(matches, actor=actor, reason=reason, now=now).n_struck
     return n_struck

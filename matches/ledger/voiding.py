@@ -121,8 +121,8 @@ def requeue_matches(
     for tournament in owners.filter(state=_STATES.CANCELLED)[:1]:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
     replaced = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
-    before = dict(replaced.values_list("replaced_id", "match_id"))
-    fresh = [row for row in rows if row.pk not in before]
+    earlier_replacements = dict(replaced.values_list("replaced_id", "match_id"))
+    fresh = [row for row in rows if row.pk not in earlier_replacements]
     replacements: dict[int, int] = {}
     for pk in sorted({row.tournament for row in fresh}):
         replacements |= _replace_matches(
@@ -131,7 +131,7 @@ def requeue_matches(
     touched = [(_describe_target(row), {"replacement": replacements[row.pk]}) for row in fresh]
     auditing.add_audit_rows("match.requeue", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_relay)
-    return RequeueResult({**before, **replacements}, len(replacements))
+    return RequeueResult({**earlier_replacements, **replacements}, len(replacements))
 
 
 def _add_copies(match_ids: Sequence[int]) -> list[int]:

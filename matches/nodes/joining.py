@@ -77,11 +77,11 @@ def grant_join_token(name: str, *, minutes: int, actor: Actor, now: datetime) ->
     if Worker.objects.filter(node=name, quarantined_at__isnull=False).exists():
         hint = "release it first, or choose another name"
         raise ConflictError(f"the node {name!r} is in quarantine: {hint}")
-    before = NodeKey.objects.filter(name=name).first()
-    if before is not None and before.revoked_at is None:
+    node_key = NodeKey.objects.filter(name=name).first()
+    if node_key is not None and node_key.revoked_at is None:
         hint = f"choose another name, or shut it out first: ./run manage node revoke {name}"
         raise ConflictError(f"a node {name!r} is admitted already: {hint}")
-    generation = 1 if before is None else before.generation + 1
+    generation = 1 if node_key is None else node_key.generation + 1
     until = int((now + timedelta(minutes=minutes)).timestamp())
     auditing.add_audit_row(
         "nodekey.invite",

@@ -71,11 +71,11 @@ def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -
     about = client.info("server")
     # A server that has started again has another one, and the users of its file.
     run, version = str(about["run_id"]), str(about["redis_version"])
-    before = _copied.get(server)
-    if before == _Copied(run, admitted):
+    copied = _copied.get(server)
+    if copied == _Copied(run, admitted):
         return
-    is_same_run = before is not None and before.run == run
-    generations = before.generations if before is not None and is_same_run else {}
+    is_same_run = copied is not None and copied.run == run
+    generations = copied.generations if copied is not None and is_same_run else {}
     rules = {} if is_same_run else _find_missing_programs(server, client)
     changed = {
         name: generation

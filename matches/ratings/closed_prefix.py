@@ -130,8 +130,8 @@ def _read_late_of_finished(
     """
     # A new season moves the beginning, and with it what is late: it is part of the key.
     key = (board.pk, board.season_first_sequence, *standing)
-    before, late = _finished.get(tournament, (None, ()))
-    if before != key:
+    key_before, late = _finished.get(tournament, (None, ()))
+    if key_before != key:
         late = _read_late(tournament, board, is_own=False)
         # All at once: to keep the newest only would need their order, and a miss is a few queries.
         if len(_finished) >= MOST_REMEMBERED:

@@ -328,10 +328,10 @@ def _store_settled(
         return False
     # Most ratings of a long board stay as they are, and a row that is not written costs nothing.
     settled_rows = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
-    before = {pk: tuple(values) for pk, *values in settled_rows}
+    stored_values = {pk: tuple(values) for pk, *values in settled_rows}
     columns = (settled.mu, settled.sd, settled.low, settled.high)
     fitted = zip(pks, *(column.tolist() for column in columns), strict=True)
-    changed = [(*values, pk) for pk, *values in fitted if before.get(pk) != tuple(values)]
+    changed = [(*values, pk) for pk, *values in fitted if stored_values.get(pk) != tuple(values)]
     update_rows(Rating, SETTLED, changed)
     if means is not None:
         _store_means(board, means)
@@ -341,6 +341,6 @@ def _store_settled(
 def _store_means(board: Leaderboard, means: Mapping[int, Mean]) -> None:
     """Write the mean scores that have changed; agents missing from means have none."""
     rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
-    after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
-    rows = [(*mean, pk) for pk, mean, values in after if [*mean] != values]
+    new_means = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
+    rows = [(*mean, pk) for pk, mean, values in new_means if [*mean] != values]
     update_rows(Rating, MEANS, rows)

@@ -330,10 +330,10 @@ def _store_agents(board: Leaderboard, fold: Fold, prefix: dict[int, tuple[float,
 def _settle_again(board: Leaderboard, *, now: datetime) -> None:
     """Fit the settled ratings again, and say so if they come out otherwise."""
     columns = ("agent_id", *rater.SETTLED)
-    before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
+    rows_before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
     rater.settle_board(board.pk, now=now)
-    after = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
-    n_changed = len(after - before)
+    rows_after = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
+    n_changed = len(rows_after - rows_before)
     with transaction.atomic():
         touched = {"n_agents": n_changed}
         _note_difference("leaderboard.settled", board, touched, is_same=not n_changed, now=now)

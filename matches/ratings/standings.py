@@ -127,8 +127,8 @@ def find_rank(rating: Rating) -> int:
     """Return the rank of an agent, 1 the best: how many are above it, and one."""
     played = rank_played(rating.leaderboard_id).order_by()
     if not rating.n_matches:
-        before = list_unplayed(rating.leaderboard_id).filter(agent_id__lt=rating.agent_id)
-        return played.count() + before.count() + 1
+        unplayed_before = list_unplayed(rating.leaderboard_id).filter(agent_id__lt=rating.agent_id)
+        return played.count() + unplayed_before.count() + 1
     ties = played.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
     return played.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
@@ -184,7 +184,7 @@ def format_row(rating: RatedRow, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
     is_rated = rating.n_matches > 0
     place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
-    before = among.mu_before.get(rating.agent) if is_rated else None
+    mu_before = among.mu_before.get(rating.agent) if is_rated else None
     row: Row = {
         "agent": rating.agent,
         "rank": rank,
@@ -198,7 +198,7 @@ def format_row(rating: RatedRow, rank: int, among: Field = ALONE) -> Row:
         "live": f"{rating.live_mu:.2f}",
         "best": _format_chance(among.p_best.get(rating.agent)),
         "of_run": _format_chance(among.p_best_of_run.get(rating.agent)),
-        "trend": format_change(rating.mu, before),
+        "trend": format_change(rating.mu, mu_before),
         "matches": f"{rating.n_matches:,}",
         "wins": f"{rating.n_wins:,}",
         "draws": f"{rating.n_draws:,}",

@@ -71,13 +71,13 @@ def read_counts(tournament: Tournament) -> OwnCounts:
     """Return what was won in a tournament: three queries, a row per agent that has played."""
     # Read again: it may have gone on since the tournament was read, and the rows with it.
     stored = TournamentCount.objects.filter(pk=tournament.pk).first() or TournamentCount()
-    after = Match.objects.filter(
+    later_matches = Match.objects.filter(
         Match.is_closed(),
         tournament=tournament,
         state=Match.State.DONE,
         sequence__gt=stored.up_to_sequence,
     )
-    rows = list(after.order_by("sequence").values_list(*_COLUMNS)[: MOST_READ + 1])
+    rows = list(later_matches.order_by("sequence").values_list(*_COLUMNS)[: MOST_READ + 1])
     tail = _tally_rows(rows[:MOST_READ], tournament, stored.up_to_sequence)
     agents = {
         agent: (wins, draws, losses)
@@ -86,8 +86,12 @@ def read_counts(tournament: Tournament) -> OwnCounts:
         ).values_list("agent", *_AGENT_COUNTERS)
     }
     for agent, (_, wins, draws, losses, _) in tail.agents.items():
-        before = agents.get(agent, (0, 0, 0))
-        agents[agent] = (before[0] + wins, before[1] + draws, before[2] + losses)
+        counts_before = agents.get(agent, (0, 0, 0))
+        agents[agent] = (
+            counts_before[0] + wins,
+            counts_before[1] + draws,
+            counts_before[2] + losses,
+        )
     n_read = min(len(rows), MOST_READ)
     return OwnCounts(stored.n_matches + n_read, len(rows) <= MOST_READ, agents, tail)
 

@@ -34,13 +34,13 @@ def get_or_make(
     what is made, as JSON can carry it. Without the fast store it is made for whoever asks.
     """
     try:
-        before: tuple[str, Made] | None = _read_stored(cache.get(key), form)
-        if before is not None and before[0] == mark:
-            return before[1]
+        stored: tuple[str, Made] | None = _read_stored(cache.get(key), form)
+        if stored is not None and stored[0] == mark:
+            return stored[1]
         # One caller at a time makes it; all others get the value before.
         is_mine = cache.add(f"{key}.turn", 1, timeout=every_s)
-        if before is not None and not is_mine:
-            return before[1]
+        if stored is not None and not is_mine:
+            return stored[1]
         value = make()
         # Kept much longer than it is fresh: while it is made again, all others get it.
         cache.set(key, (mark, value), timeout=KEPT_S)

@@ -172,8 +172,8 @@ def _take_key(sheet: Sheet, row: RawRow) -> None:
         problem = f"a key has 1 to {MAX_KEY} printable characters"
         sheet.refuse(row.line, column, row.key, problem)
     elif key in sheet.keys:
-        before = sheet.lines[sheet.keys[key]]
-        sheet.refuse(row.line, column, row.key, f"{sheet.place} {before} has it already")
+        first_line = sheet.lines[sheet.keys[key]]
+        sheet.refuse(row.line, column, row.key, f"{sheet.place} {first_line} has it already")
     else:
         sheet.keys[key] = len(sheet)
 

@@ -94,24 +94,24 @@ def import_results(
     if file.path.stat().st_size > MAX_BYTES:
         raise BadInputError("file", f"it has more than {MAX_BYTES:,} bytes: split it")
     sha256 = hash_file(file.path)
-    before = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
-    if before is not None:
-        _check_columns(before, file)
-        if before.finished_at is not None and not before.n_known:
-            return ImportedBatch(before, 0)
-    columns = file.columns if before is None else before.columns
+    earlier = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
+    if earlier is not None:
+        _check_columns(earlier, file)
+        if earlier.finished_at is not None and not earlier.n_known:
+            return ImportedBatch(earlier, 0)
+    columns = file.columns if earlier is None else earlier.columns
     opened = open_results(file.path, name=file.name, form=file.form, mapped=columns)
     sheet = read_sheet(opened)
     if is_seated_second(board, opened.columns.first):
         sheet.change_seats()
     checked = _check_sheet(sheet, board, adds_agents=file.adds_agents)
-    if before is not None and before.finished_at is not None:
-        _refuse_lost_rows(before, checked)
-        return ImportedBatch(before, 0)
-    if before is None and len(checked.known) == len(sheet):
+    if earlier is not None and earlier.finished_at is not None:
+        _refuse_lost_rows(earlier, checked)
+        return ImportedBatch(earlier, 0)
+    if earlier is None and len(checked.known) == len(sheet):
         return ImportedBatch(_find_batch_of(board, sheet), 0)
     try:
-        batch = before or _begin_batch(board, file, checked, sha256=sha256, actor=actor, now=now)
+        batch = earlier or _begin_batch(board, file, checked, sha256=sha256, actor=actor, now=now)
     except IntegrityError as error:
         # Of two calls with one file, or with one new agent, the database lets one begin.
         raise ConflictError(f"{file.name} is imported by another call: send it again") from error
@@ -143,8 +143,8 @@ def _check_columns(batch: ImportBatch, file: SentFile) -> None:
     """Raise ConflictError where the same file was imported by other columns."""
     for part, name in file.columns.items():
         if batch.columns.get(part, name) != name:
-            before = f"{part}={batch.columns[part] or 'nothing'}"
-            raise ConflictError(f"{batch} read {before}, not {name}: strike it before")
+            column_read = f"{part}={batch.columns[part] or 'nothing'}"
+            raise ConflictError(f"{batch} read {column_read}, not {name}: strike it before")
 
 
 def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> CheckedSheet:

@@ -127,10 +127,9 @@ def _describe_node(order: Order, presence: Presence) -> str:
     node = order.queue.removeprefix(play_queue(""))
     if not any(worker.node == node for worker in presence.workers):
         return f"{node}, which reports no more"
-    before = Order.objects.filter(Order.is_open(), queue=order.queue, pk__lt=order.pk)
-    return (
-        f"{node} to have room: {format_count(before.count(), 'order')} before it on {order.queue}"
-    )
+    orders_before = Order.objects.filter(Order.is_open(), queue=order.queue, pk__lt=order.pk)
+    n_before = format_count(orders_before.count(), "order")
+    return f"{node} to have room: {n_before} before it on {order.queue}"
 
 
 def _explain_running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
@@ -171,21 +170,21 @@ def _explain_done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
 
 def _explain_void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     replacement = Replacement.objects.filter(pk=match.pk).first()
-    after = "nothing by itself; an operator may have it played again"
+    next_step = "nothing by itself; an operator may have it played again"
     if replacement is not None:
-        after = f"match {replacement.match_id} is played in its place"
+        next_step = f"match {replacement.match_id} is played in its place"
     voiding = Voiding.objects.filter(pk=match.pk).first()
     if voiding is None:
         since = attempts[-1].ended_at if attempts else None
         reason = match.void_reason or "no reason kept"
         return Finding(
-            f"void{format_ago(since, now=now)}: {reason}; it counts for no rating", after, since
+            f"void{format_ago(since, now=now)}: {reason}; it counts for no rating", next_step, since
         )
     verb = "struck" if voiding.was_done else "declared void"
     summary = f"{verb} by {voiding.actor}{format_ago(voiding.at, now=now)}: {voiding.reason}"
     outcome = "; its outcome is kept and counts for no rating" if voiding.was_done else ""
     rating = [f"{match.leaderboard} to be rated again"] if match.leaderboard.is_rerating else []
-    return Finding(summary + outcome, after, voiding.at, rating)
+    return Finding(summary + outcome, next_step, voiding.at, rating)
 
 
 def _explain_cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:

@@ -31,7 +31,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     since = worker.quarantined_at if state == "quarantined" else worker.last_seen_at
     if state == "playing":
         since = orders[0].started_at
-    summary, after = _describe_state(worker, state, orders, now=now)
+    summary, next_step = _describe_state(worker, state, orders, now=now)
     return Explanation(
         subject="worker",
         id=worker.pk,
@@ -41,7 +41,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         age_s=age_s(since, now=now),
         summary=summary,
         waits_for=tuple(_list_waits(worker, state, now=now)),
-        next=after,
+        next=next_step,
         next_at=max((order.deadline_at for order in orders), default=None)
         if state == "lost"
         else None,

@@ -148,10 +148,10 @@ def _describe_queue(
 ) -> str:
     """Return who is before it, where others have taken every queue that it could be played from."""
     n_shared = {pk: len(taken & {*queues}) for pk, taken in taken_by.items()}
-    before = {pk: n for pk, n in n_shared.items() if n}
-    if not set().union(*(taken_by[pk] for pk in before)) >= {*queues}:
+    n_shared_before = {pk: n for pk, n in n_shared.items() if n}
+    if not set().union(*(taken_by[pk] for pk in n_shared_before)) >= {*queues}:
         return ""  # a node has nothing: the next order goes to it within a second
-    widest = sorted(before, key=lambda pk: (-before[pk], pk))
+    widest = sorted(n_shared_before, key=lambda pk: (-n_shared_before[pk], pk))
     named_tournaments = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
     if len(widest) > MAX_NAMED:
         named_tournaments.append(f"{len(widest) - MAX_NAMED:,} more")
