@@ -5,6 +5,8 @@ from html import unescape
 
 from django.test import Client
 
+from matches.tests.database_steps import count_steps
+
 
 def get_page(client: Client, address: str, *, status: int = 200) -> str:
     """Return the HTML of a page."""
@@ -23,3 +25,8 @@ def get_words(client: Client, address: str) -> str:
     html = get_page(client, address)
     plain = re.sub(r"<(style|script|title).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL)
     return re.sub(r"\s+", " ", plain)
+
+
+def count_page_steps(client: Client, address: str) -> int:
+    """Return how much the database works for a page."""
+    return count_steps(lambda: get_page(client, address))
