@@ -44,7 +44,7 @@ class Grant:
 
     @property
     def selector(self) -> str:
-        """Return the grant as a rule of its own: none of its commands touches other keys."""
+        """Return the grant as one ACL selector, so that its commands touch no other keys."""
         commands = " ".join(f"+{command}" for command in self.commands.split())
         keys = " ".join(f"{self.mode}~{key}" for key in self.keys.split())
         return f"({commands} {keys})"
@@ -291,7 +291,9 @@ def role_rules(secret_key: str, server: Server) -> dict[str, str]:
         if rights is not None:
             users[role] = str(rights)
     return {
-        role_user(role): f"on {_password_rule(role_password(secret_key, server, role))} {rules}"
+        role_user(
+            role
+        ): f"on {_make_password_rule(role_password(secret_key, server, role))} {rules}"
         for role, rules in users.items()
     }
 
@@ -307,7 +309,7 @@ def node_rules(
         return {}
     rules = {}
     for name, generation in generations.items():
-        digest = _password_rule(node_secret(secret_key, server, name, generation))
+        digest = _make_password_rule(node_secret(secret_key, server, name, generation))
         rights = node_rights(server, name, n_shards=n_shards)
         rules[node_user(name)] = f"on {digest} {rights}"
     return rules
@@ -323,7 +325,7 @@ def rule_words(rule: str, *, version: str) -> list[str]:
     return words if (major, minor) >= (7, 2) else [word for word in words if word != _SINCE_7_2]
 
 
-def _password_rule(password: str) -> str:
+def _make_password_rule(password: str) -> str:
     """Return a password as its digest: neither files, logs nor the server's lists show it."""
     return f"#{hashlib.sha256(password.encode()).hexdigest()}"
 

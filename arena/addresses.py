@@ -83,8 +83,8 @@ class Address:
 
     def url(self, ip: IP | None = None) -> str:
         """Return the WebSocket address, of an IP address instead of the host where one is given."""
-        shown = Address(str(ip), self.port) if ip else self
-        return f"{'wss' if self.is_tls else 'ws'}://{shown}{self.path}"
+        address = Address(str(ip), self.port) if ip else self
+        return f"{'wss' if self.is_tls else 'ws'}://{address}{self.path}"
 
 
 def read_networks(text: str) -> Networks:
@@ -117,8 +117,8 @@ def read_address(text: str) -> Address:
     """
     if len(text) > MAX_ADDRESS or not (text.isascii() and text.isprintable()):
         raise AddressError(f"{hide_login(text)!r:.100} is no address of a server: write {_RULE}")
-    scheme, mark, rest = text.rpartition("://")
-    place, slash, path = rest.partition("/")
+    scheme, mark, tail = text.rpartition("://")
+    place, slash, path = tail.partition("/")
     host, colon, digits = place.rpartition(":")
     if not colon and mark:
         host, digits = place, "443" if _SCHEMES.get(scheme.lower()) else "80"

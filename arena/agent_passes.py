@@ -44,10 +44,10 @@ def read_agent_pass(key: str, text: str, *, now: float) -> AskedAgent:
     check_pass(key, text, subject, now=now)
     packed = subject.removeprefix(_SUBJECT)
     try:
-        return msgspec.json.decode(_unpack(packed), type=AskedAgent)
+        return msgspec.json.decode(_decode_base64(packed), type=AskedAgent)
     except (Base64Error, msgspec.MsgspecError) as error:
         raise PassError(f"a pass of another version of evalsite: {error!s:.200}") from error
 
 
-def _unpack(packed: str) -> bytes:
+def _decode_base64(packed: str) -> bytes:
     return b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_")

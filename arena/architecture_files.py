@@ -67,13 +67,15 @@ def _read_parameters(module: ast.Module) -> list[Parameter]:
         and isinstance(node.func, ast.Name)
         and node.func.id == Parameter.__name__
     ]
-    return [_make_parameter(call, constants) for call in sorted(calls, key=lambda one: one.lineno)]
+    return [
+        _make_parameter(call, constants) for call in sorted(calls, key=lambda call: call.lineno)
+    ]
 
 
 def _make_parameter(call: ast.Call, constants: Mapping[str, Value]) -> Parameter:
     arguments = [_evaluate(argument, constants) for argument in call.args]
-    named = {str(one.arg): _evaluate(one.value, constants) for one in call.keywords}
-    return Parameter(*arguments, **named)  # type: ignore[arg-type]  # a wrong one raises
+    keywords = {str(keyword.arg): _evaluate(keyword.value, constants) for keyword in call.keywords}
+    return Parameter(*arguments, **keywords)  # type: ignore[arg-type]  # a wrong one raises
 
 
 def _evaluate(node: ast.expr, constants: Mapping[str, Value]) -> Value:

@@ -111,13 +111,13 @@ def get_entry(family: Family, name: str) -> object:
     if name in catalog.shipped and _only.get(family.folder) != name:
         module = import_module(f"{family.package}.{name}")
         return _get_member(module, family)
-    problem = next((one for one in catalog.problems.values() if one.name == name), None)
+    problem = next((entry for entry in catalog.problems.values() if entry.name == name), None)
     if problem is not None:
         raise CatalogError(f"{family.name} {name!r} cannot be used: {problem}")
     # A plug-in that another process knows is most often missing because this one lacks its folder.
     absent = [str(problem) for problem in catalog.problems.values() if not problem.name]
     hint = "; ".join(absent) or f"{PLUGINS} names {os.environ.get(PLUGINS)}, which has no such file"
-    if not _plugin_roots():
+    if not _list_plugin_roots():
         hint = f"if it is a plug-in, {PLUGINS} must name its folder, for this process as for ./run"
     raise UnknownNameError(family.name, name, list_ids(family), hint=hint)
 
@@ -173,7 +173,7 @@ def _has_dependencies(path: Path) -> bool:
 
 def list_plugin_folders(folder: str) -> list[Path]:
     """Return the folders of a family in the places that plug-ins come from, there or not."""
-    return [root / folder for root in _plugin_roots()]
+    return [root / folder for root in _list_plugin_roots()]
 
 
 def count_reloads() -> int:
@@ -207,7 +207,7 @@ def _load_family(family: Family) -> _Loaded:
         ours = str(Path(str(package.__file__)).parent)
         shipped = tuple(module.name for module in iter_modules([ours]))
         catalog = _Loaded(shipped, {}, {})
-        for root in _plugin_roots():
+        for root in _list_plugin_roots():
             if not root.is_dir():
                 reason = f"{PLUGINS} names this folder, which is not there"
                 catalog.problems[str(root)] = PluginProblem(str(root), reason)
@@ -269,7 +269,7 @@ def _load_plugin(family: Family, name: str, path: Path) -> _Plugin:
 
 
 def _get_member(module: object, family: Family) -> object:
-    """Return the entry of a module. Raises CatalogError when it is none of this family."""
+    """Return the entry that a module offers. Raises CatalogError when it is of another family."""
     attribute = family.name.upper()
     if not hasattr(module, attribute):
         raise CatalogError(f"it must define {attribute}")
@@ -299,5 +299,5 @@ def _hash_code(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _plugin_roots() -> list[Path]:
+def _list_plugin_roots() -> list[Path]:
     return [Path(root) for root in os.environ.get(PLUGINS, "").split(os.pathsep) if root]

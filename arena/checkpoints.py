@@ -218,9 +218,9 @@ def _read_seal(metadata: Mapping[str, str]) -> Seal | None:
         raise CheckpointFileError(f"sealed as {shorten(form)}: this version reads {FORMAT}")
     wrong = sorted({"format", *_KEYS} ^ set(metadata))
     if wrong:
-        shown = ", ".join(map(shorten, wrong[:5]))
+        wrong_keys = ", ".join(map(shorten, wrong[:5]))
         raise CheckpointFileError(
-            f"the seal must have {', '.join(_KEYS)}; missing or extra: {shown}"
+            f"the seal must have {', '.join(_KEYS)}; missing or extra: {wrong_keys}"
         )
     parameters, shape, n_actions = (
         strict_json(f"{key} of the seal", metadata[key])

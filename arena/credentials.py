@@ -72,8 +72,8 @@ def with_login(url: str, user: str, password: str) -> str:
 
 def without_login(url: str) -> str:
     """Return the address without user and password."""
-    scheme, _, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
+    scheme, _, tail = url.partition("://")
+    place, slash, path = tail.partition("/")
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
 
 

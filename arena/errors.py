@@ -17,8 +17,8 @@ class UnknownNameError(ArenaError):
         self.hint = hint
         choice = f"choose one of {', '.join(self.choices)}" + (f" ({hint})" if hint else "")
         near = get_close_matches(name, self.choices, n=1)
-        meant = f"did you mean {near[0]}? Else " if near else ""
-        super().__init__(f"unknown {family} {name!r}: {meant}{choice}")
+        suggestion = f"did you mean {near[0]}? Else " if near else ""
+        super().__init__(f"unknown {family} {name!r}: {suggestion}{choice}")
 
 
 class CatalogError(ArenaError):
@@ -51,7 +51,7 @@ class ServerLostError(ArenaError):
 
 
 class ServerFaultError(ArenaError):
-    """Who plays a game elsewhere said what is no message, no state or no returns of it."""
+    """A game server sent something that is no valid message, state or returns of its game."""
 
 
 class PictureError(ArenaError):

@@ -79,12 +79,12 @@ def draw_fault(plan: FaultPlan, game_seed: int, attempt: int, n_seats: int) -> F
     A caller whose matches share game seeds mixes the lineup into the seed that it passes.
     """
     # Three numbers in any case, so that another rate moves no other fault to another seat.
-    which, where, what = derive_uniforms(3, "fault", game_seed, attempt)
-    seat = int(where * n_seats)
+    which, place, kind = derive_uniforms(3, "fault", game_seed, attempt)
+    seat = int(place * n_seats)
     if which < plan.error_rate:
         return Fault(FaultKind.ERROR, seat)
     if which < plan.error_rate + plan.invalid_rate:
-        return Fault(FaultKind.INVALID, seat, INVALID_VALUES[int(what * len(INVALID_VALUES))])
+        return Fault(FaultKind.INVALID, seat, INVALID_VALUES[int(kind * len(INVALID_VALUES))])
     if which < plan.error_rate + plan.invalid_rate + plan.hang_rate:
         return Fault(FaultKind.HANG, seat)
     return None

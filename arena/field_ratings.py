@@ -62,7 +62,7 @@ class FieldRatings:
 
     def p_above(self, name: str, other: str) -> float:
         """Return P(one agent is better than another one). Raises RatingError for no such name."""
-        place, against = (int(self._places[self._find(one)]) for one in (name, other))
+        place, against = (int(self._places[self._find_place(agent)]) for agent in (name, other))
         return self._settled.superiority(place, against)
 
     @cached_property
@@ -79,7 +79,7 @@ class FieldRatings:
         table = {name: getattr(self, name) for name in columns}
         return pandas.DataFrame(table, index=pandas.Index(self.names, name="agent"))
 
-    def _find(self, name: str) -> int:
+    def _find_place(self, name: str) -> int:
         if name not in self.names:
             raise RatingError(f"there is no agent {name!r}: choose one of {', '.join(self.names)}")
         return self.names.index(name)
@@ -190,10 +190,12 @@ def _compare_episodes(
 
 def _compare_scores(episode: PlayedMatch, other: PlayedMatch, margin: float) -> float:
     # Who failed has no score, which is less than any.
-    one, two = (float(match.returns[0]) if match.returns else -inf for match in (episode, other))
-    if one == two or abs(one - two) <= margin:
+    first, second = (
+        float(match.returns[0]) if match.returns else -inf for match in (episode, other)
+    )
+    if first == second or abs(first - second) <= margin:
         return 0.5
-    return float(one > two)
+    return float(first > second)
 
 
 def _split_match(match: PlayedMatch) -> list[Row]:

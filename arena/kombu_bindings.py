@@ -7,6 +7,7 @@ queues are named by their publisher, so nobody needs to read them.
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any, Final
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,22 @@ TRANSPORT_OPTIONS: Final = {
     "health_check_interval": 10,
 }
 """Celery's `broker_transport_options` of every program."""
+
+NODE_SETTINGS: Final[Mapping[str, Any]] = {
+    # What is no call of ours is dropped, not fatal.
+    "broker_transport": "inference.transport:Transport",
+    "broker_transport_options": TRANSPORT_OPTIONS,
+    "broker_connection_retry_on_startup": True,
+    "broker_connection_max_retries": None,
+    "task_serializer": "json",
+    "accept_content": ["json"],
+    "task_ignore_result": True,
+    "worker_prefetch_multiplier": 1,
+    # Flower needs events only; nobody may command a node through the broker.
+    "worker_enable_remote_control": False,
+    "worker_hijack_root_logger": False,
+}
+"""Celery's settings of the programs of nodes: of players, gpu workers and trainers."""
 
 
 class InProcessBindings:

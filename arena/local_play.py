@@ -53,8 +53,11 @@ def play(
     An agent that raises or plays illegally loses. Raises ArenaError for what cannot be played.
     """
     rules = games.get(game) if isinstance(game, str) else game
-    named = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
-    names, built = list(named), {name: _build(rules, agent) for name, agent in named.items()}
+    by_name = agents if isinstance(agents, Mapping) else {spelled: spelled for spelled in agents}
+    names, built = (
+        list(by_name),
+        {name: _build_policy(rules, agent) for name, agent in by_name.items()},
+    )
     matches = [
         _Match(rules, tuple(names[agent] for agent in lineup), derive("play", seed, block))
         for block, lineups in enumerate(_plan_blocks(rules.spec, len(names), n, seed))
@@ -66,7 +69,7 @@ def play(
 
 
 def _plan_blocks(spec: GameSpec, n_agents: int, n: int, seed: int) -> list[list[Lineup]]:
-    """Return the lineups of each block; those of a block share their game seed."""
+    """Return the lineups block by block; all lineups of a block share one game seed."""
     if spec.n_seats == 1:
         return [[(agent,) for agent in range(n_agents)]] * -(-n // n_agents)
     field = Field(n_agents, spec.n_seats, spec.team_size)
@@ -75,7 +78,7 @@ def _plan_blocks(spec: GameSpec, n_agents: int, n: int, seed: int) -> list[list[
     return [list(rotate_seats(agents)) for agents in pairs]
 
 
-def _build(game: Game, agent: Agent) -> Policy:
+def _build_policy(game: Game, agent: Agent) -> Policy:
     if isinstance(agent, str):
         kind, parameters = parse_policy(agent)
         return policies.get(kind).build(game, parameters)
@@ -135,23 +138,23 @@ def _play_together(matches: Iterable[_Match], built: Mapping[str, Policy]) -> No
         by_mover: dict[str, list[_Match]] = defaultdict(list)
         for match in running:
             by_mover[match.mover].append(match)
-        for name, asked in by_mover.items():
-            _move(built[name], asked)
+        for name, in_turn in by_mover.items():
+            _move_matches(built[name], in_turn)
         running = [match for match in running if not match.is_over]
 
 
-def _move(policy: Policy, asked: Sequence[_Match]) -> None:
+def _move_matches(policy: Policy, matches: Sequence[_Match]) -> None:
     """Apply the answers of a policy; where a block fails, its rows are asked one by one."""
     try:
-        actions = policy.act([match.row() for match in asked])
-        if len(actions) != len(asked):
-            raise ValueError(f"{len(actions)} actions for {len(asked)} rows")
+        actions = policy.act([match.row() for match in matches])
+        if len(actions) != len(matches):
+            raise ValueError(f"{len(actions)} actions for {len(matches)} rows")
     # Whatever the code of an agent raises is charged to it.
     except Exception as error:
-        if len(asked) == 1:
-            asked[0].charge(error)
-        for match in asked if len(asked) > 1 else ():
-            _move(policy, [match])
+        if len(matches) == 1:
+            matches[0].charge(error)
+        for match in matches if len(matches) > 1 else ():
+            _move_matches(policy, [match])
         return
-    for match, action in zip(asked, actions, strict=True):
+    for match, action in zip(matches, actions, strict=True):
         match.apply(action)

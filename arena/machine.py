@@ -1,13 +1,18 @@
-"""What a node says of its machine: labels that its operator gives it, and how busy it is."""
+"""What a node says of its machine: labels of its operator, versions, and how busy it is."""
 
+import logging
 import os
+import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 
 from arena.errors import ArenaError
+
+log = logging.getLogger(__name__)
 
 CLASS, PRICE, SPOT = "class", "price", "spot"
 LABELS = "EVALSITE_LABELS"
@@ -75,6 +80,17 @@ def _is_price(value: str) -> bool:
     except ValueError:
         return False
     return isfinite(price) and price >= 0
+
+
+def read_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of Python and of the packages that are installed."""
+    versions = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            log.debug("%s is not installed as a package: its version is not reported", package)
+    return versions
 
 
 def measure_load(meminfo: Path = Path("/proc/meminfo")) -> dict[str, float]:

@@ -344,10 +344,10 @@ def read_report(wire: object) -> Report:
     return report
 
 
-def read_message(wire: object, form: Any, what: str) -> Any:
+def read_message(wire: object, form: Any, name: str) -> Any:
     """Return what was sent as a message of that form; what: its name. Raises MessageError."""
     try:
         return msgspec.convert(wire, type=form, strict=True)
     # msgspec lets huge ints and deep nesting through as errors of Python's own.
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
-        raise MessageError(f"broken {what}: {error}") from error
+        raise MessageError(f"broken {name}: {error}") from error

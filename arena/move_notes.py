@@ -69,17 +69,16 @@ def pack_notes(notes: Sequence[int]) -> bytes:
 
 
 def unpack_notes(packed: bytes, n_moves: int) -> list[MoveNote]:
-    """Return a note for each move; those of nothing where what is packed has not as many."""
+    """Return a note for each move; empty notes where fewer than n_moves were packed."""
     if not n_moves or len(packed) not in (n_moves, 3 * n_moves):
         return [NOTHING] * n_moves
-    times = [_read_time(code) for code in packed[:n_moves]]
+    times = [
+        10 ** ((code - _CODE_OF_SECOND) / _CODES_A_DECADE) if code else None
+        for code in packed[:n_moves]
+    ]
     codes = np.frombuffer(packed[n_moves:] or bytes(2 * n_moves), "<u2")
     values = (codes ^ _NAN_BITS).astype("<u2").view("<f2").tolist()
     return [
         MoveNote(took_s, value if code and isfinite(value) else None)
         for took_s, value, code in zip(times, values, codes, strict=True)
     ]
-
-
-def _read_time(code: int) -> float | None:
-    return 10 ** ((code - _CODE_OF_SECOND) / _CODES_A_DECADE) if code else None

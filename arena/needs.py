@@ -69,15 +69,15 @@ class Needs(str):
         # What has torch plays, so `cpu` need not be said beside it.
         own = [] if has_local and capability == CPU else [capability]
         more = [TORCH] if has_local and capability != TORCH else []
-        asked = [name for name, asks in ((GPU, asks_gpu), (SERVER, asks_server)) if asks]
-        needs = cls("+".join([*own, *more, *sorted(set(programs)), *asked]))
+        services = [name for name, asks in ((GPU, asks_gpu), (SERVER, asks_server)) if asks]
+        needs = cls("+".join([*own, *more, *sorted(set(programs)), *services]))
         if len(needs) > MAX_LENGTH:
             raise NeedsError(needs, MAX_LENGTH)
         return needs
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What one node must have, all of it."""
+        """The capabilities that one node must have together."""
         return frozenset(self.split("+")).difference(SERVICES)
 
     @property

@@ -35,7 +35,7 @@ def read_sizes(owner: str, name: str, text: str) -> list[int]:
     sizes = [number for number in numbers if number is not None]
     if len(sizes) < len(words) or len(words) > MOST_SIZES:
         rule = f"must be up to {MOST_SIZES} sizes of 1..{HIGHEST_SIZE} with commas between"
-        raise ParameterError(owner, name, f"{rule}, got {_shorten(text)}")
+        raise ParameterError(owner, name, f"{rule}, got {_shorten_value(text)}")
     return sizes
 
 
@@ -65,7 +65,7 @@ class Parameter:
         # Infinity lies within the widest range, and NaN within none: both are refused.
         if not low <= value <= high or value in (float("inf"), float("-inf")):
             rule = f"must be {low:.15g}..{high:.15g}"
-            raise ParameterError(owner, self.name, f"{rule}, got {_shorten(value)}")
+            raise ParameterError(owner, self.name, f"{rule}, got {_shorten_value(value)}")
         return value
 
     def _convert_value(self, owner: str, raw: object) -> Value:
@@ -80,11 +80,11 @@ class Parameter:
                 return _WORDS[raw.lower()] if kind is bool else kind(raw)
         except (ValueError, KeyError, OverflowError):
             pass
-        shown = _shorten(raw)
-        raise ParameterError(owner, self.name, f"must be {kind.__name__}, got {shown}") from None
+        raw_text = _shorten_value(raw)
+        raise ParameterError(owner, self.name, f"must be {kind.__name__}, got {raw_text}") from None
 
 
-def _shorten(raw: object) -> str:
+def _shorten_value(raw: object) -> str:
     """Return raw for a message; an int of thousands of digits has no text in Python."""
     if isinstance(raw, int) and raw.bit_length() > _SHOWN_BITS:
         return f"an int of {raw.bit_length()} bits"
@@ -92,7 +92,7 @@ def _shorten(raw: object) -> str:
 
 
 def read_parameters(
-    owner: str, declared: Sequence[Parameter], given: Mapping[str, object]
+    owner: str, declared: Sequence[Parameter], values: Mapping[str, object]
 ) -> dict[str, Value]:
     """Return every declared parameter with its given or default value, in the declared order.
 
@@ -100,11 +100,11 @@ def read_parameters(
     """
     by_name = {parameter.name: parameter for parameter in declared}
     # First what is unknown: a misspelt name must not fall back to the default.
-    for name in given:
+    for name in values:
         if name not in by_name:
             choices = ", ".join(by_name) or "none"
             raise ParameterError(owner, name, f"is unknown: {owner} takes {choices}")
     return {
-        name: p.read_value(owner, given[name]) if name in given else p.default
+        name: p.read_value(owner, values[name]) if name in values else p.default
         for name, p in by_name.items()
     }

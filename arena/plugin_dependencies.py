@@ -52,8 +52,8 @@ def _split(blocks: list[str]) -> list[str]:
 def _require_python(needed: object) -> None:
     try:
         # A Python built between two releases calls itself 3.13.0+, which is no version to compare.
-        here = python_version().rstrip("+")
-        is_met = SpecifierSet(str(needed)).contains(here, prereleases=True)
+        own_version = python_version().rstrip("+")
+        is_met = SpecifierSet(str(needed)).contains(own_version, prereleases=True)
     except InvalidSpecifier as error:
         raise CatalogError(f"requires-python must be such as >=3.11, got {needed!r}") from error
     if not is_met:

@@ -66,7 +66,10 @@ def format_programs(programs: Mapping[str, Program]) -> str:
 
     In the files of supervisord a `;` behind a space would begin a comment.
     """
-    targets = {one.name: one.address or shlex.join(one.command) for one in programs.values()}
+    targets = {
+        program.name: program.address or shlex.join(program.command)
+        for program in programs.values()
+    }
     return ";".join(f"{name}={target}" for name, target in targets.items())
 
 

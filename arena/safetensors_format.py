@@ -123,9 +123,9 @@ def _refuse_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
         # A zip lists its files at its end; reading more of it would be as long as its author likes.
         file.seek(max(0, n_bytes - _TAIL_BYTES))
         tail = file.read(_TAIL_BYTES)
-        foreign = next((what for mark, what in _ARCHIVES.items() if mark in tail), "a zip archive")
+        foreign = next((kind for mark, kind in _ARCHIVES.items() if mark in tail), "a zip archive")
     else:
-        foreign = next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), "")
+        foreign = next((kind for mark, kind in _FOREIGN.items() if head.startswith(mark)), "")
     if foreign:
         raise CheckpointFileError(
             f"this is {foreign}: {_WANTED} (`./run checkpoints convert` makes one)"
@@ -147,7 +147,7 @@ def _say_oversized(n_header: int) -> str:
     return f"a header of {n_header} bytes: at most {MAX_HEADER_BYTES} are read"
 
 
-def strict_json(what: str, text: bytes | str) -> Any:
+def strict_json(name: str, text: bytes | str) -> Any:
     """Return what JSON text holds. Raises CheckpointFileError also for a key that is given twice.
 
     Readers differ in which of two equal keys they believe.
@@ -158,9 +158,9 @@ def strict_json(what: str, text: bytes | str) -> Any:
             text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant
         )
     except RecursionError:
-        raise CheckpointFileError(f"{what} is nested too deep") from None
+        raise CheckpointFileError(f"{name} is nested too deep") from None
     except ValueError as error:
-        raise CheckpointFileError(f"{what} is no JSON: {error!s:.200}") from None
+        raise CheckpointFileError(f"{name} is no JSON: {error!s:.200}") from None
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,9 +186,11 @@ def _read_entries(header: dict[str, Any], data_bytes: int) -> dict[str, TensorEn
     position = 0
     for name, entry in entries:
         if entry.begin != position:
-            what = "overlaps the one before" if entry.begin < position else "leaves a hole before"
+            problem = (
+                "overlaps the one before" if entry.begin < position else "leaves a hole before"
+            )
             at = f"it begins at byte {entry.begin}, not {position}"
-            raise CheckpointFileError(f"a lying header: tensor {shorten(name)} {what}: {at}")
+            raise CheckpointFileError(f"a lying header: tensor {shorten(name)} {problem}: {at}")
         position = entry.end
     if position != data_bytes:
         extra = data_bytes - position
@@ -197,31 +199,33 @@ def _read_entries(header: dict[str, Any], data_bytes: int) -> dict[str, TensorEn
 
 
 def _read_entry(name: str, raw: object, data_bytes: int) -> TensorEntry:
-    who = f"tensor {shorten(name)}"
+    tensor = f"tensor {shorten(name)}"
     if not isinstance(raw, dict) or set(raw) != {"dtype", "shape", "data_offsets"}:
-        raise CheckpointFileError(f"{who} must have dtype, shape and data_offsets, no more")
+        raise CheckpointFileError(f"{tensor} must have dtype, shape and data_offsets, no more")
     dtype, shape, offsets = raw["dtype"], raw["shape"], raw["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BYTES_OF:
         dtypes = ", ".join(BYTES_OF)
         raise CheckpointFileError(
-            f"{who} has the unknown dtype {shorten(dtype)}: known are {dtypes}"
+            f"{tensor} has the unknown dtype {shorten(dtype)}: known are {dtypes}"
         )
     if not _are_counts(shape) or len(shape) > MAX_DIMENSIONS:
         rule = f"at most {MAX_DIMENSIONS} whole numbers"
-        raise CheckpointFileError(f"{who} has shape {shorten(shape)}: must be {rule}")
+        raise CheckpointFileError(f"{tensor} has shape {shorten(shape)}: must be {rule}")
     match offsets:
         case [int(begin), int(end)] if _are_counts(offsets) and begin <= end:
             pass
         case _:
-            raise CheckpointFileError(f"{who} has offsets {shorten(offsets)}: must be [begin, end]")
+            raise CheckpointFileError(
+                f"{tensor} has offsets {shorten(offsets)}: must be [begin, end]"
+            )
     if end > data_bytes:
         raise CheckpointFileError(
-            f"truncated, or a lying header: {who} ends at byte {end} of {data_bytes}"
+            f"truncated, or a lying header: {tensor} ends at byte {end} of {data_bytes}"
         )
     # Else a reader would take bytes of another tensor for this one.
     if prod(shape) * BYTES_OF[dtype] != end - begin:
         claim = f"{dtype} {shorten(shape)}"
-        raise CheckpointFileError(f"a lying header: {who} is {claim} in {end - begin} bytes")
+        raise CheckpointFileError(f"a lying header: {tensor} is {claim} in {end - begin} bytes")
     return TensorEntry(TensorSpec(dtype, tuple(shape)), begin, end)
 
 

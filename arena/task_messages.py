@@ -128,9 +128,9 @@ class TaskForm:
 
 def timed_task(*, most: int = 4) -> TaskForm:
     """Return a call with a few plain values, as control and beat make them."""
-    few = msgspec.Meta(max_length=most)
-    keywords = Annotated[dict[ShortText, Scalar], few]
-    return TaskForm(Annotated[list[Scalar], few], keywords=keywords, is_timed=True)
+    limited = msgspec.Meta(max_length=most)
+    keywords = Annotated[dict[ShortText, Scalar], limited]
+    return TaskForm(Annotated[list[Scalar], limited], keywords=keywords, is_timed=True)
 
 
 REPORT_TASKS = {RECORD_TASK: TaskForm(tuple[Report], is_timed=False)}
@@ -148,7 +148,7 @@ TRAINED_TASKS = {
 
 
 def tasks_of_queue(queue: str) -> Mapping[str, TaskForm]:
-    """Return what a queue may call; nothing for one that is none of ours."""
+    """Return the tasks that a queue may call; none for a queue that is not ours."""
     kind, _, _ = queue.partition(".")
     return _BY_KIND.get(kind, {})
 

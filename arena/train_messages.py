@@ -129,10 +129,10 @@ def read_alive(wire: object) -> Alive:
 
 def describe(message: Message) -> str:
     """Return what monitors may show of a message: everybody reads them, so never a token."""
-    where = f"slice {message.slice} of run {message.run}"
+    slice_text = f"slice {message.slice} of run {message.run}"
     if isinstance(message, TrainOrder):
-        return f"({message.algorithm} on {message.game}, {where})"
+        return f"({message.algorithm} on {message.game}, {slice_text})"
     if isinstance(message, Alive):
-        return f"({where}, alive)"
+        return f"({slice_text}, alive)"
     ending = f", refused: {message.refusal}" if message.refusal else ""
-    return f"({where}, version {message.version} after {message.n_steps} steps{ending})"
+    return f"({slice_text}, version {message.version} after {message.n_steps} steps{ending})"

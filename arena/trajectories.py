@@ -149,14 +149,14 @@ def build_table(episodes: Iterable[Episode], form: TrajectorySpec) -> pa.Table:
         ],
         "checkpoint": [step.checkpoint for step in steps],
         "game_seed": np.repeat([episode.game_seed for episode in whole], lengths),
-        "observation": _fixed_size_lists(
+        "observation": _make_fixed_size_lists(
             [step.observation for step in steps], form.observation_shape
         ),
-        "legal_mask": _fixed_size_lists(
+        "legal_mask": _make_fixed_size_lists(
             [step.legal_mask for step in steps], (form.n_actions,), np.bool_
         ),
         "action": [step.action for step in steps],
-        "logits": _fixed_size_lists([step.logits for step in steps], (form.n_actions,)),
+        "logits": _make_fixed_size_lists([step.logits for step in steps], (form.n_actions,)),
         "log_prob": [step.log_prob for step in steps],
         "value": [step.value for step in steps],
         "reward": rewards,
@@ -187,7 +187,7 @@ def _last_step_columns(episodes: Iterable[Episode]) -> tuple[list[float], list[b
     return rewards, terminated, truncated
 
 
-def _fixed_size_lists(
+def _make_fixed_size_lists(
     rows: Sequence[NDArray[Any] | None], shape: tuple[int, ...], kind: type[Any] = np.float32
 ) -> Any:
     """Return the rows as lists of fixed length, null where there is None."""

@@ -161,7 +161,7 @@ def format_figures(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table with a column for each database, lists by their lengths."""
     rows = []
     for name in next(iter(figures.values())):
-        values = [one[name] for one in figures.values()]
+        values = [result[name] for result in figures.values()]
         rows.append([name, *(str(len(v) if isinstance(v, list | dict) else v) for v in values)])
     return format_table(["", *figures], rows)
 
@@ -232,7 +232,7 @@ def main(arguments: Sequence[str]) -> int:
     # Of a few programs there is one run, with all figures at the top.
     flat = figures if options.all else figures[databases[0]]
     write_report(format_figures(figures), flat, options.json)
-    for database, one in figures.items():
-        for line in [*one.get("contradictions", ()), *one.get("differences", ())][:20]:
+    for database, result in figures.items():
+        for line in [*result.get("contradictions", ()), *result.get("differences", ())][:20]:
             print(f"{database}: {line}", file=sys.stderr)
     return 0 if all(map(is_sound, figures.values())) else 1

@@ -73,18 +73,22 @@ def read_columns(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(rows.column(name).to_pylist() for name in names), strict=True)
 
 
-def compare_games(ours: Way, theirs: Way) -> tuple[int, float]:
+def compare_games(ours: Way, baseline: Way) -> tuple[int, float]:
     """Return how many games went differently, and the largest difference of a logit.
 
     That where the same network saw the same position: before the games part.
     """
     n_different, largest = 0, 0.0
     columns = ("action", "observation", "logits")
-    for number, rows in theirs.episodes.items():
-        one, other = (list(read_columns(way, *columns)) for way in (ours.episodes[number], rows))
-        n_different += [action for action, *_ in one] != [action for action, *_ in other]
+    for number, rows in baseline.episodes.items():
+        own_steps, baseline_steps = (
+            list(read_columns(way, *columns)) for way in (ours.episodes[number], rows)
+        )
+        n_different += [action for action, *_ in own_steps] != [
+            action for action, *_ in baseline_steps
+        ]
         for (action, observation, logits), (other_action, other_observation, other_logits) in zip(
-            one, other, strict=False
+            own_steps, baseline_steps, strict=False
         ):
             # Once the positions differ, different logits are no wonder.
             if observation != other_observation:
@@ -104,34 +108,34 @@ def find_interval(n: int, of: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def compare_ways(ours: Way, theirs: Way, manifest: Mapping[str, Any]) -> dict[str, Any]:
+def compare_ways(ours: Way, baseline: Way, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the two ways have in common and what not."""
-    n_different, difference = compare_games(ours, theirs)
-    n_games = len(theirs.episodes)
-    rates = [compare_win_rates(key, ours, theirs) for key in sorted(theirs.results)]
+    n_different, difference = compare_games(ours, baseline)
+    n_games = len(baseline.episodes)
+    rates = [compare_win_rates(key, ours, baseline) for key in sorted(baseline.results)]
     return {
         "game": manifest["game"],
         "agents": [agent["name"] for agent in manifest["agents"]],
         "matches": n_games,
-        "schema_equal": ours.rows.schema.equals(theirs.rows.schema, check_metadata=True),
+        "schema_equal": ours.rows.schema.equals(baseline.rows.schema, check_metadata=True),
         "illegal_actions_ours": ours.n_illegal + manifest["illegal_actions"],
-        "illegal_actions_baseline": theirs.n_illegal,
+        "illegal_actions_baseline": baseline.n_illegal,
         "forfeits": manifest["forfeits"],
         "identical_games": 1 - n_different / max(1, n_games),
         "largest_logit_difference": difference,
         "win_rates": rates,
         "win_rates_agree": all(rate["agree"] for rate in rates),
-        "baseline_s": theirs.seconds,
-        "baseline_steps_per_s": theirs.rows.num_rows / theirs.seconds,
+        "baseline_s": baseline.seconds,
+        "baseline_steps_per_s": baseline.rows.num_rows / baseline.seconds,
         "ours_s": ours.seconds or None,
         "ours_steps_per_s": ours.rows.num_rows / ours.seconds if ours.seconds else None,
     }
 
 
-def compare_win_rates(key: tuple[str, int], ours: Way, theirs: Way) -> dict[str, Any]:
+def compare_win_rates(key: tuple[str, int], ours: Way, baseline: Way) -> dict[str, Any]:
     """Return how often an agent won in a seat, both ways; they agree if their intervals touch."""
     rates: dict[str, Any] = {"agent": key[0], "seat": key[1]}
-    for name, way in (("ours", ours), ("baseline", theirs)):
+    for name, way in (("ours", ours), ("baseline", baseline)):
         counts = way.results.get(key, Counter())
         n = counts.total()
         low, high = find_interval(counts["wins"], n)
@@ -145,8 +149,8 @@ def format_figures(figures: Mapping[str, Any]) -> str:
     rows: list[list[Cell]] = []
     for rate in figures["win_rates"]:
         ranges = (
-            f"{one['win_rate']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
-            for one in (rate["ours"], rate["baseline"])
+            f"{interval['win_rate']:.3f} ({interval['low']:.3f} to {interval['high']:.3f})"
+            for interval in (rate["ours"], rate["baseline"])
         )
         agree = "yes" if rate["agree"] else "NO"
         rows.append([rate["agent"], f"seat {rate['seat']}", *ranges, agree])
@@ -216,9 +220,9 @@ def compare_run(folder: Path, seconds: float, checkpoints: Sequence[Path]) -> di
     # Through a file, as ours went: so that the columns are compared as they are kept.
     again = folder / "baseline.parquet"
     trajectories.write_parquet(again, [trajectories.build_table(episodes, form)], form)
-    theirs = Way(trajectories.read_parquet(again), baseline_s)
+    baseline = Way(trajectories.read_parquet(again), baseline_s)
     again.unlink()
-    return compare_ways(Way(rows, seconds), theirs, manifest)
+    return compare_ways(Way(rows, seconds), baseline, manifest)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -39,10 +39,10 @@ def write_file(path: Path, n_rows: int, n_agents: int) -> None:
 def make_client(stack: Stack) -> Client:
     scopes = [f"--scope={scope}" for scope in ("read", "submit", "operate")]
     command = [PYTHON, "manage.py", "token", "bench", *scopes]
-    made = subprocess.run(
+    token = subprocess.run(
         command, cwd=ROOT, env=dict(stack.env), capture_output=True, text=True, check=True
     )
-    return Client(stack.plan.addresses()["Board"], made.stdout.strip())
+    return Client(stack.plan.addresses()["Board"], token.stdout.strip())
 
 
 def measure(client: Client, path: Path, n_rows: int) -> dict[str, float]:
@@ -50,7 +50,7 @@ def measure(client: Client, path: Path, n_rows: int) -> dict[str, float]:
     client.leaderboards.open(name=BOARD, game=GAME)
     took_s = {}
     begin = perf_counter()
-    made = client.imports.upload(path, leaderboard=BOARD, adds_agents=True)
+    batch = client.imports.upload(path, leaderboard=BOARD, adds_agents=True)
     took_s["answered"] = perf_counter() - begin
     _await_settled(client, n_rows)
     took_s["settled"] = perf_counter() - begin
@@ -58,7 +58,7 @@ def measure(client: Client, path: Path, n_rows: int) -> dict[str, float]:
     assert client.imports.upload(path, leaderboard=BOARD).n_new == 0
     took_s["the same file again"] = perf_counter() - begin
     begin = perf_counter()
-    client.imports.strike(made.id, reason="measured")
+    client.imports.strike(batch.id, reason="measured")
     took_s["struck"] = perf_counter() - begin
     _await_settled(client, 0)
     took_s["rated without it"] = perf_counter() - begin

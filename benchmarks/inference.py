@@ -72,17 +72,17 @@ def measure_ways(options: Namespace, folder: Path) -> dict[str, Any]:
         }
 
 
-def show_progress(what: str) -> None:
+def show_progress(step: str) -> None:
     if sys.stderr.isatty():
-        print(f"\r{what:60}", end="", file=sys.stderr, flush=True)
+        print(f"\r{step:60}", end="", file=sys.stderr, flush=True)
 
 
 def format_figures(figures: dict[str, Any]) -> str:
     rows: list[list[Cell]] = [[row[key] for key in COLUMNS.values()] for row in figures["rows"]]
     keys = ("network", "hidden", "alone_us", "stacked_us", "ratio", "engine_ratio", "reason")
     siblings: list[list[Cell]] = [
-        [("free", "deterministic")[one["is_deterministic"]], *[one[key] for key in keys]]
-        for one in figures["stacked"]
+        [("free", "deterministic")[row["is_deterministic"]], *[row[key] for key in keys]]
+        for row in figures["stacked"]
     ]
     columns = ["mode", "network", "hidden", "16 us", "1 us", "ratio", "in the engine", "why not"]
     return "\n".join(
@@ -109,7 +109,10 @@ def format_battles(figures: dict[str, Any]) -> list[str]:
         [
             name,
             *(figures[f"{key}_s"], figures[f"{key}_cpu_s"], *figures["wins"][key].values()),
-            *(figures[f"{what}_{key}"] for what in ("loads", "rows_per_forward", "utilisation")),
+            *(
+                figures[f"{figure}_{key}"]
+                for figure in ("loads", "rows_per_forward", "utilisation")
+            ),
         ]
         for key, name in (("ours", "ours, the whole stack"), ("copies", "a copy per worker"))
     ]

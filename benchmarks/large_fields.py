@@ -97,8 +97,8 @@ def format_figures(figures: dict[str, float]) -> str:
         "top": (f"P(best), P(above) of the top {SIZES.top}, {SIZES.samples} samples", ""),
     }
     rows: list[list[Cell]] = [
-        [what, figures[f"{name}_s"], figures[f"{name}_cpu_s"], target]
-        for name, (what, target) in named.items()
+        [title, figures[f"{name}_s"], figures[f"{name}_cpu_s"], target]
+        for name, (title, target) in named.items()
     ]
     return format_table([f"{SIZES.agents:,} agents", "wall, s", "processor, s", "target"], rows)
 

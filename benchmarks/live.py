@@ -82,13 +82,13 @@ class Sampler:
 @contextmanager
 def start_viewers(port: int, path: str, n: int) -> Iterator[tuple[int, Connection]]:
     """Start the process of viewers, wait until all have a first snapshot; yield how to reach it."""
-    ours, theirs = SPAWN.Pipe()
-    viewers = SPAWN.Process(target=run_viewers, args=(port, path, n, theirs), daemon=True)
+    own_end, child_end = SPAWN.Pipe()
+    viewers = SPAWN.Process(target=run_viewers, args=(port, path, n, child_end), daemon=True)
     viewers.start()
-    theirs.close()
+    child_end.close()
     try:
-        ours.recv()
-        yield viewers.pid or 0, ours
+        own_end.recv()
+        yield viewers.pid or 0, own_end
     except EOFError:
         raise ConnectionError("the viewers have ended: see what they printed above") from None
     finally:
@@ -190,7 +190,7 @@ def format_figures(figures: dict[str, Any]) -> str:
         ("viewers that missed something", "gaps", ""),
         ("viewers dropped", "drops", "0"),
     )
-    rows = [[what, figures[name], target] for what, name, target in lines]
+    rows = [[title, figures[name], target] for title, name, target in lines]
     cores = [[name, used] for name, used in figures["cpu_cores"].items()]
     measured = format_table(["", "measured", "target"], rows)
     return f"{measured}\n\n{format_table(['where it goes', 'cores'], cores)}"

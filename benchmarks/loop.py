@@ -90,7 +90,7 @@ def _train(client: Client, seed: int, options: Namespace) -> dict[str, Any]:
     with _play(client, name, seed=seed, n=options.clients):
         solved, lags = _await_solution(client, name, began_s=began_s, limit_s=options.limit)
     run = client.runs.stop(name, reason="measured")
-    versions = {one.version: one for one in client.models.versions(name)}
+    versions = {version.version: version for version in client.models.versions(name)}
     elapsed_s = monotonic() - began_s if solved is None else solved.elapsed_s
     row = {
         "seed": seed,
@@ -136,7 +136,7 @@ def _await_solution(
     client: Client, name: str, *, began_s: float, limit_s: float
 ) -> tuple[Solved | None, list[float]]:
     """Look at each new version that does well; return the one that solves it, None: none does."""
-    game = next(one for one in client.games.list() if one.id == GAME)
+    game = next(game for game in client.games.list() if game.id == GAME)
     follower, lags, n_looks = Follower(client.models, name, game, say=print), [], 0
     while monotonic() - began_s < limit_s:
         sleep(POLL_S)
@@ -182,14 +182,14 @@ def _count_rated(client: Client, name: str) -> int:
     """Return how many versions became agents and have a rating, once the last one is judged."""
 
     def is_judged() -> bool:
-        agents = [one for one in client.models.versions(name) if one.agent is not None]
-        return bool(agents) and all(one.state != "candidate" for one in agents)
+        agents = [version for version in client.models.versions(name) if version.agent is not None]
+        return bool(agents) and all(version.state != "candidate" for version in agents)
 
     try:
         wait_until(is_judged, limit_s=JUDGED_S, what=f"the last version of {name}")
     except TimeoutError as error:
         print(error, flush=True)
-    return sum(one.judged_at is not None for one in client.models.versions(name))
+    return sum(version.judged_at is not None for version in client.models.versions(name))
 
 
 def main(arguments: Sequence[str]) -> int:

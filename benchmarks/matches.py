@@ -149,16 +149,16 @@ def measure(stack: Stack, options: Namespace) -> dict[str, Any]:
             dask.append(run_dask(client, n))
             loop.append(run_loop(n, seed=run))
     ours_s, dask_s, loop_s = median(run.seconds for run in ours), median(dask), median(loop)
-    taken = [("ours", n, ours_s), ("peer (Dask)", n, dask_s), ("bare loop", n, loop_s)]
+    seconds_taken = [("ours", n, ours_s), ("peer (Dask)", n, dask_s), ("bare loop", n, loop_s)]
     flatness = None
     if options.long:
         long = run_ours(N_LONG, seed=7)
-        taken.append(("ours, long", N_LONG, long.seconds))
+        seconds_taken.append(("ours, long", N_LONG, long.seconds))
         flatness = long.middle_cost_s / median(run.middle_cost_s for run in ours)
     return {
         "rows": [
             {"name": name, "matches": size, "seconds": s, "matches_per_s": size / s}
-            for name, size, s in taken
+            for name, size, s in seconds_taken
         ],
         "ratio_peer": dask_s / ours_s,
         "ratio_loop": loop_s / ours_s,

@@ -36,16 +36,18 @@ def measure(options: Namespace, folder: Path) -> dict[str, Any]:
     # The smaller one first: a forgotten page is found before the long fill.
     few = measure_share(options, folder, share=TENTH)
     many = measure_share(options, folder, share=1)
-    queries = {one["path"]: one["queries"] for one in few}
-    endpoints = [{**one, "queries_tenth": queries.get(one["path"])} for one in many]
+    queries = {endpoint["path"]: endpoint["queries"] for endpoint in few}
+    endpoints = [{**endpoint, "queries_tenth": queries.get(endpoint["path"])} for endpoint in many]
     return {
         "agents": options.agents,
         "matches": options.matches,
         "database": "PostgreSQL" if options.postgres else "SQLite",
         "endpoints": endpoints,
-        "p95_ms_max": max((one["p95_ms"] for one in endpoints), default=0.0),
+        "p95_ms_max": max((endpoint["p95_ms"] for endpoint in endpoints), default=0.0),
         "grown": [
-            one["path"] for one in endpoints if one["queries"] > queries.get(one["path"], UNLIMITED)
+            endpoint["path"]
+            for endpoint in endpoints
+            if endpoint["queries"] > queries.get(endpoint["path"], UNLIMITED)
         ],
     }
 
@@ -88,10 +90,12 @@ def measure_share(options: Namespace, folder: Path, *, share: int) -> list[dict[
 
 
 def format_figures(figures: dict[str, Any]) -> str:
-    slowest = sorted(figures["endpoints"], key=lambda one: -one["p95_ms"])[:N_SHOWN]
+    slowest = sorted(figures["endpoints"], key=lambda endpoint: -endpoint["p95_ms"])[:N_SHOWN]
     names = ("p95_ms", "warm_ms", "cold_ms", "cpu_ms", "kb", "queries", "queries_tenth")
-    rows: list[list[Cell]] = [[one["path"], *(one[name] for name in names)] for one in slowest]
-    over = sum(one["p95_ms"] > TARGET_MS for one in figures["endpoints"])
+    rows: list[list[Cell]] = [
+        [endpoint["path"], *(endpoint[name] for name in names)] for endpoint in slowest
+    ]
+    over = sum(endpoint["p95_ms"] > TARGET_MS for endpoint in figures["endpoints"])
     return "\n".join(
         [
             format_table(["slowest", *names], rows),

@@ -105,9 +105,9 @@ def format_figures(figures: dict[str, float]) -> str:
     rows: list[list[Cell]] = [
         ["updates/s", figures["updates_per_s"], package, figures["ratio_package"], target]
     ]
-    for what, name, n_results, limit in timed:
-        alone = n_results / package
-        rows.append([what, figures[name], alone, alone / figures[name], f"<= {limit}"])
+    for title, name, n_results, limit in timed:
+        package_s = n_results / package
+        rows.append([title, figures[name], package_s, package_s / figures[name], f"<= {limit}"])
     return format_table(["", "ours", "trueskill", "ratio", "target"], rows)
 
 

@@ -141,10 +141,10 @@ def compare_choices(name: str, tables: Sequence[Floats], score_range: tuple[floa
     """Return a row: adaptive choice against equal sampling on the same scores, agent 0 best."""
     revealed_tables = [reveal(scores, score_range) for scores in tables]
     ours, equal = (
-        [run_campaign(one, ERRORS[0], is_adaptive=way) for one in revealed_tables]
+        [run_campaign(table, ERRORS[0], is_adaptive=way) for table in revealed_tables]
         for way in (True, False)
     )
-    ahead = [run_ahead(one, ERRORS[0]) for one in revealed_tables]
+    ahead = [run_ahead(table, ERRORS[0]) for table in revealed_tables]
     n_ours, n_equal, n_ahead = (median(n for _, n in way) for way in (ours, equal, ahead))
     return {
         "name": name,

@@ -132,7 +132,7 @@ def assign(index: int) -> Assignment:
 
 def build_player(share: Share, call_memory: CallMemory, counts: Counter[str]) -> Setup:
     """Return what an order of the game is built to, with a line to each of the servers."""
-    links = [ServerLink(name=one, address=one, token="") for one in share.addresses]
+    links = [ServerLink(name=address, address=address, token="") for address in share.addresses]
     served = serve_rules(connect_four.GAME, id=GAME, title="Connect Four, served")
 
     def open_line(link: ServerLink) -> GameLine:
@@ -182,21 +182,21 @@ def measure(n_matches: int) -> dict[str, Any]:
         "matches": n_played,
         "served_per_s": round(n_played / seconds, 1),
         "in_process_per_s": round(n_played / span_s(here), 1),
-        "frames_per_match": round(sum(one.n_frames for one in served) / n_played, 2),
+        "frames_per_match": round(sum(share.n_frames for share in served) / n_played, 2),
         "cores": psutil.cpu_count(),
-        "player_cpu_ms": to_ms(sum(one.cpu_s for one in served) / n_played),
+        "player_cpu_ms": to_ms(sum(share.cpu_s for share in served) / n_played),
         "server_cpu_ms": to_ms(server_s / n_played),
-        "in_process_cpu_ms": to_ms(sum(one.cpu_s for one in here) / n_played),
-        "waited_share": round(sum(one.waited_s for one in served) / N_PLAYERS / seconds, 3),
+        "in_process_cpu_ms": to_ms(sum(share.cpu_s for share in here) / n_played),
+        "waited_share": round(sum(share.waited_s for share in served) / N_PLAYERS / seconds, 3),
     }
 
 
 def merge_outcomes(played: Sequence[Played]) -> dict[int, tuple[list[float], list[int]]]:
-    return {index: outcome for one in played for index, outcome in one.outcomes.items()}
+    return {index: outcome for share in played for index, outcome in share.outcomes.items()}
 
 
 def span_s(played: Sequence[Played]) -> float:
-    return max(one.ended_at for one in played) - min(one.began_at for one in played)
+    return max(share.ended_at for share in played) - min(share.began_at for share in played)
 
 
 def to_ms(seconds: float) -> float:

@@ -114,7 +114,9 @@ def write_seed_fields(
     options: Namespace, shared: queue.Generated, loop: dict[str, Any]
 ) -> dict[str, Any]:
     """Return what was asked for and what the network won, as the seed names it."""
-    seats = next(one for one in shared.manifest["agents"] if one["name"] == queue.MODEL)["seats"]
+    seats = next(agent for agent in shared.manifest["agents"] if agent["name"] == queue.MODEL)[
+        "seats"
+    ]
     counts = {
         key: sum(seat.get(key, 0) for seat in seats.values()) for key in ("wins", "losses", "draws")
     }
@@ -167,20 +169,20 @@ def measure_peer(options: Namespace) -> dict[str, Any]:
         return {"battles_per_s": None, "skipped": str(error)}
 
 
-def show_progress(what: str) -> None:
-    print(what, flush=True)
+def show_progress(step: str) -> None:
+    print(step, flush=True)
 
 
 def format_figures(figures: dict[str, Any]) -> str:
     """Return the tables for a person."""
     poke_env, agreement = figures["poke_env"], figures["agreement"]
     per_s, ours = figures["battles_per_second"], figures["simulator_battles_per_s"]
-    theirs = poke_env["battles_per_s"]
+    poke_env_rate = poke_env["battles_per_s"]
     rows: list[list[Cell]] = [
         ["random, the package alone", ours, figures["bare_battles_per_s"], figures["ratio_bare"],
          f">= {LEAST_OF_BARE}"],
-        ["random, poke-env on the server", ours, theirs, ours / theirs if theirs else None,
-         f">= {LEAST_OF_POKE_ENV}"],
+        ["random, poke-env on the server", ours, poke_env_rate,
+         ours / poke_env_rate if poke_env_rate else None, f">= {LEAST_OF_POKE_ENV}"],
         ["network, a copy per worker", per_s, figures["copies_battles_per_s"],
          figures["ratio_copies"], "-"],
         ["network, a loop", per_s, figures["total_battles"] / figures["loop"]["baseline_s"],

@@ -18,7 +18,7 @@ from launcher.folders import ROOT, var_folder
 from launcher.showdown.home import make_home, require_node, write_config
 from launcher.showdown.server import SHOWDOWN, describe_launch, server_url
 from launcher.standalone.service import (
-    Running,
+    RunningService,
     launch,
     measure_cost,
     stop,
@@ -31,7 +31,7 @@ LEAST_S: Final = 120.0
 
 
 @contextmanager
-def running_showdown(*, data: Path | None = None, simulators: int = 1) -> Iterator[Running]:
+def running_showdown(*, data: Path | None = None, simulators: int = 1) -> Iterator[RunningService]:
     """Yield a server on a port that is free. Raises SetupError without the tool or Node.js.
 
     data: the folder with the tools, by default that of the environment.

@@ -144,7 +144,7 @@ def measure_fields(figures: Figures) -> None:
         n = max(2, replicates * figures.options.n // 2_000)
         tasks = [accuracy.Task(name, n_agents, budget, random_budget, seed) for seed in range(n)]
         followed = figures.work(f"{name}, {n_agents} agents", accuracy.follow_field, tasks)
-        figures.add_claims(f"{name} {n_agents}", (one.claims for one in followed))
+        figures.add_claims(f"{name} {n_agents}", (fitted.claims for fitted in followed))
         rows = accuracy.make_rows(name, n_agents, followed)
         figures.keep("fields", "Matches to a share of pairs in the right order", rows)
 
@@ -159,12 +159,16 @@ def measure_campaigns(figures: Figures) -> None:
         figures.add_claims(f"{kind.field} {kind.n_agents}", (held.claims for held in ours))
         figures.keep("campaigns", "Campaigns", stopping.make_rows(ours, even))
         if kind.is_main:
-            both = main.setdefault(kind.question, ([], []))
-            both[0].extend(ours)
-            both[1].extend(even)
+            campaigns = main.setdefault(kind.question, ([], []))
+            campaigns[0].extend(ours)
+            campaigns[1].extend(even)
     # A question that was asked of one field has its row already.
-    several = [both for both in main.values() if len({held.task.field for held in both[0]}) > 1]
-    together = [row for both in several for row in stopping.make_rows(*both)]
+    several = [
+        campaigns
+        for campaigns in main.values()
+        if len({held.task.field for held in campaigns[0]}) > 1
+    ]
+    together = [row for campaigns in several for row in stopping.make_rows(*campaigns)]
     figures.keep("campaigns", "Campaigns, the fields of each question together", together)
 
 
@@ -228,10 +232,10 @@ def measure_large(figures: Figures) -> None:
 
 
 def measure_real(figures: Figures) -> None:
-    followed, held = real.play_fields(max(1, figures.options.n // PER_REPLICATE))
+    followed, campaigns = real.play_fields(max(1, figures.options.n // PER_REPLICATE))
     title = "Real fields: matches to a share of pairs in the right order, medians"
     figures.keep("fields", title, followed)
-    figures.keep("campaigns", "Real fields: campaigns", held)
+    figures.keep("campaigns", "Real fields: campaigns", campaigns)
 
 
 def measure_worlds(figures: Figures) -> None:
@@ -256,7 +260,7 @@ def measure_coverage(figures: Figures, name: str, seeds: Sequence[int]) -> None:
 def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[int]) -> None:
     """Hold the campaigns of a question in a world; the first few by the other plans, too."""
     rule, field = figures.options.rule, OTHER_FIELDS.get(name, TEN)
-    held: dict[str, list[campaign.Held]] = {}
+    campaigns: dict[str, list[campaign.Held]] = {}
     few = seeds[: max(2, len(seeds) // EVEN_SHARE)]
     for plan in stopping.PLANS:
         if plan == stopping.TRACKED and field.n_agents > MOST_TRACKED:
@@ -265,8 +269,8 @@ def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[in
         chosen = seeds if plan == stopping.CHOSEN else few
         tasks = [(stopping.Task(*terms, seed), rule) for seed in chosen]
         title = f"{question}, {name}, {plan}"
-        held[plan] = figures.work(title, campaign.hold_named, tasks)
-    row = campaign.make_row(rule, held)
+        campaigns[plan] = figures.work(title, campaign.hold_named, tasks)
+    row = campaign.make_row(rule, campaigns)
     figures.keep("worlds", "Campaigns in worlds that are not the model's", [row])
 
 
@@ -275,7 +279,9 @@ def measure_recorded(figures: Figures) -> None:
     options = figures.options
     chosen = [game for game in options.worlds or recorded.FIELDS if game in recorded.FIELDS]
     references = [(game, options.reference) for game in chosen]
-    questions = [one for one in recorded.QUESTIONS if one in (options.questions or ASKED)]
+    questions = [
+        question for question in recorded.QUESTIONS if question in (options.questions or ASKED)
+    ]
     worlds = figures.work("references", recorded.play_reference, references)
     for (game, _), world in zip(references, worlds, strict=True):
         # Of several seats no other rule can judge.
@@ -286,8 +292,8 @@ def measure_recorded(figures: Figures) -> None:
             terms = (question, game, world.n_agents, MARGIN, budget, stopping.CHOSEN)
             seeds = range(options.first_seed, options.first_seed + options.n)
             tasks = [(stopping.Task(*terms, seed), world, rule) for seed in seeds]
-            held = figures.work(f"{question}, {game}", recorded.hold_recorded, tasks)
-            rows.append(campaign.make_row(rule, {stopping.CHOSEN: held}))
+            campaigns = figures.work(f"{question}, {game}", recorded.hold_recorded, tasks)
+            rows.append(campaign.make_row(rule, {stopping.CHOSEN: campaigns}))
         figures.keep("recorded", f"Campaigns of {', '.join(recorded.FIELDS[game])}", rows)
 
 

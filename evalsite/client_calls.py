@@ -74,8 +74,12 @@ class Operation:
         is_download = bool(self.answered) and "application/json" not in self.answered
         # A file goes as it is read: that is written by hand.
         self.is_file = "multipart/form-data" in content or is_download
-        self.is_paged = any(asked["name"] == "page_size" for asked in node.get("parameters", ()))
-        self.takes_key = any(asked["name"] == HEADER for asked in node.get("parameters", ()))
+        self.is_paged = any(
+            parameter["name"] == "page_size" for parameter in node.get("parameters", ())
+        )
+        self.takes_key = any(
+            parameter["name"] == HEADER for parameter in node.get("parameters", ())
+        )
         self.is_plain = self.name == f"{self.noun}_{self.verb}"
         body = next(iter(content.values()))["schema"] if content else None
         self.body = types.components[find_name(body)] if body else {"properties": {}}
@@ -92,8 +96,8 @@ class Operation:
     def write(self) -> str:
         """Return the method."""
         arguments = list(self._list_arguments())
-        first = [one.write() for one in arguments if self._is_positional(one)]
-        named = [one.write() for one in arguments if not self._is_positional(one)]
+        first = [argument.write() for argument in arguments if self._is_positional(argument)]
+        named = [argument.write() for argument in arguments if not self._is_positional(argument)]
         named.sort(key=lambda text: " = " in text)
         named += ["page_size: int | None = None"] if self.is_paged else []
         named += ["key: str | None = None"] if self.takes_key else []
@@ -103,7 +107,9 @@ class Operation:
         general = DOCS.get(self.verb, "") if self.is_plain else ""
         general = general.format(self.noun if self.verb == "list" else self.subject)
         text = DOCS.get(self.name) or general or self.node["description"]
-        doc = write_doc(text, {one.name: one.doc for one in arguments}, indent="        ")
+        doc = write_doc(
+            text, {argument.name: argument.doc for argument in arguments}, indent="        "
+        )
         call = self._write_call(arguments, answer)
         return f"    def {self.find_method()}({signature}) -> {shown}:\n{doc}\n        {call}"
 
@@ -143,8 +149,8 @@ class Operation:
             yield Argument(name, kind, default, describe(node), name)
 
     def _write_call(self, arguments: Sequence[Argument], answer: str) -> str:
-        sent = [one for one in arguments if not one.sent.startswith("{")]
-        members = [f'"{one.sent}": {one.name}' for one in sent]
+        sent = [argument for argument in arguments if not argument.sent.startswith("{")]
+        members = [f'"{argument.sent}": {argument.name}' for argument in sent]
         members += ['"page_size": page_size'] if self.is_paged else []
         call_arguments = [f"{{{', '.join(members)}}}"] if members else []
         if self.method == "delete":
@@ -152,9 +158,11 @@ class Operation:
         if self.method == "post":
             call_arguments.append("key=key" if self.takes_key else "key=None")
         # None asks for what the server has by itself; where it has another default None is a value.
-        has_default = [one for one in sent if one.default not in ("None", REQUIRED)]
-        if kept := [f'"{one.name}"' for one in has_default if one.kind.endswith("| None")]:
-            call_arguments.append(f"nullable=({', '.join(kept)},)")
+        has_default = [argument for argument in sent if argument.default not in ("None", REQUIRED)]
+        if nullable := [
+            f'"{argument.name}"' for argument in has_default if argument.kind.endswith("| None")
+        ]:
+            call_arguments.append(f"nullable=({', '.join(nullable)},)")
         call = {"list": "rows", "retrieve": "get"}.get(self.verb, "post")
         written = ", ".join([answer, self._write_path(arguments), *call_arguments])
         return f"return self._{call}({written})"
@@ -162,9 +170,13 @@ class Operation:
     def _write_path(self, arguments: Sequence[Argument]) -> str:
         """Return the path; a text in it is quoted: it may hold a slash."""
         path = "/".join([self.noun, *self.further])
-        for one in arguments:
-            shown = one.name if one.kind == "int" else f"quote({one.name}, safe='')"
-            path = path.replace(one.sent, f"{{{shown}}}") if one.sent.startswith("{") else path
+        for argument in arguments:
+            shown = argument.name if argument.kind == "int" else f"quote({argument.name}, safe='')"
+            path = (
+                path.replace(argument.sent, f"{{{shown}}}")
+                if argument.sent.startswith("{")
+                else path
+            )
         return f'f"{path}"' if "{" in path else f'"{path}"'
 
 

@@ -116,7 +116,7 @@ def write_doc(text: str, members: Mapping[str, str], *, indent: str = "    ") ->
         for name, help_text in members.items()
         if help_text
     ]
-    paragraphs = [textwrap.fill(one, width) for one in text.strip().split("\n\n")]
+    paragraphs = [textwrap.fill(paragraph, width) for paragraph in text.strip().split("\n\n")]
     written = "\n\n".join([*paragraphs, *(["\n".join(lines)] if lines else [])])
     if "\n" in written:
         written = textwrap.indent(f"{written}\n", indent).lstrip() + indent

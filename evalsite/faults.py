@@ -24,8 +24,8 @@ def answer_fault(request: HttpRequest) -> HttpResponse:
     status = HTTPStatus.SERVICE_UNAVAILABLE
     headers = {"Retry-After": str(away.RETRY_S)}
     if request.path.startswith(_API):
-        told = away.tell(is_safe=request.method in SAFE_METHODS)
-        body = build_problem(status, told, request.path)
+        text = away.tell(is_safe=request.method in SAFE_METHODS)
+        body = build_problem(status, text, request.path)
         return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM)
     # Without the request: who is logged in stands in the database, too.
     return HttpResponse(render_to_string("503.html"), status=status, headers=headers)

@@ -24,7 +24,7 @@ _STARTED_BY = os.getppid()
 ORPHANED = "the supervisor that started this process is gone: ./run stop, then ./run"
 
 
-class Kept:
+class KeptChecks:
     """The checks made last, and when."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Kept:
         return self._checks
 
 
-_kept = Kept()
+_kept = KeptChecks()
 
 
 @never_cache
@@ -94,7 +94,7 @@ def show_health(request: HttpRequest) -> HttpResponse:
 
 
 def _has_users(checks: Sequence[Check]) -> bool:
-    """Say whether who is logged in can be looked up: where that fails nobody is asked for."""
+    """Say whether sessions can be looked up; where they cannot, nobody counts as logged in."""
     # A database that is not migrated may lack their tables, or columns of them.
     return all(check.is_ok for check in checks if check.name in ("database", "migrations"))
 

@@ -20,21 +20,21 @@ class PlainFormatter(logging.Formatter):
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802 - the name of logging
         """Return the traceback, or a line of what each error says, and what it kept from."""
-        errors = list(_split(ei[1]))
+        errors = list(_split_group(ei[1]))
         if not errors or not all(map(is_unreachable, errors)):
             return super().formatException(ei)
-        return "\n".join(map(_tell, errors))
+        return "\n".join(map(_describe_error, errors))
 
 
-def _split(error: BaseException | None) -> Iterator[BaseException]:
+def _split_group(error: BaseException | None) -> Iterator[BaseException]:
     """Yield the errors of a group, and of the groups in it."""
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _split(one)
+        for inner in error.exceptions:
+            yield from _split_group(inner)
     elif error is not None:
         yield error
 
 
-def _tell(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     says = str(error).strip().partition("\n")[0]
     return ", ".join([f"{type(error).__name__}: {says}", *getattr(error, "__notes__", ())])

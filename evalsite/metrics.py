@@ -83,7 +83,7 @@ _requests = Histogram(
 @never_cache
 @require_safe
 def show_metrics(request: HttpRequest) -> HttpResponse:
-    """Return all metrics to who has the token; without one set, to this machine only."""
+    """Return all metrics to callers with the token; if none is set, to this machine only."""
     if not _may_read(request):
         return HttpResponse(NEEDED, status=403)
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

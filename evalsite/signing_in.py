@@ -29,7 +29,7 @@ class SignInForm(AuthenticationForm):
 
 
 class SignIn(LoginView):
-    """The login; who is in already is told so, and what the account may not do."""
+    """The login; users already logged in are told so, and what their account may not do."""
 
     template_name = "pages/login.html"
     authentication_form = SignInForm

@@ -55,7 +55,7 @@ class Datasets(datasets.Datasets):
                 progress(shard)
         target.mkdir(parents=True, exist_ok=True)
         # Last: with it, all that it names is there.
-        (target / MANIFEST).write_text(_describe(manifest))
+        (target / MANIFEST).write_text(_format_manifest(manifest))
         return tuple(paths)
 
     def _download_shard(self, shard: DatasetShard, path: Path) -> Path:
@@ -67,10 +67,10 @@ def _check_folder(folder: Path, manifest: DatasetManifest) -> None:
     for shard in manifest.shards:
         if Path(shard.file).name != shard.file:
             raise AnswerError(f"the server names a shard {shard.file!r:.80}: no name of a file")
-    there = folder / MANIFEST
-    if there.exists() and there.read_text() != _describe(manifest):
+    described = folder / MANIFEST
+    if described.exists() and described.read_text() != _format_manifest(manifest):
         raise InputError("folder", f"{folder} holds another dataset: choose a new folder")
 
 
-def _describe(manifest: DatasetManifest) -> str:
+def _format_manifest(manifest: DatasetManifest) -> str:
     return f"{dumps(asdict(manifest), indent=2)}\n"

@@ -49,9 +49,11 @@ def _read_value(kind: Any, value: Any, where: str) -> Any:
 def _read_many(origin: Any, inner: tuple[Any, ...], value: Any, where: str) -> Any:
     if origin is tuple:
         _require_type(isinstance(value, list), "a list", value, where)
-        return tuple(_read_value(inner[0], one, f"{where}[{n}]") for n, one in enumerate(value))
+        return tuple(_read_value(inner[0], item, f"{where}[{n}]") for n, item in enumerate(value))
     _require_type(isinstance(value, dict), "an object", value, where)
-    return {name: _read_value(inner[1], one, f"{where}.{name}") for name, one in value.items()}
+    return {
+        name: _read_value(inner[1], member, f"{where}.{name}") for name, member in value.items()
+    }
 
 
 def _read_object(kind: Any, value: Any, where: str) -> Any:
@@ -81,13 +83,13 @@ def _read_scalar(kind: Any, value: Any, where: str) -> Any:
             raise AnswerError(f"{where} is no time: {value!r:.80}") from error
     # The choices of a Literal are not checked: a newer server may know more of them.
     plain = str if kind is Literal else kind
-    taken, called = _SCALARS[plain]
+    types_taken, called = _SCALARS[plain]
     # To Python a bool is an int; to JSON it is none.
-    is_so = isinstance(value, taken) and (plain is bool or not isinstance(value, bool))
+    is_so = isinstance(value, types_taken) and (plain is bool or not isinstance(value, bool))
     _require_type(is_so, called, value, where)
     return plain(value)
 
 
-def _require_type(is_so: bool, wanted: str, value: Any, where: str) -> None:
+def _require_type(is_so: bool, expected: str, value: Any, where: str) -> None:
     if not is_so:
-        raise AnswerError(f"{where} is not {wanted} but {value!r:.80}: {_OTHER_VERSION}")
+        raise AnswerError(f"{where} is not {expected} but {value!r:.80}: {_OTHER_VERSION}")

@@ -40,7 +40,7 @@ class TournamentFigures(Planned):
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing of it is played any more."""
+        """Return whether no more matches will be played."""
         return self.state in OVER
 
 

@@ -54,7 +54,7 @@ def replace_json(path: Path, value: Any) -> None:
     draft.replace(path)
 
 
-def open_run(folder: Path, asked: Mapping[str, Any]) -> Run:
+def open_run(folder: Path, settings: Mapping[str, Any]) -> Run:
     """Return the run of a folder, the one begun there or a new one.
 
     Raises InputError: not writable, not empty, or begun with other arguments.
@@ -69,24 +69,24 @@ def open_run(folder: Path, asked: Mapping[str, Any]) -> Run:
     except OSError as error:
         raise InputError("out", f"cannot write {str(folder)!r}: {error.strerror}") from error
     if RUN in names:
-        return _read_run(folder, asked)
+        return _read_run(folder, settings)
     if names:
         reason = "it must be empty, or hold a run of this command"
         raise InputError("out", f"{str(folder)!r} holds {names[0]!r}: {reason}")
-    return Run(folder, asked, uuid4().hex)
+    return Run(folder, settings, uuid4().hex)
 
 
-def _read_run(folder: Path, asked: Mapping[str, Any]) -> Run:
+def _read_run(folder: Path, settings: Mapping[str, Any]) -> Run:
     try:
         run = json.loads((folder / RUN).read_text(encoding="utf-8"))
         before, key = dict(run["asked"]), str(run["key"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("out", f"{folder / RUN} cannot be read: {error}") from error
-    changed = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
+    changed = [name for name in {**before, **settings} if before.get(name) != settings.get(name)]
     if changed:
-        changes = "; ".join(f"{n} was {before.get(n)!r}, now {asked.get(n)!r}" for n in changed)
+        changes = "; ".join(f"{n} was {before.get(n)!r}, now {settings.get(n)!r}" for n in changed)
         raise InputError("out", f"{str(folder)!r} holds another run: {changes}")
-    return Run(folder, asked, key)
+    return Run(folder, settings, key)
 
 
 def wait_for_workers(

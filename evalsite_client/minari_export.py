@@ -70,14 +70,14 @@ def _use_root(root: Path) -> None:
 
 def _write_dataset(folder: Path, dataset_id: str, manifest: Mapping[str, Any]) -> int:
     """Write it below the root that Minari uses; return how many episodes it has."""
-    made: Any = None
+    dataset: Any = None
     for shard in manifest["shards"]:
         episodes = list(read_episodes(folder / shard["file"], manifest["observation_shape"]))
-        if made is None:
-            made = _create(dataset_id, episodes, manifest)
+        if dataset is None:
+            dataset = _create_dataset(dataset_id, episodes, manifest)
         else:
-            made.update_dataset_from_buffer(episodes)
-    return int(made.total_episodes)
+            dataset.update_dataset_from_buffer(episodes)
+    return int(dataset.total_episodes)
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
@@ -89,9 +89,9 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
             raise ValueError(f"it is of {manifest['format']!r}, not of {FORMAT!r}")
         shards = {folder / shard["file"]: shard["sha256"] for shard in manifest["shards"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        again = "evalsite datasets download NAME FOLDER makes one"
+        hint = "evalsite datasets download NAME FOLDER makes one"
         raise InputError(
-            "folder", f"{path} is no manifest of a dataset: {error}; {again}"
+            "folder", f"{path} is no manifest of a dataset: {error}; {hint}"
         ) from error
     for shard, sha256 in shards.items():
         if not shard.is_file() or compute_sha256(shard) != sha256:
@@ -125,7 +125,7 @@ def read_episodes(path: Path, shape: list[int]) -> Iterator[Any]:
         )
 
 
-def _create(dataset_id: str, episodes: list[Any], manifest: Mapping[str, Any]) -> Any:
+def _create_dataset(dataset_id: str, episodes: list[Any], manifest: Mapping[str, Any]) -> Any:
     return minari.create_dataset_from_buffers(
         dataset_id,
         episodes,

@@ -23,7 +23,7 @@ class Models(models.Models):
     def find_latest(
         self, run: str, *, is_released: bool = False, etag: str = ""
     ) -> tuple[Version, str] | None:
-        """Return the latest version of a run and its ETag; None while it is that of `etag`.
+        """Return the latest version of a run and its ETag; None while that is still `etag`.
 
         is_released: of those that were judged and released; else the newest. Raises
         NotThereError while there is none.
@@ -42,23 +42,23 @@ class Models(models.Models):
         Raises NotThereError where it is gone; ChecksumError where it comes wrong again and again,
         UnreachableError where it breaks off.
         """
-        named = f"version {version.version} of run {version.run}"
+        name = f"version {version.version} of run {version.run}"
         if not version.url:
             status = HTTPStatus.NOT_FOUND
-            raise NotThereError(status, status.phrase, f"{named} has no file any more")
+            raise NotThereError(status, status.phrase, f"{name} has no file any more")
         if not 0 < version.size <= MOST_BYTES:
-            raise AnswerError(f"{named} has {version.size} bytes: at most {MOST_BYTES} are taken")
+            raise AnswerError(f"{name} has {version.size} bytes: at most {MOST_BYTES} are taken")
         n_tried = 0
         while True:
             n_tried += 1
-            content, fault = self._read_file(version, named)
+            content, fault = self._read_file(version, name)
             if fault is None:
                 return content
             if not self._transport.pause_before_retry(n_tried, None):
                 raise fault
 
     def _read_file(
-        self, version: Version, named: str
+        self, version: Version, name: str
     ) -> tuple[bytes, UnreachableError | ChecksumError | None]:
         """Return what came, and what is wrong with it."""
         content = bytearray()
@@ -70,9 +70,9 @@ class Models(models.Models):
                     if len(content) > version.size:
                         break
         except requests.RequestException as error:
-            broken = f"{named} broke off after {len(content):,} bytes: {find_cause(error)}"
+            broken = f"{name} broke off after {len(content):,} bytes: {find_cause(error)}"
             return b"", UnreachableError(broken)
         if (actual := sha256(content).hexdigest()) == version.sha256:
             return bytes(content), None
         came = f"{len(content)} bytes with the SHA-256 {actual}"
-        return b"", ChecksumError(f"{named} came as {came} instead of {version.sha256}")
+        return b"", ChecksumError(f"{name} came as {came} instead of {version.sha256}")

@@ -36,13 +36,16 @@ class Agents(agents.Agents):
         """
         stored = checkpoints.Checkpoints(self._transport).list(run=run)
         by_step = sorted(
-            (one for one in stored if one.game == game),
-            key=lambda one: (-1 if one.step is None else one.step, one.id),
+            (checkpoint for checkpoint in stored if checkpoint.game == game),
+            key=lambda checkpoint: (
+                -1 if checkpoint.step is None else checkpoint.step,
+                checkpoint.id,
+            ),
         )
         return [
             agent
-            for one in by_step
-            for agent in self.list(checkpoint=one.sha256, game=game, is_retired=False)
+            for checkpoint in by_step
+            for agent in self.list(checkpoint=checkpoint.sha256, game=game, is_retired=False)
             if agent.name.partition("@")[0] == run
         ]
 

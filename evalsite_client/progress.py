@@ -59,24 +59,24 @@ class Progress:
         return short if len(short) <= width else f"{short[: width - 1]}…"
 
     def _write_line(self, *, bar_width: int) -> str:
-        shown = self.tournament
-        share = shown.n_closed / shown.n_matches if shown.n_matches else 1.0
+        tournament = self.tournament
+        share = tournament.n_closed / tournament.n_matches if tournament.n_matches else 1.0
         filled = "#" * int(share * bar_width)
         bar = f" [{filled:.<{bar_width}}]" if bar_width else ""
         counts = (
-            (shown.n_forfeits, "forfeits"),
-            (shown.n_void, "void"),
-            (shown.n_cancelled, "cancelled"),
-            (shown.n_retried, "tried again"),
+            (tournament.n_forfeits, "forfeits"),
+            (tournament.n_void, "void"),
+            (tournament.n_cancelled, "cancelled"),
+            (tournament.n_retried, "tried again"),
         )
         parts = [
-            f"{shown.name} ({shown.shown_state}){bar} {share:.0%}",
-            f"{shown.n_closed:,}/{shown.n_matches:,}",
+            f"{tournament.name} ({tournament.shown_state}){bar} {share:.0%}",
+            f"{tournament.n_closed:,}/{tournament.n_matches:,}",
             *[f"{n:,} {word}" for n, word in counts if n],
         ]
-        if not shown.is_over and self.matches_per_s is not None:
+        if not tournament.is_over and self.matches_per_s is not None:
             parts.append(f"{self.matches_per_s:.1f} matches/s")
-        if not shown.is_over and self.eta_s is not None:
+        if not tournament.is_over and self.eta_s is not None:
             parts.append(f"{format_duration(self.eta_s)} left")
         if self.trouble:
             parts.append(f"no answer: {self.trouble}")

@@ -81,18 +81,18 @@ class Transport:
             if of is not None
         }
         asked = f"?{urlencode(parameters)}" if parameters else ""
-        return _read_json(self._send(self._make_call("GET", path, asked)))
+        return _read_json(self._send_call(self._make_call("GET", path, asked)))
 
     def get_changed(
         self, path: str, query: Mapping[str, Any], *, etag: str
     ) -> tuple[Any, str] | None:
-        """Return the JSON at a path and its ETag; None while it is that of `etag`.
+        """Return the JSON at a path and its ETag; None while that is still `etag`.
 
         Raises ClientError.
         """
         call = self._make_call("GET", path, f"?{urlencode(query)}" if query else "")
         headers = {"If-None-Match": etag} if etag else {}
-        response = self._send(replace(call, headers=headers))
+        response = self._send_call(replace(call, headers=headers))
         if response.status_code == HTTPStatus.NOT_MODIFIED:
             return None
         return _read_json(response), response.headers.get("ETag", "")
@@ -103,7 +103,7 @@ class Transport:
         call = self._make_call("GET", path, f"?{urlencode(query)}")
         # The server makes the file before it answers.
         timeout_s = max(self.timeout_s, UPLOAD_TIMEOUT_S)
-        with self._send(replace(call, timeout_s=timeout_s, is_streamed=True)) as response:
+        with self._send_call(replace(call, timeout_s=timeout_s, is_streamed=True)) as response:
             yield response
 
     def post(
@@ -115,24 +115,24 @@ class Transport:
         """
         headers = {**_make_key_header(key), "Content-Type": "application/json"}
         call = replace(self._make_call("POST", path), body=_encode_body(body), headers=headers)
-        return _read_json(self._send(replace(call, timeout_s=max(call.timeout_s, timeout_s))))
+        return _read_json(self._send_call(replace(call, timeout_s=max(call.timeout_s, timeout_s))))
 
     def post_bytes(self, path: str, content: bytes, *, kind: str) -> Any:
         """Return the JSON that a POST of bytes of a media type answers."""
         call = self._make_call("POST", path)
         headers = {"Content-Type": kind}
-        return _read_json(self._send(replace(call, body=content, headers=headers)))
+        return _read_json(self._send_call(replace(call, body=content, headers=headers)))
 
     def upload(self, path: str, form: Form, *, key: str | None = None) -> Any:
         """Return the JSON that a POST of a form with a file answers."""
         headers = {**_make_key_header(key), "Content-Type": form.content_type}
         timeout_s = max(self.timeout_s, UPLOAD_TIMEOUT_S)
         call = replace(self._make_call("POST", path), body=form, headers=headers)
-        return _read_json(self._send(replace(call, timeout_s=timeout_s)))
+        return _read_json(self._send_call(replace(call, timeout_s=timeout_s)))
 
     def delete(self, path: str) -> None:
         """Delete what is at a path; what an unanswered call deleted already counts as done."""
-        self._send(self._make_call("DELETE", path))
+        self._send_call(self._make_call("DELETE", path))
 
     @contextmanager
     def open_stream(self, href: str) -> Iterator[Response]:
@@ -144,7 +144,7 @@ class Transport:
         is_whole = href.startswith(("http://", "https://"))
         address = href if is_whole else f"{self.base_url}{href}"
         call = Call("GET", address, timeout_s=self.timeout_s, is_streamed=True)
-        with self._send(call) as response:
+        with self._send_call(call) as response:
             yield response
 
     def pause_before_retry(self, n_tried: int, response: Response | None) -> bool:
@@ -162,7 +162,7 @@ class Transport:
         address = f"{self.base_url}{API}{path}/{query}"
         return Call(method, address, login=self.login, timeout_s=self.timeout_s)
 
-    def _send(self, call: Call) -> Response:
+    def _send_call(self, call: Call) -> Response:
         """Return the first answer that says yes. Raises ClientError for the last that does not."""
         n_tried = 0
         while True:
@@ -203,7 +203,7 @@ class Transport:
 
 
 def find_cause(error: BaseException) -> str:
-    """Return what the innermost error says: that of the socket, without addresses of objects."""
+    """Return the text of the innermost error, such as the socket's, without object addresses."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return f"{error}" or type(error).__name__

@@ -10,7 +10,7 @@ from experience.models import Release, TrainingRun
 from experience.runs import releasing
 from experience.runs.resuming import resume_run
 from experience.runs.starting import stop_run
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.admin.offering import ReadOnlyWithActs
 from matches.api.permissions import TABLE
 from matches.errors import ConflictError
@@ -30,14 +30,14 @@ class Stop(Act[TrainingRun]):
     )
     form = ReasonForm
 
-    def preview_effect(self, chosen: Chosen[TrainingRun]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[TrainingRun]) -> Effect:
         """Return how far it is."""
         run = chosen.row
         if run.state != TrainingRun.State.RUNNING:
             return refuse_act(f"it is {run.get_state_display().lower()}")
         return Effect(f"it has learned from {run.n_steps:,} of {run.max_steps:,} steps")
 
-    def perform_act(self, chosen: Confirmed[TrainingRun]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[TrainingRun]) -> str:
         """Stop it as the API does."""
         reason = chosen.values["reason"]
         if stop_run(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now):
@@ -61,7 +61,7 @@ class Resume(Act[TrainingRun]):
         """Return whether a user may register agents and start campaigns, too, as the run will."""
         return user.has_perms((self.permission, *TABLE["run", "resume"].further))
 
-    def preview_effect(self, chosen: Chosen[TrainingRun]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[TrainingRun]) -> Effect:
         """Return how far it is, and why it ended."""
         run = chosen.row
         if run.state not in (TrainingRun.State.STOPPED, TrainingRun.State.FAILED):
@@ -72,7 +72,7 @@ class Resume(Act[TrainingRun]):
         says = f"it is {run.get_state_display().lower()}{why}; it has learned from"
         return Effect(f"{says} {run.n_steps:,} of {run.max_steps:,} steps", seen=run.state)
 
-    def perform_act(self, chosen: Confirmed[TrainingRun]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[TrainingRun]) -> str:
         """Resume it as the API does."""
         reason = chosen.values["reason"]
         resume_run(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
@@ -88,7 +88,7 @@ class _Decide(Act[Release]):
     taken_from: ClassVar[tuple[States, ...]]
     done: ClassVar[str]
 
-    def preview_effect(self, chosen: Chosen[Release]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Release]) -> Effect:
         """Return how often it was loaded, and why it stands where it stands."""
         release = chosen.row
         if release.state not in self.taken_from:
@@ -97,7 +97,7 @@ class _Decide(Act[Release]):
         says = f"it is {release.state}{why}; its file was loaded {release.n_downloads:,} times"
         return Effect(says, seen=release.state)
 
-    def perform_act(self, chosen: Confirmed[Release]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Release]) -> str:
         """Decide as the API does."""
         reason = chosen.values["reason"]
         decide = type(self).decide

@@ -11,18 +11,14 @@ from experience.errors import StreamError
 from experience.runs import groups, ordering, releasing, rounds
 from experience.upkeep.running import Upkeep
 from matches.errors import BrokerError
-from matches.store.failures import Failures
+from matches.store.failures import do_each
 
 log = logging.getLogger(__name__)
 
 
 def do_duties(*, now: datetime) -> None:
     """Do every duty once; one that fails keeps none of the others from being done."""
-    failures = Failures()
-    for duty in _DUTIES:
-        with failures.collect(duty.__name__):
-            duty(now=now)
-    failures.raise_all()
+    do_each(_DUTIES, now=now)
 
 
 def _order_slices(*, now: datetime) -> None:

@@ -56,15 +56,15 @@ def read_learning(game: str, *, now: datetime) -> Learning:
     learning = list(runs.filter(state=TrainingRun.State.RUNNING, has_group=True))
     highest = runs.aggregate(highest=Max("version"))["highest"]
     silent = {run.name: now - (run.reported_at or run.created_at) for run in learning}
-    heard = {
+    heard_games = {
         run.name for run in learning if run.reported_at and timedelta(0) <= silent[run.name] < LEASE
     }
     return Learning(
-        tuple(learn_group(name) for name in silent if name in heard),
+        tuple(learn_group(name) for name in silent if name in heard_games),
         tuple(
             learn_group(name)
             for name, time in silent.items()
-            if name not in heard and time < WAITED_FOR
+            if name not in heard_games and time < WAITED_FOR
         ),
         max((run.version for run in learning), default=UNKNOWN_VERSION),
         UNKNOWN_VERSION if highest is None else highest,

@@ -23,15 +23,15 @@ def store_file(name: str, content: bytes) -> str:
             return name
         # Cut off while it was written: its name has the hash of its content.
         shelf.delete(name)
-    kept = shelf.save(name, ContentFile(content))
+    stored_as = shelf.save(name, ContentFile(content))
     try:
-        path = Path(shelf.path(kept))
+        path = Path(shelf.path(stored_as))
     except NotImplementedError:
-        return kept  # elsewhere, such as in S3, what is saved is kept
+        return stored_as  # elsewhere, such as in S3, what is saved is kept
     # The entries are deleted next: until then they are the only copy that a power cut leaves.
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    return kept
+    return stored_as
 
 
 def claim_file(name: str) -> None:

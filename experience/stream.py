@@ -34,7 +34,7 @@ Outcome = Literal["added", "duplicate", "foreign", "quota"]
 _clients: "WeakKeyDictionary[AbstractEventLoop, Redis]" = WeakKeyDictionary()
 
 
-class Added(NamedTuple):
+class AddedChunk(NamedTuple):
     """What became of a chunk: it was added, or why not, and how many steps its user has sent."""
 
     outcome: Outcome
@@ -81,7 +81,7 @@ def get_client() -> Redis:
     return _clients[loop]
 
 
-async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> Added:
+async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> AddedChunk:
     """Put a chunk into its stream unless it has come before or its sender has sent enough.
 
     When the outcome is "added", the server has it on disk. Raises StreamError.
@@ -100,8 +100,8 @@ async def add_chunk(client: Redis, chunk: Chunk, sender: Sender) -> Added:
             "the stream is full: the sink does not keep up; send less, or later", retry_after_s=5
         ) from error
     except RedisError as error:
-        raise _away(error) from error
-    return Added(cast(Outcome, outcome.decode()), detail.decode())
+        raise _make_error(error) from error
+    return AddedChunk(cast(Outcome, outcome.decode()), detail.decode())
 
 
 async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[GroupLoad]:
@@ -115,14 +115,14 @@ async def read_loads(client: Redis, game: str, groups: Collection[str]) -> list[
     try:
         stream = await client.xinfo_stream(stream_key(game))
         groups_by_name = {
-            one["name"].decode(): one for one in await client.xinfo_groups(stream_key(game))
+            group["name"].decode(): group for group in await client.xinfo_groups(stream_key(game))
         }
     except ResponseError as error:
         if "no such key" in str(error):
             return [GroupLoad(name, 0) for name in groups]
-        raise _away(error) from error
+        raise _make_error(error) from error
     except RedisError as error:
-        raise _away(error) from error
+        raise _make_error(error) from error
     return [_measure_load(name, groups_by_name.get(name), stream) for name in groups]
 
 
@@ -150,5 +150,5 @@ async def _call_function(client: Any, call: tuple[Any, ...]) -> Any:
     return await client.execute_command(*call)
 
 
-def _away(error: RedisError) -> StreamError:
+def _make_error(error: RedisError) -> StreamError:
     return StreamError(f"the stream does not answer: {error}", retry_after_s=5)

@@ -159,7 +159,7 @@ def read_shape(value: Any) -> list[int]:
 
 def read_returns(value: Any, n_seats: int) -> list[float]:
     with suppress(TypeError, ValueError, OverflowError):
-        returns = [float(one) for one in value]
+        returns = [float(entry) for entry in value]
         if len(returns) == n_seats and all(map(isfinite, returns)):
             return returns
     seats = f"{n_seats} finite numbers, one per seat"
@@ -200,15 +200,18 @@ class Episode:
         state["legal"] = self.legal
         if hasattr(self.game, "names"):
             state["names"] = [str(name) for name in self.game.names()]
-        seen = self.game.observation()
-        if isinstance(seen, (list, tuple, int, float)):
-            return {**state, "observation": seen}, b""
-        return state, self._read_bytes(seen)
+        observation = self.game.observation()
+        if isinstance(observation, (list, tuple, int, float)):
+            return {**state, "observation": observation}, b""
+        return state, self._read_bytes(observation)
 
-    def _read_bytes(self, seen: Any) -> bytes:
-        server, is_array = self.server, hasattr(seen, "tobytes") and hasattr(seen, "dtype")
-        raw = seen.tobytes() if is_array else bytes(seen)
-        form = f"{seen.dtype} {list(seen.shape)}" if is_array else f"{len(raw)} bytes"
+    def _read_bytes(self, observation: Any) -> bytes:
+        server, is_array = (
+            self.server,
+            hasattr(observation, "tobytes") and hasattr(observation, "dtype"),
+        )
+        raw = observation.tobytes() if is_array else bytes(observation)
+        form = f"{observation.dtype} {list(observation.shape)}" if is_array else f"{len(raw)} bytes"
         declared = f"{server.dtype} {server.shape}"
         if (is_array and form != declared) or len(raw) != server.n_bytes:
             rule = f"must be {declared}, {server.n_bytes} bytes"
@@ -423,7 +426,7 @@ def read_frame(text: str | bytes) -> list[Message]:
         raise LineRefusedError("bad_message", f"no JSON: {error}") from error
     if isinstance(messages, dict):
         messages = [messages]
-    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise LineRefusedError(
             "bad_message", f"a frame is an array of messages, not {messages!r:.200}"
         )
@@ -437,15 +440,15 @@ def make_pass(key: str, subject: str, until: int) -> str:
 
 def refuse_pass(key: str, text: str, subject: str, now: float) -> str:
     """Return why a pass does not let its holder in; empty where it does."""
-    rest, _, signature = text.rpartition(".")
-    named, _, until = rest.rpartition(".")
+    signed, _, signature = text.rpartition(".")
+    named_subject, _, until = signed.rpartition(".")
     if not re.fullmatch(r"[0-9]{1,18}", until):
         return "no pass: it must be <subject>.<until>.<signature>"
-    made = make_pass(key, named, int(until)).rpartition(".")[2]
-    if not hmac.compare_digest(signature.encode(errors="replace"), made.encode()):
+    own_pass = make_pass(key, named_subject, int(until)).rpartition(".")[2]
+    if not hmac.compare_digest(signature.encode(errors="replace"), own_pass.encode()):
         return "a pass that was made with another key: ask for a new one"
-    if named != subject:
-        return f"a pass for {named:.80}, not for {subject}: ask for one of its own"
+    if named_subject != subject:
+        return f"a pass for {named_subject:.80}, not for {subject}: ask for one of its own"
     return "" if int(until) >= now else f"the pass ended {now - int(until):.0f} s ago"
 
 
@@ -500,7 +503,7 @@ class Sockets:
 
     async def dial(self, head: str, token: str) -> None:
         """Offer the slots to the head, again and again while it is away."""
-        wait_s, told = FIRST_WAIT_S, ""
+        wait_s, last_reason = FIRST_WAIT_S, ""
         while not self.server.is_stopping:
             try:
                 await self._attend(head, token)
@@ -508,10 +511,10 @@ class Sockets:
             except (OSError, TimeoutError, WebSocketException, RefusalError) as error:
                 reason = explain(error, head)
             if self.is_attended:
-                wait_s, told = FIRST_WAIT_S, ""
-            if reason != told and not self.server.is_stopping:
+                wait_s, last_reason = FIRST_WAIT_S, ""
+            if reason != last_reason and not self.server.is_stopping:
                 say(f"{reason}; trying again until it answers")
-            self.head, self.is_attended, told = None, False, reason
+            self.head, self.is_attended, last_reason = None, False, reason
             # Not all servers at once when their head comes back.
             await asyncio.sleep(wait_s * (0.5 + random()))
             wait_s = min(2 * wait_s, MAX_WAIT_S)

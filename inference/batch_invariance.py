@@ -43,8 +43,8 @@ class RowRule(NamedTuple):
     def split_rows(self, n_rows: int, *, limit: int) -> list[int]:
         """Return the sizes of the forwards for these rows, none over limit, padding included."""
         whole = max(self.multiple, min(limit, self.most) // self.multiple * self.multiple)
-        n_whole, rest = divmod(n_rows, whole)
-        return [whole] * n_whole + ([min(whole, self.pad_size(rest))] if rest else [])
+        n_whole, n_left = divmod(n_rows, whole)
+        return [whole] * n_whole + ([min(whole, self.pad_size(n_left))] if n_left else [])
 
 
 FREE = RowRule(1)
@@ -121,7 +121,7 @@ def find_row_rule(forward: Forward, rows: Tensor, states: Tensor) -> RowRule:
         sizes = [rule.multiple]
         if rule.multiple != rule.most:
             sizes = [rule.multiple * factor for factor in (1, 2, 3, 5)] + [2 * _REFERENCE_ROWS]
-        if all(_keeps_bits(forward, rows, states, n, reference) for n in sizes):
+        if all(_has_same_bits(forward, rows, states, n, reference) for n in sizes):
             return rule._replace(is_proven=True)
     return CANDIDATES[-1]
 
@@ -131,7 +131,9 @@ def _repeat_rows(rows: Tensor, states: Tensor, n_rows: int) -> tuple[Tensor, Ten
     return rows[places], states[places]
 
 
-def _keeps_bits(forward: Forward, rows: Tensor, states: Tensor, n: int, reference: Outputs) -> bool:
+def _has_same_bits(
+    forward: Forward, rows: Tensor, states: Tensor, n: int, reference: Outputs
+) -> bool:
     """Return True when each distinct row has the bits of the reference at every place of n rows."""
     answered = forward(*_repeat_rows(rows, states, n))
     places = torch.arange(n, device=rows.device) % _DISTINCT

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
-class Waiting(Protocol):
+class WaitingRequest(Protocol):
     """What the batcher must know of a request."""
 
     @property
@@ -18,7 +18,7 @@ class Waiting(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Waiting)
+R = TypeVar("R", bound=WaitingRequest)
 
 
 class Batch(NamedTuple, Generic[R]):

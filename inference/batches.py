@@ -68,11 +68,11 @@ def describe_misfit(request: Request, loaded: LoadedModel) -> str:
     ) or _describe_difference("states", block.states, (n_rows, loaded.model.state_size))
 
 
-def _describe_difference(what: str, block: FloatBatch, expected: tuple[int, ...]) -> str:
+def _describe_difference(part: str, block: FloatBatch, expected: tuple[int, ...]) -> str:
     if block.dtype == np.float32 and block.shape == expected:
         return ""
     actual = f"{block.dtype} {list(block.shape)}"
-    return f"{what} are {actual}: the checkpoint takes float32 {list(expected)}"
+    return f"{part} are {actual}: the checkpoint takes float32 {list(expected)}"
 
 
 def has_nan(block: BlockRequest) -> bool:
@@ -95,13 +95,13 @@ def merge_rows(
     rows = make((len(batches), size, *shape), dtype=torch.float32, pin_memory=is_pinned)
     states = make((len(batches), size, state_size), pin_memory=is_pinned)
     # Through numpy, whose copies of small blocks cost least.
-    seen, kept = rows.numpy(), states.numpy()
+    row_array, state_array = rows.numpy(), states.numpy()
     for place, batch in enumerate(batches):
         begin = 0
         for request in batch.requests if batch else ():
             end = begin + request.n_rows
-            seen[place][begin:end] = request.block.observations
-            kept[place][begin:end] = request.block.states
+            row_array[place][begin:end] = request.block.observations
+            state_array[place][begin:end] = request.block.states
             begin = end
     return rows, states
 

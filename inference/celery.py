@@ -12,7 +12,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_ready, worker_shutdown
 
-from arena.kombu_bindings import TRANSPORT_OPTIONS
+from arena.kombu_bindings import NODE_SETTINGS
 from inference import node, settings
 from inference.errors import InferenceError
 
@@ -21,28 +21,17 @@ log = logging.getLogger(__name__)
 app = Celery("inference", include=["inference.tasks"])
 
 
-def configuration() -> dict[str, Any]:
+def read_configuration() -> dict[str, Any]:
     """Return Celery's settings. Raises SettingsError."""
     return {
+        **NODE_SETTINGS,
         "broker_url": settings.read_worker_settings(os.environ).redis_url,
-        # What is no call of ours is dropped, not fatal.
-        "broker_transport": "inference.transport:Transport",
-        "task_serializer": "json",
-        "accept_content": ["json"],
-        "task_ignore_result": True,
         "worker_pool": "threads",
         "worker_concurrency": 2,
-        "worker_prefetch_multiplier": 1,
-        "broker_connection_retry_on_startup": True,
-        "broker_connection_max_retries": None,
-        # Flower needs events only; nobody may command a gpu worker through the broker.
-        "worker_enable_remote_control": False,
-        "worker_hijack_root_logger": False,
-        "broker_transport_options": TRANSPORT_OPTIONS,
     }
 
 
-app.add_defaults(configuration)  # read when first needed: the import needs no environment
+app.add_defaults(read_configuration)  # read when first needed: the import needs no environment
 
 
 @worker_ready.connect

@@ -63,12 +63,12 @@ def _check_forward(model: Model, n_rows: int) -> None:
     generator = torch.Generator().manual_seed(0)
     random = torch.randn(n_rows, *model.seal.observation_shape, generator=generator)
     states = torch.zeros(n_rows, model.state_size)
-    for what, rows in (("random", random), ("empty", torch.zeros_like(random))):
+    for kind, rows in (("random", random), ("empty", torch.zeros_like(random))):
         try:
             # The states of one answer go into the next question, as in a match.
             states = _ask_model(model, rows, states)
         except CheckpointFileError as error:
-            name = f"{n_rows} {what} observation{'s' if n_rows > 1 else ''}"
+            name = f"{n_rows} {kind} observation{'s' if n_rows > 1 else ''}"
             raise CheckpointFileError(f"asked {name}, {error}") from error
 
 
@@ -93,12 +93,12 @@ def _time_row_ms(model: Model) -> float:
     """Return the median time of the forward of one row in ms."""
     row = torch.zeros(1, *model.seal.observation_shape)
     state = torch.zeros(1, model.state_size)
-    taken: list[float] = []
-    while len(taken) < _FEWEST_TIMED or (sum(taken) < _TIMED_S and len(taken) < _MOST_TIMED):
+    times_s: list[float] = []
+    while len(times_s) < _FEWEST_TIMED or (sum(times_s) < _TIMED_S and len(times_s) < _MOST_TIMED):
         begun = time.perf_counter()
         model.module(row, state)
-        taken.append(time.perf_counter() - begun)
-    return 1000 * median(taken)
+        times_s.append(time.perf_counter() - begun)
+    return 1000 * median(times_s)
 
 
 if __name__ == "__main__":

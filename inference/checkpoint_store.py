@@ -65,8 +65,8 @@ class CheckpointStore:
         if not _HASH.fullmatch(ref.checkpoint):
             raise RequestError(f"{ref.checkpoint!r:.80} is no SHA-256 of a checkpoint")
         if not _SOURCE.fullmatch(ref.source):
-            what = "no link of a checkpoint: /files/checkpoints/..."
-            raise RequestError(f"{ref.source!r:.80} is {what}")
+            problem = "no link of a checkpoint: /files/checkpoints/..."
+            raise RequestError(f"{ref.source!r:.80} is {problem}")
         path = self.folder / f"{ref.checkpoint}{_SUFFIX}"
         if self._is_good(path, ref.checkpoint):
             # Several processes share the folder, so its files keep the time of their use
@@ -74,7 +74,7 @@ class CheckpointStore:
             os.utime(path)
             return path
         now = self._clock()
-        self._failed = {key: kept for key, kept in self._failed.items() if kept[0] > now}
+        self._failed = {key: failure for key, failure in self._failed.items() if failure[0] > now}
         if ref in self._failed:
             raise UnavailableError(self._failed[ref][1])
         try:
@@ -155,16 +155,16 @@ class CheckpointStore:
         file.flush()
         return digest.hexdigest()
 
-    def _make_room(self, kept: Path) -> None:
+    def _make_room(self, newest: Path) -> None:
         """Remove the least recently used files until the folder is within its limit."""
-        now = kept.stat().st_mtime
+        now = newest.stat().st_mtime
         files = sorted(_list_files(self.folder), key=lambda file: file[0])
         too_much = sum(n_bytes for _, n_bytes, _ in files) - self.limit_bytes
         for used_at, n_bytes, path in files:
             is_left_over = path.suffix != _SUFFIX
             if is_left_over and now - used_at < STALE_S:
                 continue  # another process may be writing it
-            if path != kept and (too_much > 0 or is_left_over):
+            if path != newest and (too_much > 0 or is_left_over):
                 path.unlink(missing_ok=True)
                 too_much -= n_bytes
 

@@ -233,10 +233,10 @@ class InferenceClient:
             client=self._name,
             request=request,
             asked_ms=max(0.0, asked_ms),
-            deadline_ms=max(0.0, self._clock_offset_ms() + 1000 * deadline_at),
+            deadline_ms=max(0.0, self._measure_clock_offset_ms() + 1000 * deadline_at),
         )
 
-    def _clock_offset_ms(self) -> float:
+    def _measure_clock_offset_ms(self) -> float:
         """Return the fast store's clock minus ours in ms; 0 while it cannot be asked."""
         if self._offset_ms is None or self._clock() - self._measured_at > CLOCK_S:
             try:
@@ -250,7 +250,7 @@ class InferenceClient:
 
     def _store_ms(self) -> float:
         """Return the time of the fast store's clock."""
-        return self._clock_offset_ms() + 1000 * self._clock()
+        return self._measure_clock_offset_ms() + 1000 * self._clock()
 
     def _push_ticket(self, ticket: Ticket, *, wait_s: float | None = None) -> None:
         """Send a request, and ring if nobody drains. Raises QueueFullError, UnavailableError.

@@ -82,31 +82,36 @@ def answers_finite_floats_of_its_shapes(architecture: Architecture, game: Game) 
 def answers_each_row_on_its_own(architecture: Architecture, game: Game) -> None:
     """Check that no row of a batch changes what is answered for another."""
     if takes(architecture, game):
-        asked = rows(game, architecture.state_size({}))
+        questions = rows(game, architecture.state_size({}))
         module = built(architecture, game.spec)
-        alone = [answer(module, (asked[0][i : i + 1], asked[1][i : i + 1])) for i in range(N_ROWS)]
-        together = answer(module, asked)
+        row_by_row = [
+            answer(module, (questions[0][i : i + 1], questions[1][i : i + 1]))
+            for i in range(N_ROWS)
+        ]
+        together = answer(module, questions)
         change = "a row must be answered on its own: no statistics over the batch"
-        require_close([torch.cat(parts) for parts in zip(*alone, strict=True)], together, change)
+        require_close(
+            [torch.cat(parts) for parts in zip(*row_by_row, strict=True)], together, change
+        )
 
 
 def leaves_weights_and_rows_alone(architecture: Architecture, game: Game) -> None:
     """Check that it can be asked again: also not a mode or a cache may change."""
     if takes(architecture, game):
-        asked = rows(game, architecture.state_size({}))
+        questions = rows(game, architecture.state_size({}))
         module = built(architecture, game.spec)
-        before = [tensor.clone() for tensor in (*asked, *module.state_dict().values())]
-        first, second = answer(module, asked), answer(module, asked)
-        after = (*asked, *module.state_dict().values())
+        before = [tensor.clone() for tensor in (*questions, *module.state_dict().values())]
+        first, second = answer(module, questions), answer(module, questions)
+        after = (*questions, *module.state_dict().values())
         require_equal(before, after, "forward() must change neither rows nor weights nor buffers")
         require_equal(first, second, "forward() must answer the same twice in eval()")
 
 
 def can_be_stacked(architecture: Architecture, game: Game) -> None:
-    """Check that siblings in one forward answer as each of them alone."""
+    """Check that networks answer in one stacked forward as each does alone."""
     if not takes(architecture, game):
         return
-    asked = rows(game, architecture.state_size({}))
+    questions = rows(game, architecture.state_size({}))
     siblings = [built(architecture, game.spec, seed=seed).requires_grad_(False) for seed in (1, 2)]
     weights, buffers = stack_module_state(siblings)
 
@@ -114,21 +119,21 @@ def can_be_stacked(architecture: Architecture, game: Game) -> None:
         answered: Answer = functional_call(siblings[0], state, (observations, states))
         return answered
 
-    stacked = vmap(ask)({**weights, **buffers}, *(torch.stack([part, part]) for part in asked))
+    stacked = vmap(ask)({**weights, **buffers}, *(torch.stack([part, part]) for part in questions))
     for place, sibling in enumerate(siblings):
         change = "siblings in one forward (torch.func.vmap) must answer as each of them alone"
-        require_close([part[place] for part in stacked], answer(sibling, asked), change)
+        require_close([part[place] for part in stacked], answer(sibling, questions), change)
 
 
 def draws_its_weights_from_the_seed(architecture: Architecture, game: Game) -> None:
     """Check that fresh weights follow from the seed of torch."""
     if takes(architecture, game):
-        one, same, other = (
+        weights, same, other = (
             built(architecture, game.spec, seed=seed).state_dict() for seed in (1, 1, 2)
         )
-        is_same = all(torch.equal(one[name], same[name]) for name in one)
+        is_same = all(torch.equal(weights[name], same[name]) for name in weights)
         require(is_same, "one seed must give the same weights: draw them from torch alone")
-        is_other = any(not torch.equal(one[name], other[name]) for name in one)
+        is_other = any(not torch.equal(weights[name], other[name]) for name in weights)
         require(is_other, "another seed must give other weights")
 
 
@@ -146,7 +151,7 @@ def survives_its_file(architecture: Architecture, game: Game) -> None:
     """Check that what is saved and loaded answers alike."""
     if not takes(architecture, game):
         return
-    asked, seal = rows(game, architecture.state_size({})), seal_of(architecture, game.spec)
+    questions, seal = rows(game, architecture.state_size({})), seal_of(architecture, game.spec)
     module = fresh(seal, seed=3).eval()
     with TemporaryDirectory() as folder:
         save_sealed(module, Path(folder) / "file", seal)
@@ -154,15 +159,15 @@ def survives_its_file(architecture: Architecture, game: Game) -> None:
     is_same = loaded.state_size == architecture.state_size({})
     require(is_same, "state_size() must be the same for a loaded file")
     change = "a saved and loaded network must answer alike: keep all it needs as weights or buffers"
-    require_equal(answer(loaded.module, asked), answer(module, asked), change)
+    require_equal(answer(loaded.module, questions), answer(module, questions), change)
 
 
 def answers_in_half_precision(architecture: Architecture, game: Game) -> None:
     """Check that it can be asked in bfloat16."""
     if takes(architecture, game):
         module = built(architecture, game.spec).to(torch.bfloat16)
-        asked = rows(game, architecture.state_size({}))
-        halved = answer(module, (asked[0].bfloat16(), asked[1].bfloat16()))
+        questions = rows(game, architecture.state_size({}))
+        halved = answer(module, (questions[0].bfloat16(), questions[1].bfloat16()))
         is_half = all(part.dtype == torch.bfloat16 for part in halved)
         require(is_half, "in bfloat16 it must answer in bfloat16: name no dtype in forward()")
 
@@ -174,8 +179,8 @@ def tells_what_it_remembers(architecture: Architecture, game: Game) -> None:
         module = built(architecture, game.spec)
         observations, _ = rows(game, size)
         first = answer(module, (observations, torch.zeros(N_ROWS, size)))
-        later = answer(module, (observations, first[2]))
-        is_used = not torch.allclose(first[0], later[0])
+        next_answer = answer(module, (observations, first[2]))
+        is_used = not torch.allclose(first[0], next_answer[0])
         require(is_used, "the recurrent state must change what is answered")
 
 
@@ -222,21 +227,21 @@ def rows(game: Game, state_size: int) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def answer(module: nn.Module, asked: tuple[Tensor, Tensor]) -> Answer:
+def answer(module: nn.Module, questions: tuple[Tensor, Tensor]) -> Answer:
     """Return what a module answers, without gradients."""
-    answered: Answer = module(*asked)
+    answered: Answer = module(*questions)
     return answered
 
 
-def require_close(some: Sequence[Tensor], others: Sequence[Tensor], change: str) -> None:
+def require_close(first: Sequence[Tensor], second: Sequence[Tensor], change: str) -> None:
     """Raise ConformanceError unless the tensors are the same up to rounding."""
-    pairs = zip(some, others, strict=True)
+    pairs = zip(first, second, strict=True)
     require(all(torch.allclose(a, b, atol=CLOSE, rtol=CLOSE) for a, b in pairs), change)
 
 
-def require_equal(some: Sequence[Tensor], others: Sequence[Tensor], change: str) -> None:
+def require_equal(first: Sequence[Tensor], second: Sequence[Tensor], change: str) -> None:
     """Raise ConformanceError unless the tensors are the same to the bit."""
-    require(all(torch.equal(a, b) for a, b in zip(some, others, strict=True)), change)
+    require(all(torch.equal(a, b) for a, b in zip(first, second, strict=True)), change)
 
 
 CHECKS: tuple[Callable[[Architecture, Game], None], ...] = (

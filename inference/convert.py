@@ -36,7 +36,7 @@ _UNKNOWN = "no parity check possible: the original's code is not known"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ConversionRequest:
     """What to convert into: parameters as given, names as told (old -> new, or dropped)."""
 
     program: str
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _FAILED if n_failed else 0
 
 
-def _convert_all(sources: Sequence[Path], out: Path, wish: Wish) -> int:
+def _convert_all(sources: Sequence[Path], out: Path, wish: ConversionRequest) -> int:
     """Convert each file; return how many failed. A reason is told once, with how many have it."""
     # Of a folder that was made for something else each file has the same reason.
     failed: dict[str, list[Path]] = {}
@@ -89,7 +89,7 @@ def _convert_all(sources: Sequence[Path], out: Path, wish: Wish) -> int:
     return sum(map(len, failed.values()))
 
 
-def convert(source: Path, out: Path, wish: Wish) -> list[str]:
+def convert(source: Path, out: Path, wish: ConversionRequest) -> list[str]:
     """Write one checkpoint into out under the name of its source; return what to tell of it.
 
     Raises CheckpointFileError, and leaves nothing behind.
@@ -131,14 +131,14 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read_wish(given: argparse.Namespace) -> Wish:
-    architecture = architectures.get(given.architecture)
-    spec = games.get(given.game).spec
-    words = _read_pairs("--parameter", given.parameter)
+def _read_wish(options: argparse.Namespace) -> ConversionRequest:
+    architecture = architectures.get(options.architecture)
+    spec = games.get(options.game).spec
+    words = _read_pairs("--parameter", options.parameter)
     checked = values(architecture, words)
     parameters = {name: checked[name] for name in words}
     seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
-    return Wish(given.program, seal, _read_pairs("--map", given.map))
+    return ConversionRequest(options.program, seal, _read_pairs("--map", options.map))
 
 
 def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
@@ -151,9 +151,9 @@ def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _convert_file(source: Path, wish: Wish) -> Converted:
+def _convert_file(source: Path, wish: ConversionRequest) -> Converted:
     if wish.program == "state_dict":
-        return _by_names(read_state_dict(source), wish)
+        return _pair_by_names(read_state_dict(source), wish)
     if wish.seal.architecture != "mlp" or wish.told:
         raise CheckpointFileError(
             f"--from {wish.program} knows its names and makes an mlp: "
@@ -161,11 +161,11 @@ def _convert_file(source: Path, wish: Wish) -> Converted:
         )
     parameters: Mapping[str, Value] = wish.seal.parameters
     if wish.program == "sb3":
-        return _as_floats(actorcritic.sb3(*read_sb3(source), parameters))
-    return _as_floats(actorcritic.cleanrl(read_state_dict(source), parameters))
+        return _round_to_floats(actorcritic.sb3(*read_sb3(source), parameters))
+    return _round_to_floats(actorcritic.cleanrl(read_state_dict(source), parameters))
 
 
-def _by_names(tensors: Tensors, wish: Wish) -> Converted:
+def _pair_by_names(tensors: Tensors, wish: ConversionRequest) -> Converted:
     """Return the tensors under the names of the architecture, with a note of what was renamed."""
     after = rename_tensors(tensors, wish.told)
     renamed = {after[name]: tensor for name, tensor in tensors.items() if name in after}
@@ -178,7 +178,7 @@ def _by_names(tensors: Tensors, wish: Wish) -> Converted:
     notes = [f"{old} is {new}, by its shape" for old, new in renamed_layers(olds)]
     notes += [actorcritic.NO_VALUE] if silent else []
     paired = {new: renamed[old] for new, old in olds.items()}
-    return _as_floats(Converted(paired, wish.seal.parameters, None, notes))
+    return _round_to_floats(Converted(paired, wish.seal.parameters, None, notes))
 
 
 def _make_silent_value(tensors: Tensors, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
@@ -190,7 +190,7 @@ def _make_silent_value(tensors: Tensors, expected: Mapping[str, tuple[int, ...]]
     return {name: torch.zeros(shape) for name, shape in head.items()}
 
 
-def _as_floats(converted: Converted) -> Converted:
+def _round_to_floats(converted: Converted) -> Converted:
     """Return weights that a checkpoint may hold; float64 is rounded to float32, and said."""
     for name, tensor in converted.tensors.items():
         if not tensor.is_floating_point() or tensor.layout != torch.strided:
@@ -214,8 +214,8 @@ def _compare_answers(path: Path, original: Original | None) -> str:
         logits, values, _ = model.module(rows, torch.zeros(_N_ROWS, model.state_size))
         expected = original(rows)
     difference = max(
-        float((one - other).abs().max())
-        for one, other in zip((logits, values), expected, strict=True)
+        float((answer - other).abs().max())
+        for answer, other in zip((logits, values), expected, strict=True)
     )
     # Not `>`: a difference that is NaN must fail, too.
     if not difference <= MAX_DIFFERENCE:

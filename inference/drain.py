@@ -18,7 +18,7 @@ ENGINE_COUNTS = ("forwards", "rows", "models_loaded", "models_evicted", "halving
 
 def drain(tools: DrainTools, shard: int, lease: str) -> dict[str, int]:
     """Work on a shard for one slice; return what was done, by name, without zeros."""
-    before = _engine_counts(tools.engine)
+    before = _read_engine_counts(tools.engine)
     counts: Counter[str] = Counter()
     try:
         while (now_ms := _take_lease(tools, shard, lease)) is not None:
@@ -32,10 +32,10 @@ def drain(tools: DrainTools, shard: int, lease: str) -> dict[str, int]:
         # Whatever was in hand is sent again by its client, which rings again.
         log.warning("shard %d: %s", shard, error)
         counts["lost"] += 1
-    return dict(counts + (_engine_counts(tools.engine) - before))
+    return dict(counts + (_read_engine_counts(tools.engine) - before))
 
 
-def _engine_counts(engine: Answerer) -> Counter[str]:
+def _read_engine_counts(engine: Answerer) -> Counter[str]:
     return Counter({name: engine.counts.get(name, 0) for name in ENGINE_COUNTS})
 
 

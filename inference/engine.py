@@ -161,8 +161,8 @@ class Engine:
                 kind = FaultKind.MODEL_RAISED if is_network else FaultKind.UNAVAILABLE
                 _refuse_requests(batch.requests, kind, str(error), answers)
                 return
-            for alone in batch.split_requests():
-                self._run_batch(alone, answers)
+            for single in batch.split_requests():
+                self._run_batch(single, answers)
         else:
             _deliver_answers(batch, to_numpy(output), answers, is_good=is_finite(*output))
 
@@ -175,19 +175,19 @@ class Engine:
             return
         most = max(batch.n_rows for batch in batches)
         n_rows = next(bucket for bucket in BUCKETS if most <= bucket)
-        held: list[Batch] = []
+        stacked: list[Batch] = []
         usable = None
         if self.stacks is not None:
             models = [batch.loaded for batch in batches]
             usable = self.stacks.stack_for(models, n_rows, self.forwards, keep_alive=keep_alive)
         if usable:
             stack, program = usable
-            held = [batch for batch in batches if batch.loaded.checkpoint in stack.places]
-            if not self._run_stacked(stack, program, held, n_rows, answers):
-                held = []
+            stacked = [batch for batch in batches if batch.loaded.checkpoint in stack.places]
+            if not self._run_stacked(stack, program, stacked, n_rows, answers):
+                stacked = []
         # Whatever the stack does not hold, or could not answer, runs alone.
         for batch in batches:
-            if batch not in held:
+            if batch not in stacked:
                 self._run_batch(batch, answers)
 
     def _run_stacked(
@@ -202,8 +202,8 @@ class Engine:
         if self.stacks is None or not is_finite(rows, states):
             return False
         try:
-            sent = self.forwards.to_device(rows), self.forwards.to_device(states)
-            outputs = self.forwards.to_host(self.stacks.run(stack, program, *sent))
+            on_device = self.forwards.to_device(rows), self.forwards.to_device(states)
+            outputs = self.forwards.to_host(self.stacks.run(stack, program, *on_device))
         except torch.AcceleratorError:
             raise
         except Exception:
@@ -245,7 +245,7 @@ def _take_fitting(
 def _deliver_answers(
     batch: Batch, output: NetworkOutput, answers: Answers, *, is_good: bool
 ) -> None:
-    """Cut the answer into those of the requests; unless is_good, some may hold NaN."""
+    """Split the answer of a batch by request; unless is_good, some may hold NaN."""
     logits, values, states = output
     begin = 0
     for request in batch.requests:

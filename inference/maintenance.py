@@ -113,13 +113,13 @@ class MaintenanceThread:
                 log.info("shard %d: something waits, and nobody else comes", shard)
                 self._calls.ring(shard, lease.decode())
 
-    def _try_and_log(self, what: str, act: Callable[[], None]) -> None:
+    def _try_and_log(self, name: str, act: Callable[[], None]) -> None:
         try:
             act()
         except (InferenceError, redis.RedisError) as error:
-            if self._trouble.get(what) != str(error):
-                log.warning("%s cannot be used now: %s", what, error)
-            self._trouble[what] = str(error)
+            if self._trouble.get(name) != str(error):
+                log.warning("%s cannot be used now: %s", name, error)
+            self._trouble[name] = str(error)
         else:
-            if self._trouble.pop(what, None):
-                log.warning("%s can be used again", what)
+            if self._trouble.pop(name, None):
+                log.warning("%s can be used again", name)

@@ -83,8 +83,8 @@ class Metrics:
 
     def count_slice(self, counts: Mapping[str, int]) -> None:
         """Take note of a slice."""
-        for what, n in counts.items():
-            self._done.labels(what).inc(n)
+        for counter, n in counts.items():
+            self._done.labels(counter).inc(n)
         self._n_faults += sum(counts.get(kind.value, 0) for kind in FaultKind)
 
     def publish_figures(self, connection: FastConnection, *, now_s: float) -> None:
@@ -117,8 +117,8 @@ class _ScrapedMetrics(Collector):
         counts = self._engine.counts
         # By name, so that a count that the engine gains needs no change here.
         engine = CounterMetricFamily("inference_engine", "What the engine did", labels=["what"])
-        for what, n in counts.items():
-            engine.add_metric([what], n)
+        for counter, n in counts.items():
+            engine.add_metric([counter], n)
         yield engine
         n_resident = counts.get("models_loaded", 0) - counts.get("models_evicted", 0)
         yield GaugeMetricFamily("inference_models_resident", "Models loaded", value=n_resident)

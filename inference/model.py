@@ -80,7 +80,9 @@ def save_sealed(module: nn.Module, path: Path, seal: Seal) -> str:
 
     Raises CheckpointFileError where the seal does not describe the module.
     """
-    tensors = {name: value.detach().cpu().contiguous() for name, value in _state_of(module).items()}
+    tensors = {
+        name: value.detach().cpu().contiguous() for name, value in _read_state(module).items()
+    }
     compare({name: tuple(value.shape) for name, value in tensors.items()}, skeleton(seal))
     with TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
         plain = Path(folder) / "plain.safetensors"
@@ -97,7 +99,7 @@ def skeleton(seal: Seal) -> nn.Module:
     check_seal(seal)
     with torch.device("meta"):
         module = _build_module(seal)
-    n_parameters = sum(value.numel() for value in _state_of(module).values())
+    n_parameters = sum(value.numel() for value in _read_state(module).values())
     if n_parameters > MAX_PARAMETERS:
         raise CheckpointFileError(
             f"{seal.architecture} with these parameters has {n_parameters} weights: "
@@ -107,8 +109,8 @@ def skeleton(seal: Seal) -> nn.Module:
 
 
 def compare(shapes: Mapping[str, tuple[int, ...]], module: nn.Module) -> None:
-    """Raise CheckpointFileError unless names and shapes are those of the module's weights."""
-    expected = {name: tuple(value.shape) for name, value in _state_of(module).items()}
+    """Raise CheckpointFileError unless names and shapes match the module's weights."""
+    expected = {name: tuple(value.shape) for name, value in _read_state(module).items()}
     differing = [
         f"{name} is {list(shapes[name])}, not {list(shape)}"
         for name, shape in expected.items()
@@ -142,22 +144,22 @@ def _build_module(seal: Seal) -> nn.Module:
         raise CheckpointFileError(f"no network can be built: {error}") from error
 
 
-def _state_of(module: nn.Module) -> dict[str, Tensor]:
+def _read_state(module: nn.Module) -> dict[str, Tensor]:
     state: dict[str, Tensor] = module.state_dict()
     return state
 
 
-def _list_names(what: str, names: list[str]) -> str:
+def _list_names(heading: str, names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else ""
+    return f"{heading}: {', '.join(names[:_SHOWN])}{more}" if names else ""
 
 
 def _read_weight(
     name: str, stored: Tensor, device: torch.device | str, dtype: torch.dtype
 ) -> Tensor:
     if not is_finite(stored):
-        what = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
-        raise CheckpointFileError(f"the weights of {name!r} hold {what}")
+        problem = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
+        raise CheckpointFileError(f"the weights of {name!r} hold {problem}")
     weight = stored.to(device=device, dtype=dtype)
     if dtype != stored.dtype and not is_finite(weight):
         raise CheckpointFileError(f"the weights of {name!r} do not fit {dtype}")
@@ -175,7 +177,7 @@ def _make_ready(module: nn.Module, seal: Seal) -> Model:
         raise CheckpointFileError(
             f"{seal.architecture} keeps {homeless[0]} outside its weights: make it persistent"
         )
-    state, architecture = _state_of(module), registry.get(seal.architecture)
+    state, architecture = _read_state(module), registry.get(seal.architecture)
     return Model(
         module.eval().requires_grad_(False),
         seal,

@@ -94,9 +94,9 @@ class ModelCache:
 
     def drop_others(self, checkpoint: str) -> bool:
         """Make room on the device; return False when there was nothing to drop."""
-        others = [held for held in self._loaded_models if held != checkpoint]
-        for held in others:
-            self._loaded_models.move_to_end(held, last=False)
+        others = [other for other in self._loaded_models if other != checkpoint]
+        for other in others:
+            self._loaded_models.move_to_end(other, last=False)
             self._evict_oldest()
         return bool(others)
 

@@ -2,13 +2,11 @@
 
 import logging
 import os
-import platform
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 from uuid import uuid4
 
@@ -16,7 +14,7 @@ from celery.app import app_or_default
 from celery.worker import state
 
 from arena.faststore import leases_key
-from arena.machine import measure_load
+from arena.machine import measure_load, read_versions
 from arena.messages import Alive, CheckOrder
 from inference import settings
 from inference.check import check
@@ -137,7 +135,7 @@ class Node:
             incarnation=self._incarnation,
             slots=1,
             capabilities=[CAPABILITY],
-            versions=installed_versions(),
+            versions=read_versions(PACKAGES),
             orders=[],
             key=self._own.key,
             labels=dict(self._own.labels),
@@ -179,17 +177,6 @@ def is_idle() -> bool:
 def stop_broken() -> None:
     """Have the worker end, so that its supervisor starts another."""
     _flags.should_stop = EXIT_BROKEN
-
-
-def installed_versions() -> dict[str, str]:
-    """Return the versions of what decides what a network answers."""
-    versions = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            log.debug("%s is not installed as a package: its version is not reported", package)
-    return versions
 
 
 @cache

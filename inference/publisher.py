@@ -28,8 +28,8 @@ class Publisher:
 
     def publish_doorbell(self, shard: int, lease: str) -> None:
         """Have some worker drain a shard with this lease. Raises PublishError."""
-        shown = f"({shard}, {lease!r})"
-        self._send_task(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), shown=shown)
+        arguments_text = f"({shard}, {lease!r})"
+        self._send_task(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), shown=arguments_text)
 
     def publish_report(self, report: Report) -> None:
         """Send a report to the recorder. Raises PublishError."""

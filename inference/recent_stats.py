@@ -51,8 +51,8 @@ class RecentStats:
         first = self._snapshots[0]
         passed_s = now_s - first.at_s
 
-        def rate_of(what: str) -> float:
-            n = counts.get(what, 0) - first.counts.get(what, 0)
+        def rate_of(counter: str) -> float:
+            n = counts.get(counter, 0) - first.counts.get(counter, 0)
             return n / passed_s if passed_s > 0 else 0.0
 
         waits = np.concatenate([np.asarray(snapshot.waits_ms) for snapshot in self._snapshots])

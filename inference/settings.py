@@ -27,7 +27,7 @@ DEFAULT_CACHE = Path(tempfile.gettempdir()) / f"evalsite-cache-{os.getuid()}"
 
 @dataclass(frozen=True)
 class Settings:
-    """What clients and gpu workers must know; the defaults are those of one laptop.
+    """Settings that clients and gpu workers share; the defaults suit one laptop.
 
     redis_url: the broker; fast_url: the fast store, in a player as a user with few rights; both
     empty where only local inference is used.
@@ -76,7 +76,9 @@ class Settings:
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and what would do."""
-    n_shards = _whole_number(environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS)
+    n_shards = _read_whole_number(
+        environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS
+    )
     return Settings(
         redis_url=_read_url(environ, "REDIS_URL", BROKER_SCHEMES),
         fast_url=_read_url(environ, "FAST_REDIS_URL", FAST_SCHEMES)
@@ -88,10 +90,10 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         node=_read_node(environ),
         n_shards=n_shards,
         serves=_read_shards(environ, "EVALSITE_SERVES", n_shards=n_shards),
-        max_batch_size=_whole_number(
+        max_batch_size=_read_whole_number(
             environ, "EVALSITE_MAX_BATCH_SIZE", 1_024, low=1, high=1 << 20
         ),
-        max_wait_ms=_whole_number(environ, "EVALSITE_MAX_WAIT_MS", 0, low=0, high=60_000),
+        max_wait_ms=_read_whole_number(environ, "EVALSITE_MAX_WAIT_MS", 0, low=0, high=60_000),
         retry_after_ms=_read_milliseconds(
             environ, "EVALSITE_RETRY_AFTER_MS", Settings.retry_after_ms
         ),
@@ -99,19 +101,23 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         linger_ms=_read_milliseconds(environ, "EVALSITE_LINGER_MS", Settings.linger_ms),
         slice_ms=_read_milliseconds(environ, "EVALSITE_SLICE_MS", Settings.slice_ms),
         lease_ms=_read_milliseconds(environ, "EVALSITE_LEASE_MS", Settings.lease_ms),
-        queue_limit=_whole_number(environ, "EVALSITE_QUEUE_LIMIT", 4_096, low=1, high=1 << 20),
-        max_drainers=_whole_number(environ, "EVALSITE_MAX_DRAINERS", 8, low=1, high=1_024),
+        queue_limit=_read_whole_number(environ, "EVALSITE_QUEUE_LIMIT", 4_096, low=1, high=1 << 20),
+        max_drainers=_read_whole_number(environ, "EVALSITE_MAX_DRAINERS", 8, low=1, high=1_024),
         device=_read_choice(environ, "EVALSITE_DEVICE", DEVICES),
-        threads=_whole_number(environ, "EVALSITE_THREADS", Settings.threads, low=1, high=1_024),
+        threads=_read_whole_number(
+            environ, "EVALSITE_THREADS", Settings.threads, low=1, high=1_024
+        ),
         precision=_read_choice(environ, "EVALSITE_PRECISION", PRECISIONS),
         compile=_read_choice(environ, "EVALSITE_COMPILE", COMPILES),
         is_deterministic=_read_choice(environ, "EVALSITE_DETERMINISTIC", ("1", "0")) == "1",
-        cache_mb=_whole_number(
+        cache_mb=_read_whole_number(
             environ, "EVALSITE_CACHE_MB", Settings.cache_mb, low=1, high=1 << 24
         ),
         metrics_host=_read_name(environ, "EVALSITE_METRICS_HOST", default=Settings.metrics_host),
-        metrics_port=_whole_number(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
-        alive_s=_whole_number(environ, "EVALSITE_ALIVE_S", Settings.alive_s, low=1, high=3_600),
+        metrics_port=_read_whole_number(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
+        alive_s=_read_whole_number(
+            environ, "EVALSITE_ALIVE_S", Settings.alive_s, low=1, high=3_600
+        ),
         labels=_read_labels(environ),
     )
 
@@ -135,8 +141,8 @@ def _read_url(environ: Mapping[str, str], name: str, schemes: tuple[str, ...]) -
     url = environ.get(name, "")
     if url and not url.startswith(schemes):
         # The address may hold a password: only its scheme is shown.
-        shown = url.split("//")[0] + "//..." if "//" in url else url
-        raise SettingsError(name, shown, f"an address, {' or '.join(schemes)}")
+        scheme = url.split("//")[0] + "//..." if "//" in url else url
+        raise SettingsError(name, scheme, f"an address, {' or '.join(schemes)}")
     return url
 
 
@@ -161,7 +167,7 @@ def _read_node(environ: Mapping[str, str]) -> str:
     return value
 
 
-def _whole_number(
+def _read_whole_number(
     environ: Mapping[str, str], name: str, default: int, *, low: int, high: int
 ) -> int:
     raw = environ.get(name) or str(default)
@@ -171,7 +177,7 @@ def _whole_number(
 
 
 def _read_milliseconds(environ: Mapping[str, str], name: str, default: int) -> int:
-    return _whole_number(environ, name, default, low=1, high=3_600_000)
+    return _read_whole_number(environ, name, default, low=1, high=3_600_000)
 
 
 def _read_shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ class ShardView(NamedTuple):
 
 
 class QueuePosition(NamedTuple):
-    """Where a request was put: after so many taken ones, as the last of those that waited."""
+    """Where a request was put: how many had been taken before it, and how many waited."""
 
     n_taken: int
     n_ahead: int
@@ -47,15 +47,15 @@ def push_commands(shard: int, raw: bytes, *, now_ms: float) -> list[Command]:
 
     The leases are read after the push: a drainer gives its own up only while nothing waits.
     """
-    return _with_view(shard, ("RPUSH", queue_key(shard), raw), now_ms)
+    return _add_view(shard, ("RPUSH", queue_key(shard), raw), now_ms)
 
 
 def look_commands(shard: int, *, now_ms: float) -> list[Command]:
     """Return the commands that look at the shard; three replies come."""
-    return _with_view(shard, ("LLEN", queue_key(shard)), now_ms)
+    return _add_view(shard, ("LLEN", queue_key(shard)), now_ms)
 
 
-def _with_view(shard: int, command: Command, now_ms: float) -> list[Command]:
+def _add_view(shard: int, command: Command, now_ms: float) -> list[Command]:
     return [
         ("MGET", taken_key(shard), served_key(shard)),
         command,

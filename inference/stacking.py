@@ -67,7 +67,7 @@ class Stacks:
 
     def __init__(
         self,
-        held: Callable[[str], LoadedModel | None],
+        get_model: Callable[[str], LoadedModel | None],
         *,
         must_be_equal: bool,
         limit_bytes: int,
@@ -79,7 +79,7 @@ class Stacks:
         must_be_equal: only where the bits are proven to be those of separate forwards.
         """
         self.trials: dict[tuple[ModelShape, int, int], StackTrial] = {}
-        self._held, self._must_be_equal = held, must_be_equal
+        self._held, self._must_be_equal = get_model, must_be_equal
         self._limit_bytes, self._patience, self._clock = limit_bytes, patience, clock
         self._stacks: OrderedDict[ModelShape, Stack] = OrderedDict()
         self._missed: dict[ModelShape, int] = {}
@@ -99,7 +99,7 @@ class Stacks:
         *,
         keep_alive: Callable[[], None] = no_op,
     ) -> tuple[Stack, Program] | None:
-        """Return the stack that answers those of the models that it holds, or None.
+        """Return the stack that can answer for some of these models, or None.
 
         loaded_models: of one form, distinct; n_rows: what each is given, one of BUCKETS; forwards:
         what answers them otherwise.
@@ -113,7 +113,7 @@ class Stacks:
             stack = self._build_stack(form)
         if stack is None:
             return None
-        trial = self._trial_of(stack, forwards, n_rows, keep_alive)
+        trial = self._find_trial(stack, forwards, n_rows, keep_alive)
         n_held = sum(loaded.checkpoint in stack.places for loaded in loaded_models)
         if trial.program is None or not trial.pays_for(n_held):
             return None
@@ -162,7 +162,7 @@ class Stacks:
             n_bytes.pop(0)
         return self._stacks[form]
 
-    def _trial_of(
+    def _find_trial(
         self, stack: Stack, forwards: Forwards, n_rows: int, keep_alive: Callable[[], None]
     ) -> StackTrial:
         key = (stack.form, stack.size, n_rows)
@@ -170,12 +170,12 @@ class Stacks:
             keep_alive()
             self.trials[key] = trial = self._try_out(stack, forwards, n_rows)
             form = stack.form.architecture
-            what = f"{stack.size} networks {form} with {n_rows} rows each as one forward"
+            description = f"{stack.size} networks {form} with {n_rows} rows each as one forward"
             if trial.program is not None:
                 ratio = stack.size * trial.alone_s / trial.stacked_s
-                log.info("%s: %.2f times as fast as alone", what, ratio)
+                log.info("%s: %.2f times as fast as alone", description, ratio)
             else:
-                log.info("%s: not used, %s", what, trial.reason)
+                log.info("%s: not used, %s", description, trial.reason)
                 self._hopeless.add(stack.form)
                 del self._stacks[stack.form]
             keep_alive()
@@ -183,41 +183,45 @@ class Stacks:
 
     def _try_out(self, stack: Stack, forwards: Forwards, n_rows: int) -> StackTrial:
         """Compare one forward of all with the networks' own, by bits and by time."""
-        members = {i: held for c, i in stack.places.items() if (held := self._held(c))}
+        members = {i: model for c, i in stack.places.items() if (model := self._held(c))}
         first = next(iter(members.values()))
         # Always the same: a trial that is repeated finds the same bits.
         generator = torch.Generator().manual_seed(0)
         shape, state_size = stack.form.observation_shape, first.model.state_size
         rows = torch.randn(stack.size, n_rows, *shape, generator=generator)
         states = torch.randn(stack.size, n_rows, state_size, generator=generator)
-        sent = forwards.to_device(rows), forwards.to_device(states)
+        on_device = forwards.to_device(rows), forwards.to_device(states)
         try:
-            program = trace_program(first.model.module, stack.weights, *sent)
+            program = trace_program(first.model.module, stack.weights, *on_device)
             prepared = program.prepare(*stack.weights)
-            stacked = forwards.to_host(program.run(*prepared, *sent))
+            stacked = forwards.to_host(program.run(*prepared, *on_device))
             own = {i: forwards.run_uncounted(m, rows[i], states[i]) for i, m in members.items()}
         except torch.AcceleratorError:
             raise
         except Exception as error:
             # Whatever an architecture does that cannot be traced: its networks run alone.
             return StackTrial(None, 0.0, 0.0, f"{type(error).__name__}: {error}"[:_MAX_TEXT])
-        reason = self._first_difference(stacked, own, forwards.dtype)
+        reason = self._find_first_difference(stacked, own, forwards.dtype)
         if reason:
             return StackTrial(None, 0.0, 0.0, reason)
-        stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *sent)))
+        stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *on_device)))
         alone_s = self._time_runs(lambda: forwards.run_uncounted(first, rows[0], states[0]))
         return StackTrial(program, stacked_s, alone_s)
 
-    def _first_difference(
+    def _find_first_difference(
         self, stacked: Outputs, own: dict[int, Outputs], dtype: torch.dtype
     ) -> str:
         # One network that overflows must not spoil it for its siblings.
-        sane = {i: one for i, one in own.items() if all(bool((p.abs() < _SANE).all()) for p in one)}
+        sane = {
+            i: answer
+            for i, answer in own.items()
+            if all(bool((p.abs() < _SANE).all()) for p in answer)
+        }
         if not sane:
             return "no network answers sane numbers"
         close = _CLOSE[dtype]
-        for place, alone in sane.items():
-            pairs = [(part[place], other) for part, other in zip(stacked, alone, strict=True)]
+        for place, answer in sane.items():
+            pairs = [(part[place], other) for part, other in zip(stacked, answer, strict=True)]
             if self._must_be_equal and not all(torch.equal(a, b) for a, b in pairs):
                 return "its bits differ from those of separate forwards"
             if not all(torch.allclose(a, b, rtol=close, atol=close) for a, b in pairs):

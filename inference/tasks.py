@@ -35,9 +35,9 @@ def drain(shard: int, lease: str) -> dict[str, int]:
 def check(order: dict[str, Any]) -> None:
     """Find out whether a checkpoint can play and report it; safe to deliver twice."""
     try:
-        read = read_check(order)
+        check_order = read_check(order)
     except MessageError as error:
         # Nobody can be told: control asks again.
         log.error("order of a check refused: %s", error)
         return
-    node.this_worker().check_upload(read)
+    node.this_worker().check_upload(check_order)

@@ -46,8 +46,8 @@ def trace_program(
     skeleton = deepcopy(module).to("meta")
 
     def run_one(own: list[Tensor], observations: Tensor, memory: Tensor) -> Any:
-        named = dict(zip(names, own, strict=True))
-        return functional_call(skeleton, named, (observations, memory))
+        tensors_by_name = dict(zip(names, own, strict=True))
+        return functional_call(skeleton, tensors_by_name, (observations, memory))
 
     def run_flat(*tensors: Tensor) -> Any:
         with _OurRules():
@@ -123,7 +123,7 @@ class _Linear(_Rule):
     @staticmethod
     def vmap(info: Any, dims: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         """Add bias and product in one operation, as the layer alone does."""
-        rows, weight, bias = _in_front(info.batch_size, dims, rows, weight, bias)
+        rows, weight, bias = _move_to_front(info.batch_size, dims, rows, weight, bias)
         run_flat = rows.reshape(info.batch_size, -1, rows.shape[-1])
         turned = weight.transpose(1, 2)
         out = run_flat.bmm(turned) if bias is None else bias.unsqueeze(1).baddbmm(run_flat, turned)
@@ -141,7 +141,7 @@ class _Conv2d(_Rule):
     ) -> Any:
         """Make every network a group of one wide convolution."""
         n_networks = info.batch_size
-        planes, weight, bias = _in_front(n_networks, dims, planes, weight, bias)
+        planes, weight, bias = _move_to_front(n_networks, dims, planes, weight, bias)
         wide = planes.transpose(0, 1).flatten(1, 2)
         stride, padding, dilation, groups = how
         kernels = weight.flatten(0, 1)
@@ -151,7 +151,9 @@ class _Conv2d(_Rule):
         return torch.unflatten(out, 1, (n_networks, -1)).transpose(0, 1), 0
 
 
-def _in_front(n_networks: int, dims: Sequence[int | None], *tensors: Tensor | None) -> list[Any]:
+def _move_to_front(
+    n_networks: int, dims: Sequence[int | None], *tensors: Tensor | None
+) -> list[Any]:
     """Return the tensors with the networks as their first dimension."""
     return [
         tensor
@@ -199,12 +201,12 @@ def _extract_rest(
     # Views and expansions to the shape that is there already do nothing.
     idle = {torch.ops.aten.view.default, torch.ops.aten.expand.default}
     for node in graph.nodes:
-        if node.target in idle and _shape_of(node) == _shape_of(node.args[0]):
+        if node.target in idle and _read_shape(node) == _read_shape(node.args[0]):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
     return fx.GraphModule(owner, graph)
 
 
-def _shape_of(node: Any) -> Any:
+def _read_shape(node: Any) -> Any:
     value = node.meta.get("val", node.meta.get("tensor_meta"))
     return None if value is None else tuple(value.shape)

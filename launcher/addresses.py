@@ -67,8 +67,8 @@ def describe_bound(environment: Mapping[str, str], host: str, ports: "Ports") ->
 
 def site_address(host: str, port: int) -> str:
     """Return where a browser on this machine finds the web server."""
-    shown = LOOPBACK if host in {"0.0.0.0", "::"} else host
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    shown_host = LOOPBACK if host in {"0.0.0.0", "::"} else host
+    return f"http://[{shown_host}]:{port}" if ":" in shown_host else f"http://{shown_host}:{port}"
 
 
 def without_password(url: str) -> str:
@@ -84,8 +84,8 @@ def check_server_address(name: str, url: str) -> None:
     try:
         parts = urlsplit(url)
         is_redis = parts.scheme.startswith("redis")
-        rest = f"{parts.path}{parts.query}{parts.fragment}"
-        has_login_left = (parts.port and "@" in rest) or (is_redis and "@" in parts.path)
+        tail = f"{parts.path}{parts.query}{parts.fragment}"
+        has_login_left = (parts.port and "@" in tail) or (is_redis and "@" in parts.path)
     except ValueError:
         raise SetupError(f"{name} cannot be read; {IN_A_PASSWORD}") from None
     if name == "REDIS_URL" and parts.scheme == "unix":
@@ -156,7 +156,7 @@ class Ports:
         for name in names:
             port, hosts = getattr(self, name), {host} if name in SHOWN else {LOOPBACK}
             hosts |= {bind} if name in SERVERS else set()
-            reasons = (why_unusable(each, port) for each in sorted(hosts))
+            reasons = (why_unusable(host, port) for host in sorted(hosts))
             if reason := next(filter(None, reasons), ""):
                 problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
         if problems:

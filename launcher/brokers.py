@@ -131,7 +131,7 @@ def make_users(url: str, rules: Mapping[str, str]) -> str:
 
 def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> ServerFacts:
     """Return what the server at this address says; SetupError when it cannot be used."""
-    shown = f"{name} at {without_password(url)}"
+    server = f"{name} at {without_password(url)}"
     try:
         # Protocol 2: a server too old for 3 shall tell its version, not an error.
         client = redis.Redis.from_url(
@@ -141,14 +141,14 @@ def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> Server
             client.ping()
             answer = client.info()
     except ValueError as error:
-        raise SetupError(f"the address of the {shown} is wrong: {error}") from error
+        raise SetupError(f"the address of the {server} is wrong: {error}") from error
     except redis.AuthenticationError as error:
-        raise SetupError(f"the {shown} refuses the login: {error}") from error
+        raise SetupError(f"the {server} refuses the login: {error}") from error
     except redis.RedisError as error:
-        raise SetupError(f"the {shown} cannot be used: {error}") from error
+        raise SetupError(f"the {server} cannot be used: {error}") from error
     version = str(answer["redis_version"])
     if read_version(version) < MINIMUM_VERSION:
-        raise SetupError(f"the {shown} is version {version}; 7.0 or newer is needed")
+        raise SetupError(f"the {server} is version {version}; 7.0 or newer is needed")
     eviction, has_file = str(answer.get("maxmemory_policy", "")), bool(answer.get("aof_enabled"))
     return ServerFacts(read_version(version), eviction, has_file)
 

@@ -63,6 +63,39 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="./run", description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_up(commands)
+    for name, run, text in (
+        ("stop", stop_here, "end the running stack"),
+        ("status", show_status, "show the processes and the addresses"),
+    ):
+        commands.add_parser(name, help=text).set_defaults(run=run)
+    check = commands.add_parser(
+        "check", help="format, lint, types, import contracts, templates, migrations"
+    )
+    check.add_argument(
+        "--environments",
+        action="store_true",
+        help="instead the packages of environments/: their tests, lock and lint, in both tools",
+    )
+    check.set_defaults(run=toolbox.run_checks)
+    compose_env = commands.add_parser(
+        "compose-env", help="write what docker-compose.yml and deploy/kubernetes read"
+    )
+    compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
+    compose_env.add_argument(
+        "--experience", action="store_true", help="also start stream, sink and trainer"
+    )
+    compose_env.set_defaults(run=write_compose)
+    _add_tools(commands)
+    add_nodes_command(commands)
+    add_showdown_command(commands)
+    add_llmserve_command(commands)
+    for name, text in PASSED_ON_HELP.items():
+        commands.add_parser(name, help=text, add_help=False)
+    return parser
+
+
+def _add_up(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     up = commands.add_parser("up", help="start the stack and follow it (the default)")
     up.add_argument("--nodes", type=whole_number(0), default=1, metavar="N", help="play nodes (1)")
     up.add_argument(
@@ -114,35 +147,6 @@ def build_parser() -> argparse.ArgumentParser:
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
     up.set_defaults(run=start_here)
-    for name, run, text in (
-        ("stop", stop_here, "end the running stack"),
-        ("status", show_status, "show the processes and the addresses"),
-    ):
-        commands.add_parser(name, help=text).set_defaults(run=run)
-    check = commands.add_parser(
-        "check", help="format, lint, types, import contracts, templates, migrations"
-    )
-    check.add_argument(
-        "--environments",
-        action="store_true",
-        help="instead the packages of environments/: their tests, lock and lint, in both tools",
-    )
-    check.set_defaults(run=toolbox.run_checks)
-    compose_env = commands.add_parser(
-        "compose-env", help="write what docker-compose.yml and deploy/kubernetes read"
-    )
-    compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
-    compose_env.add_argument(
-        "--experience", action="store_true", help="also start stream, sink and trainer"
-    )
-    compose_env.set_defaults(run=write_compose)
-    _add_tools(commands)
-    add_nodes_command(commands)
-    add_showdown_command(commands)
-    add_llmserve_command(commands)
-    for name, text in PASSED_ON_HELP.items():
-        commands.add_parser(name, help=text, add_help=False)
-    return parser
 
 
 def _add_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -298,7 +302,7 @@ def is_for_server(arguments: Sequence[str]) -> bool:
 
 
 def _describe_refusal(error: SetupError | PermissionError) -> str:
-    """Return what to say of it. Raises the error itself where it names no file."""
+    """Return the message for an OSError. Raises the error itself where it names no file."""
     if isinstance(error, SetupError):
         return str(error)
     if error.filename is None:

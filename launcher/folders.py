@@ -30,11 +30,11 @@ WRITTEN_AT_START = 2**20
 
 def var_folder(environment: Mapping[str, str]) -> Path:
     """Return the data folder that the environment names, by default `var` beside the code."""
-    named = environment.get("EVALSITE_VAR") or ROOT / "var"
+    folder = environment.get("EVALSITE_VAR") or ROOT / "var"
     try:
-        return Path(named).expanduser().resolve()
+        return Path(folder).expanduser().resolve()
     except RuntimeError as error:  # ~name of nobody
-        raise SetupError(f"EVALSITE_VAR is {str(named)!r}: {error}") from error
+        raise SetupError(f"EVALSITE_VAR is {str(folder)!r}: {error}") from error
 
 
 def require_writable(var: Path) -> None:

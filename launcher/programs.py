@@ -196,6 +196,10 @@ def head(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
 def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
     """Return the monitor of Celery; it gets its user of the broker, no database, no secret key."""
     # Its login comes by the variable FLOWER_BASIC_AUTH: arguments can be seen by everybody.
-    kept = ("--persistent=True", f"--db={var / 'flower.db'}", f"--tasks-columns={FLOWER_COLUMNS}")
-    command = celery("evalsite.monitor", "flower", f"--address={host}", f"--port={port}", *kept)
+    options = (
+        "--persistent=True",
+        f"--db={var / 'flower.db'}",
+        f"--tasks-columns={FLOWER_COLUMNS}",
+    )
+    command = celery("evalsite.monitor", "flower", f"--address={host}", f"--port={port}", *options)
     return Program("flower", command, environment)

@@ -170,7 +170,7 @@ def _look_at_given_servers(
     plan: Plan, secrets: Mapping[str, str], *, say: Callable[[str], None]
 ) -> Plan:
     """Return the plan with the servers that are given and on which our users could be made."""
-    made: set[Server] = set()
+    servers_with_users: set[Server] = set()
     for name in set(plan.servers) - set(plan.own_servers):
         check_server_address(URL_VARIABLES[name], plan.settings[URL_VARIABLES[name]])
     _refuse_shared_stream(plan, secrets)
@@ -190,9 +190,9 @@ def _look_at_given_servers(
         if refusal:
             say(f"warning: {name}: {UNENFORCED}: {refusal}")
         else:
-            made.add(name)
-    _refuse_one_server(plan, made)
-    return replace(plan, with_users=frozenset(made))
+            servers_with_users.add(name)
+    _refuse_one_server(plan, servers_with_users)
+    return replace(plan, with_users=frozenset(servers_with_users))
 
 
 def _refuse_one_server(plan: Plan, with_users: Set[Server]) -> None:
@@ -259,7 +259,7 @@ def _start_programs(
 def _prepare_database(stack: Stack, *, example: bool) -> str:
     """Bring the database up to date; return what the command printed."""
     command = [PYTHON, "manage.py", "prepare", *(["--example"] if example else [])]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=ROOT,
         env=dict(stack.env),
@@ -269,17 +269,17 @@ def _prepare_database(stack: Stack, *, example: bool) -> str:
         check=False,
     )
     log = stack.plan.var / "log" / "prepare.log"
-    log.write_text(done.stderr)
-    if done.returncode != 0:
+    log.write_text(result.stderr)
+    if result.returncode != 0:
         # Of a traceback the line that says what went wrong; more lines may follow it.
-        lines = done.stderr.strip().splitlines() or ["no message"]
+        lines = result.stderr.strip().splitlines() or ["no message"]
         causes = [line for line in lines if re.match(r"(\?|[A-Za-z_][\w.]*): ", line)] or lines
         if wrong_setting := causes[-1].partition("ImproperlyConfigured: ")[2]:
             raise SetupError(wrong_setting)
         raise SetupError(
             f"the database could not be prepared: {causes[-1].removeprefix('?: ')} (see {log})"
         )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 def _await_server(url: str) -> str:

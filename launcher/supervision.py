@@ -47,47 +47,49 @@ def config_text(var: Path, programs: Iterable[Program], *, at_once: Sequence[str
     head = [
         "[supervisord]",
         *owner,
-        f"logfile={_escape(var / 'log' / 'supervisord.log')}",
+        f"logfile={_escape_percent(var / 'log' / 'supervisord.log')}",
         "logfile_maxbytes=5MB",
         "logfile_backups=2",
         "silent=true",
         "umask=077",
-        f"pidfile={_escape(var / 'supervisord.pid')}",
+        f"pidfile={_escape_percent(var / 'supervisord.pid')}",
         "[unix_http_server]",
-        f"file={_escape(socket_path(var))}",
+        f"file={_escape_percent(socket_path(var))}",
         "chmod=0700",
         "[rpcinterface:supervisor]",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
     ]
-    sections = [_section(var, program, program.name in at_once) for program in programs]
+    sections = [_format_section(var, program, program.name in at_once) for program in programs]
     return "\n".join([*head, *sections, ""])
 
 
-def _section(var: Path, program: Program, starts_at_once: bool) -> str:
+def _format_section(var: Path, program: Program, starts_at_once: bool) -> str:
     for name, value in program.environment.items():
         # The format of supervisord has no way to write these.
         if '"' in value or "\n" in value:
             raise SetupError(f"{name} may hold neither a double quote nor a new line")
-    variables = [f'{name}="{_escape(value)}"' for name, value in program.environment.items()]
+    variables = [
+        f'{name}="{_escape_percent(value)}"' for name, value in program.environment.items()
+    ]
     lines = [
         f"[program:{program.name}]",
-        f"command={_escape(shlex.join(program.command))}",
+        f"command={_escape_percent(shlex.join(program.command))}",
         f"environment={','.join(variables)}",
-        f"directory={_escape(ROOT)}",
+        f"directory={_escape_percent(ROOT)}",
         f"autostart={str(starts_at_once).lower()}",
         "autorestart=true",
         "startretries=1000000",
         f"stopwaitsecs={program.stop_wait_s}",
         "killasgroup=true",
         "redirect_stderr=true",
-        f"stdout_logfile={_escape(var / 'log' / program.name)}.log",
+        f"stdout_logfile={_escape_percent(var / 'log' / program.name)}.log",
         "stdout_logfile_maxbytes=5MB",
         "stdout_logfile_backups=2",
     ]
     return "\n".join(lines)
 
 
-def _escape(value: object) -> str:
+def _escape_percent(value: object) -> str:
     return str(value).replace("%", "%%")
 
 
@@ -218,6 +220,6 @@ def kill_leftovers(var: Path) -> int:
 
 
 def _signal_all(running: Iterable[psutil.Process], number: signal.Signals) -> None:
-    for each in running:
+    for process in running:
         with suppress(psutil.NoSuchProcess):  # it ended by itself
-            each.send_signal(number)
+            process.send_signal(number)

@@ -122,10 +122,12 @@ def _run_all(
     n_failed = 0
     with ThreadPoolExecutor(2) as pool:
         runs = pool.map(partial(_run_check, environment, folder), checks.values())
-        for (name, command), (done, took_s) in zip(checks.items(), runs, strict=True):
-            is_passed = done.returncode == 0
+        for (name, command), (result, took_s) in zip(checks.items(), runs, strict=True):
+            is_passed = result.returncode == 0
             if not is_passed:
-                print(f"--- {name}: {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
+                print(
+                    f"--- {name}: {' '.join(command)}\n{result.stdout}{result.stderr}", flush=True
+                )
             print(f"{name:<12} {'ok' if is_passed else 'FAILED':<7} {took_s:6.1f} s", flush=True)
             n_failed += not is_passed
     return int(n_failed > 0)
@@ -135,10 +137,10 @@ def _run_check(
     environment: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> tuple[subprocess.CompletedProcess[str], float]:
     started = time.monotonic()
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    return done, time.monotonic() - started
+    return result, time.monotonic() - started
 
 
 def run_tests(arguments: Sequence[str]) -> int:

@@ -55,8 +55,8 @@ def find_tool(name: str, var: Path, pinned: Path = PINNED) -> Path:
 
 def is_installed(folder: Path, source: Path) -> bool:
     """Say whether a tool was installed to its end from the packages that are pinned now."""
-    done = folder / DONE
-    return done.is_file() and done.read_text() == hash_packages(source)
+    mark = folder / DONE
+    return mark.is_file() and mark.read_text() == hash_packages(source)
 
 
 def hash_packages(source: Path) -> str:
@@ -128,10 +128,10 @@ def _call_installer(name: str, command: Sequence[str], folder: Path) -> None:
     if (program := shutil.which(command[0], path=path)) is None:
         raise SetupError(f"{name} needs {command[0]}, which is not installed here")
     environment = {**os.environ, "PATH": path}
-    done = subprocess.run([program, *command[1:]], cwd=folder, env=environment, check=False)
-    if done.returncode:
+    result = subprocess.run([program, *command[1:]], cwd=folder, env=environment, check=False)
+    if result.returncode:
         raise SetupError(
-            f"{name} could not be installed: {command[0]} ended with {done.returncode}; what it "
+            f"{name} could not be installed: {command[0]} ended with {result.returncode}; what it "
             "said stands above. Nothing else is touched; call it again"
         )
 

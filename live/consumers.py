@@ -10,8 +10,8 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from redis.exceptions import RedisError
 
-from live.line import Line, Receive, Send
-from live.rooms import Sight, enter_room, leave_room
+from live.rooms import Subscription, enter_room, leave_room
+from live.viewer_socket import Receive, Send, ViewerSocket
 from matches.board import broadcast
 from matches.models import Leaderboard
 from matches.operations.system import pushing
@@ -41,31 +41,31 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the viewer; send it away for now when fast store or database are away."""
         # A viewer that does not take what it is sent is left, not waited for.
-        self._line = Line(receive, send, within_s=SEND_WITHIN_S)
+        self._socket = ViewerSocket(receive, send, within_s=SEND_WITHIN_S)
         self._requests: deque[float] = deque(maxlen=MAX_REQUESTS)
         self._place = scope["path"]
         try:
-            await super().__call__(scope, self._line.receive, self._line.send)
+            await super().__call__(scope, self._socket.receive, self._socket.send)
         except (RedisError, *away.ERRORS) as error:  # from anywhere below
             if not (isinstance(error, RedisError) or away.is_away(error)):
                 raise
             log.warning("viewer sent away while a store is away: %s", error)
-            await self._line.send({"type": "websocket.close", "code": TRY_LATER})
+            await self._socket.send({"type": "websocket.close", "code": TRY_LATER})
         finally:
-            leave_room(self._place, self._line)
-            self._line.end()
+            leave_room(self._place, self._socket)
+            self._socket.end()
 
-    def find_sight(self) -> Sight | None:
+    def find_subscription(self) -> Subscription | None:
         """Return what there is to see, read from the database; None: it does not exist."""
         raise NotImplementedError
 
     async def connect(self) -> None:
         """Enter the room first, so that no push falls between it and the snapshot."""
-        self._room = enter_room(self._place, self._line, self.find_sight)
+        self._room = enter_room(self._place, self._socket, self.find_subscription)
         is_open = await self._room.is_open()
         await self.accept()
         if is_open:
-            self._line.begin(await self._room.read_first_messages())
+            self._socket.begin(await self._room.read_first_messages())
         else:
             await self.close(NOT_FOUND)
 
@@ -75,7 +75,7 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         if refusal is not None:
             await self.close(refusal)
         else:
-            self._line.post(await self._room.read_snapshot())
+            self._socket.post(await self._room.read_snapshot())
 
     def _check_request(self, text: str | None) -> int | None:
         """Return the code to close with, or None when the request is answered."""
@@ -96,7 +96,7 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
 class LeaderboardConsumer(Viewer):
     """One viewer of one leaderboard."""
 
-    def find_sight(self) -> Sight | None:
+    def find_subscription(self) -> Subscription | None:
         """Return the board as it was pushed last, who can play, and what is pushed of both."""
         name = self.scope["url_route"]["kwargs"]["name"]
         board_id = Leaderboard.objects.filter(name=name).values_list("pk", flat=True).first()
@@ -107,12 +107,12 @@ class LeaderboardConsumer(Viewer):
             now = db_now()
             return broadcast.read_snapshot(board_id, now=now), broadcast.format_nodes(now=now)
 
-        return Sight((broadcast.group(board_id), broadcast.NODES_GROUP), read_board)
+        return Subscription((broadcast.group(board_id), broadcast.NODES_GROUP), read_board)
 
 
 class SystemConsumer(Viewer):
     """One viewer of the whole system."""
 
-    def find_sight(self) -> Sight | None:
+    def find_subscription(self) -> Subscription | None:
         """Return what control saw last."""
-        return Sight((pushing.GROUP,), lambda: (pushing.format_newest(now=db_now()),))
+        return Subscription((pushing.GROUP,), lambda: (pushing.format_newest(now=db_now()),))

@@ -1,4 +1,4 @@
-"""Rooms: the viewers of one thing in this process. What is heard and read once is for all of them.
+"""Rooms: the viewers of one subject in this process, who share one subscription and its reads.
 
 A room has one subscription, and passes each message on as it is. Viewers that ask at the same time
 share one look at the database. So a viewer costs no more than what it is sent.
@@ -15,14 +15,14 @@ from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from redis.exceptions import RedisError
 
-from live.line import Line, Message
+from live.viewer_socket import Message, ViewerSocket
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-class Sight(NamedTuple):
+class Subscription(NamedTuple):
     """What there is to see: groups to hear, and a way to read what a viewer begins with.
 
     read: the snapshot, then what else comes once; it uses the database.
@@ -33,10 +33,10 @@ class Sight(NamedTuple):
 
 
 # Looks in the database for what is to be seen; None: there is no such thing.
-Find = Callable[[], Sight | None]
+Find = Callable[[], Subscription | None]
 
 
-class Shared(Generic[T]):
+class SharedRead(Generic[T]):
     """A read for all who ask at the same time; nobody gets one that began before it asked."""
 
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
@@ -63,9 +63,9 @@ class Room:
     """The viewers of one thing: they come, hear the same, and go."""
 
     def __init__(self, find: Find) -> None:
-        self.lines: set[Line] = set()
-        self._beginning: Shared[Sequence[str]]
-        self._opening = asyncio.ensure_future(self._open(find))
+        self.sockets: set[ViewerSocket] = set()
+        self._beginning: SharedRead[Sequence[str]]
+        self._opening = asyncio.ensure_future(self._open_room(find))
         self._hearing: asyncio.Task[None] | None = None
         # True once it hears no more, for whatever reason: who comes then gets a new room.
         self.is_over = False
@@ -92,17 +92,17 @@ class Room:
         # A subscription under way is made first, so that it can be undone.
         self._opening.add_done_callback(stop)
 
-    async def _open(self, find: Find) -> bool:
-        sight = await database_sync_to_async(find)()
-        if sight is None:
+    async def _open_room(self, find: Find) -> bool:
+        subscription = await database_sync_to_async(find)()
+        if subscription is None:
             return False
-        self._beginning = Shared(database_sync_to_async(sight.read))
+        self._beginning = SharedRead(database_sync_to_async(subscription.read))
         layer = get_channel_layer()
         channel = await layer.new_channel()
         # Before anybody reads a snapshot: what is pushed while it is read must not be missed.
-        for group in sight.groups:
+        for group in subscription.groups:
             await layer.group_add(group, channel)
-        self._hearing = asyncio.ensure_future(self._hear(sight.groups, channel))
+        self._hearing = asyncio.ensure_future(self._hear_groups(subscription.groups, channel))
 
         def log_failure(hearing: asyncio.Task[None]) -> None:
             # Nobody awaits the task: its exception would be lost.
@@ -112,18 +112,18 @@ class Room:
         self._hearing.add_done_callback(log_failure)
         return True
 
-    async def _hear(self, groups: Sequence[str], channel: str) -> None:
+    async def _hear_groups(self, groups: Sequence[str], channel: str) -> None:
         layer = get_channel_layer()
         try:
             while True:
                 message = make_message((await layer.receive(channel))["text"])
                 # Posting never waits: a viewer that is slow delays no other one.
-                for line in self.lines:
-                    line.post(message)
+                for socket in self.sockets:
+                    socket.post(message)
         finally:
             self.is_over = True
-            for line in self.lines:
-                line.give_up("nothing is heard any more")
+            for socket in self.sockets:
+                socket.give_up("nothing is heard any more")
             # A fast store that is away has forgotten the subscription by itself.
             with suppress(RedisError):
                 for group in groups:
@@ -139,25 +139,25 @@ def list_rooms() -> dict[str, Room]:
     return ROOMS.setdefault(asyncio.get_running_loop(), {})
 
 
-def enter_room(name: str, line: Line, find: Find) -> Room:
+def enter_room(name: str, socket: ViewerSocket, find: Find) -> Room:
     """Return the room of this name with one more viewer, who hears all from now on."""
     rooms = list_rooms()
     room = rooms.get(name)
     if room is None or room.is_over:
         room = rooms[name] = Room(find)
-    room.lines.add(line)
+    room.sockets.add(socket)
     return room
 
 
-def leave_room(name: str, line: Line) -> None:
+def leave_room(name: str, socket: ViewerSocket) -> None:
     """Let a viewer go; the last one closes the room."""
     rooms = list_rooms()
     room = rooms.get(name)
     # The room may be another one by now: the viewer's own is over and gone.
-    if room is None or line not in room.lines:
+    if room is None or socket not in room.sockets:
         return
-    room.lines.remove(line)
-    if not room.lines:
+    room.sockets.remove(socket)
+    if not room.sockets:
         del rooms[name]
         room.close()
 

@@ -7,7 +7,7 @@ from channels.auth import AuthMiddlewareStack
 from django.urls import re_path
 
 from live.consumers import LeaderboardConsumer, SystemConsumer
-from live.line import Receive, Send
+from live.viewer_socket import Receive, Send
 from matches.access.visitors import may_read
 
 Scope = MutableMapping[str, Any]

@@ -20,7 +20,7 @@ from matches.operations.system import minutes, pushing
 from matches.ratings import rater, rerating, snapshots, tournament_counts
 from matches.store import attempt_counters, disk
 from matches.store.clock import db_now
-from matches.store.failures import Failures
+from matches.store.failures import Failures, do_each
 
 log = logging.getLogger(__name__)
 TICK_AGAIN_S = 0.5
@@ -60,11 +60,7 @@ def do_duties_if_due(*, pace: Pace = _pace, clock_s: Callable[[], float] = monot
 
 def do_duties(*, now: datetime) -> None:
     """Do every duty once; one that fails keeps none of the others from being done."""
-    failures = Failures()
-    for duty in _DUTIES:
-        with failures.collect(duty.__name__):
-            duty(now=now)
-    failures.raise_all()
+    do_each(_DUTIES, now=now)
 
 
 def plan_tournaments(*, now: datetime) -> None:

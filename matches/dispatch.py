@@ -78,8 +78,8 @@ def publish_check(order: CheckOrder) -> None:
 
 def publish_slice(order: TrainOrder) -> None:
     """Send a slice of a training run to the trainers. Raises BrokerError."""
-    shown = describe_slice(order)
-    _send_task(TRAIN_TASK, [write_slice(order)], TRAIN_QUEUE, task_id=order.order, shown=shown)
+    described = describe_slice(order)
+    _send_task(TRAIN_TASK, [write_slice(order)], TRAIN_QUEUE, task_id=order.order, shown=described)
 
 
 def publish_mark(at: str, shard: int = 0) -> None:
@@ -158,9 +158,9 @@ def _move_messages(source: str, target: str, n: int, *, most_bytes: int) -> list
             for _ in range(min(_STRIDE, n - len(moved))):
                 pipeline.lmove(source, target, "RIGHT", "LEFT")
             items = pipeline.execute()
-        taken = [item for item in items if item is not None]
-        moved += taken
-        n_bytes += sum(map(len, taken))
+        messages = [item for item in items if item is not None]
+        moved += messages
+        n_bytes += sum(map(len, messages))
         if items[-1] is None:
             break
     return moved
@@ -195,7 +195,7 @@ def wake_rerater() -> None:
 
 
 def note_woken(task: str) -> None:
-    """Note that a task begins, so that the next wake-up of it is sent."""
+    """Note that a task begins, so that its next wake-up is sent."""
     try:
         get_broker().delete(_wake_key(task))
     except RedisError as error:
@@ -253,7 +253,7 @@ def delete_queues(queues: Collection[str]) -> None:
 
 
 def _read_messages(queue: str) -> Iterator[tuple[str, Any]]:
-    """Yield (order, message as it is) of the few that wait for a play node; the newest first."""
+    """Yield (order, raw message) of the orders that wait for a play node, the newest first."""
     with _name_failure(f"say what waits in {queue}"):
         messages = get_broker().lrange(queue, 0, -1)
     for message in messages:

@@ -82,7 +82,7 @@ def options_of(plan: Plan) -> tuple[Option, ...]:
 
 
 def _list_metas(hint: Any) -> list[Meta]:
-    """Return what is said of a type, the outermost first; limits stand within `| None`."""
+    """Return the annotations of a type, the outermost first; limits stand within `| None`."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         return [*(meta for meta in metadata if isinstance(meta, Meta)), *_list_metas(inner)]
@@ -95,7 +95,7 @@ def _find_first(metas: list[Meta], name: str) -> Any:
 
 
 def _strip_annotations(hint: Any) -> Any:
-    """Return a type without what is said of it, down to the members of a union."""
+    """Return a type without its annotations, down to the members of a union."""
     if get_origin(hint) is Annotated:
         return _strip_annotations(get_args(hint)[0])
     if NoneType in get_args(hint):

@@ -19,7 +19,7 @@ def record(report: dict[str, Any]) -> dict[str, int]:
     recorded = report_queue.receive_reports(
         report, queue=dispatch.own_reports_queue(), clock=db_now
     )
-    return {what: n for what, n in asdict(recorded).items() if n}
+    return {counter: n for counter, n in asdict(recorded).items() if n}
 
 
 @shared_task(name=dispatch.TICK)

@@ -40,8 +40,8 @@ def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
         before = pass_open(MatchQuery(agents=(agent.pk,)), "match_id", HIGHEST) or 0
     seats = Seat.objects.filter(agent=agent, match_id__lt=before).order_by("-match_id")
     looked_at = list(seats.values_list("match_id", flat=True)[:N_LOOKED])
-    done = Match.objects.filter(pk__in=among(looked_at), state=Match.State.DONE)
-    hits = list(done.order_by("-pk").values_list("pk", flat=True)[: MATCHES_A_PAGE + 1])
+    done_matches = Match.objects.filter(pk__in=among(looked_at), state=Match.State.DONE)
+    hits = list(done_matches.order_by("-pk").values_list("pk", flat=True)[: MATCHES_A_PAGE + 1])
     page, last = cut_page(hits, MATCHES_A_PAGE)
     is_more = len(looked_at) == N_LOOKED
     return {
@@ -57,10 +57,10 @@ def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
 def list_recent(agent: Agent, matches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first of these matches with the seat of the agent, and whom it met there."""
     recent = []
-    for item in matches[:N_RECENT]:
-        own = next(seat for seat in item["seats"] if seat["agent"].pk == agent.pk)
-        others = [seat["agent"].name for seat in item["seats"] if seat is not own]
-        recent.append({"match": item["match"], "seat": own, "others": ", ".join(others)})
+    for row in matches[:N_RECENT]:
+        own = next(seat for seat in row["seats"] if seat["agent"].pk == agent.pk)
+        others = [seat["agent"].name for seat in row["seats"] if seat is not own]
+        recent.append({"match": row["match"], "seat": own, "others": ", ".join(others)})
     return recent
 
 

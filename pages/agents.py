@@ -53,7 +53,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
         "alarms": campaignpages.list_open_alarms(agent=agent),
         "explanation": explain.of_agent(agent, now=db_now()),
         "ratings": boards,
-        "standing": next((one for one in boards if one["rating"] is chosen), None),
+        "standing": next((board for board in boards if board["rating"] is chosen), None),
         "chosen": chosen,
         **matches,
         "recent": recent,
@@ -103,8 +103,8 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
     """
 
     def count_rows(rows: QuerySet[Rating]) -> Any:
-        counted = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
-        return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+        counts = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
+        return Coalesce(Subquery(counts, output_field=IntegerField()), 0)
 
     listed = Rating.objects.filter(agent=agent, leaderboard__is_rated=True)
     others = Rating.objects.filter(leaderboard=OuterRef("leaderboard"))

@@ -86,18 +86,11 @@ def _place_row(row: SeasonRow, ladder: Ladder) -> str:
 
 
 def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, Any]:
-    now, start = db_now(), max(page - 1, 0) * TOP
-    record, is_scored = name_record(board.game), is_scored_game(board.game)
-    if view.is_plain:
-        n_rows = Rating.objects.filter(leaderboard=board).count()
-        rows = standings.load_rows(board.pk, start=start)
-    else:
-        rows, n_rows = filters.find_rows(board, view, start=start)
-    if page < 1 or (page > 1 and not rows):
-        raise Http404(f"{board} has no page {page}")
+    now, record, is_scored = db_now(), name_record(board.game), is_scored_game(board.game)
+    rows, n_rows = _find_rows(board, view, page=page)
     address = reverse("board", args=[board.name])
     status = progress.describe_board(board, rows, now=now)
-    unplayed = [one for one in status["tournaments"] if one["pending"] != "0"]
+    unplayed = [tournament for tournament in status["tournaments"] if tournament["pending"] != "0"]
     shown_rows, axis, scale = rows, status["axis"], None
     if view.scale:
         scale = elo.describe_scale(board)
@@ -125,7 +118,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         **(_draw_board(board, played) if view.is_plain and page == 1 else {}),
         "status": status,
         "is_playing": bool(unplayed),
-        "is_paused": all(one["state"] == "paused" for one in unplayed),
+        "is_paused": all(tournament["state"] == "paused" for tournament in unplayed),
         "axis": axis,
         "scale": scale and json.dumps(scale),
         "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),
@@ -138,6 +131,19 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "previous": address + view.make_query(page - 1) if page > 1 else "",
         "next": address + view.make_query(page + 1) if page * TOP < n_rows else "",
     }
+
+
+def _find_rows(board: Leaderboard, view: View, *, page: int) -> tuple[list[Row], int]:
+    """Return the rows of a page, and how many there are on all pages. Raises Http404."""
+    start = max(page - 1, 0) * TOP
+    if view.is_plain:
+        n_rows = Rating.objects.filter(leaderboard=board).count()
+        rows = standings.load_rows(board.pk, start=start)
+    else:
+        rows, n_rows = filters.find_rows(board, view, start=start)
+    if page < 1 or (page > 1 and not rows):
+        raise Http404(f"{board} has no page {page}")
+    return rows, n_rows
 
 
 def _draw_board(board: Leaderboard, rows: list[Row]) -> dict[str, Any]:

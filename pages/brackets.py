@@ -18,7 +18,7 @@ from matches.store.fast_store import get_or_make
 from matches.store.formats import format_count
 from pages import round_tables
 from pages.contenders import Contender
-from pages.round_tables import Ranked, StageTables
+from pages.round_tables import RankedAgent, StageTables
 from pages.seating import PAIR
 
 PAIRINGS = KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
@@ -65,7 +65,7 @@ class InRounds(NamedTuple):
 
     rounds: list[Round]
     stages: list[StageTables]
-    table: list[Ranked]
+    table: list[RankedAgent]
     is_decided: bool
     n_agents: int
     n_needed: int
@@ -101,22 +101,25 @@ def _draw_bracket(
     parameters = _read_parameters(tournament)
     rules = KnockoutRules(int(parameters["best_of"]), int(parameters["tie_breaks"]))
     bracket = build_bracket(tournament.seeding or range(len(agents)), meetings, rules)
-    drawn = [slots for slots in bracket.rounds if len(slots) <= MOST_DRAWN // 2]
+    drawn_rounds = [slots for slots in bracket.rounds if len(slots) <= MOST_DRAWN // 2]
     order = _find_last_rounds(bracket)[: round_tables.MOST_RANKED]
     # Only the agents that are shown are read: a bracket may hold many more.
-    sides = {side for slots in drawn for slot in slots for side in (slot.first, slot.second)}
+    sides = {side for slots in drawn_rounds for slot in slots for side in (slot.first, slot.second)}
     positions = {side for side in sides if side is not None} | {position for position, *_ in order}
-    named = round_tables.name_positions(sorted(positions), agents)
+    contenders = round_tables.name_positions(sorted(positions), agents)
     is_over = tournament.state in Tournament.OVER
     rounds = [
-        Round(_name_round(slots), [_describe_slot(slot, named, is_over=is_over) for slot in slots])
-        for slots in drawn
+        Round(
+            _name_round(slots),
+            [_describe_slot(slot, contenders, is_over=is_over) for slot in slots],
+        )
+        for slots in drawn_rounds
     ]
     n_open = sum(slot.winner is None for slots in bracket.rounds for slot in slots)
     return InRounds(
         rounds,
         [],
-        _rank_by_reach(bracket, order, named),
+        _rank_by_reach(bracket, order, contenders),
         bracket.winner is not None,
         len(agents),
         tournament.n_planned + 2 * n_open * rules.best_of,
@@ -138,22 +141,22 @@ def _find_last_rounds(bracket: Bracket) -> list[tuple[int, int, bool]]:
     # Sorting keeps the order of equals: the better half of the bracket stands first.
     return sorted(
         ((position, number, is_out) for position, (number, is_out) in reached.items()),
-        key=lambda one: (one[0] != bracket.winner, -one[1], one[2]),
+        key=lambda place: (place[0] != bracket.winner, -place[1], place[2]),
     )
 
 
 def _rank_by_reach(
-    bracket: Bracket, order: Sequence[tuple[int, int, bool]], named: Mapping[int, Contender]
-) -> list[Ranked]:
-    """Return the places of those that are out, and of the winner: as many go on as have a slot."""
+    bracket: Bracket, order: Sequence[tuple[int, int, bool]], contenders: Mapping[int, Contender]
+) -> list[RankedAgent]:
+    """Return the places of the winner and of everybody who is out."""
     rows = []
     for position, number, is_out in order:
         slots = bracket.rounds[number]
         rank = len(slots) + 1 if is_out else None
         if position == bracket.winner:
-            rows.append(Ranked(1, named[position], reached="won"))
+            rows.append(RankedAgent(1, contenders[position], reached="won"))
         else:
-            rows.append(Ranked(rank, named[position], reached=_name_round(slots)))
+            rows.append(RankedAgent(rank, contenders[position], reached=_name_round(slots)))
     return rows
 
 
@@ -175,7 +178,8 @@ def _rank_groups(
     least, n_seats = _count_least_blocks(tournament, len(agents), meetings)
     split = split_stages(Field(len(agents), n_seats), meetings, rules)
     (final,) = split[-1].groups
-    table = round_tables.rank_by_stage(agents, split, _read_mu(tournament, agents))
+    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
+    table = round_tables.rank_by_stage(agents, split, dict(rated.values_list("agent_id", "mu")))
     stages = round_tables.build_stages(agents, meetings, rules=rules, n_seats=n_seats)
     return InRounds([], stages, table, final.is_over, len(agents), least * n_seats)
 
@@ -197,15 +201,12 @@ def _count_least_blocks(
     return pairing.least_blocks(Field(n_agents, n_seats)), n_seats
 
 
-def _read_mu(tournament: Tournament, agents: Sequence[int]) -> dict[int, float]:
-    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
-    return dict(rated.values_list("agent_id", "mu"))
-
-
-def _describe_slot(slot: BracketSlot, named: Mapping[int, Contender], *, is_over: bool) -> Place:
+def _describe_slot(
+    slot: BracketSlot, contenders: Mapping[int, Contender], *, is_over: bool
+) -> Place:
     sides = []
     for position, points in zip((slot.first, slot.second), slot.points, strict=True):
-        agent = None if position is None else named[position]
+        agent = None if position is None else contenders[position]
         is_played = bool(slot.n_closed) and agent is not None
         # An empty side has no position, and neither has the winner of an open slot.
         is_winner = position is not None and slot.winner == position

@@ -37,11 +37,11 @@ def read_names(campaigns: Sequence[Campaign]) -> dict[int, dict[int, str]]:
     # Only the entrants that a line names: a campaign may have thousands.
     places = {campaign.tournament_id: _list_positions(campaign) for campaign in campaigns}
     # Nothing but these conditions joined: one more, and SQLite reads all agents there are.
-    named = Q()
+    entrants = Q()
     for tournament, positions in places.items():
-        named |= Q(tournament=tournament, position__in=positions)
+        entrants |= Q(tournament=tournament, position__in=positions)
     names: dict[int, dict[int, str]] = {tournament: {} for tournament in places}
-    entered = Entrant.objects.filter(named) if any(places.values()) else Entrant.objects.none()
+    entered = Entrant.objects.filter(entrants) if any(places.values()) else Entrant.objects.none()
     for tournament, place, name in entered.values_list("tournament", "position", "agent__name"):
         names[tournament][place] = name
     return names
@@ -120,7 +120,7 @@ def describe_verdict(campaign: Campaign, names: Mapping[int, str]) -> str:
 
 
 def describe_state(campaign: Campaign) -> str:
-    """Return where it stands, in a word or a few: of one that has ended, what it ended with."""
+    """Return the state of a campaign in a few words; once ended, with its outcome."""
     if _is_to_be_judged(campaign):
         return NOT_JUDGED
     if campaign.decided_at is None:
@@ -131,7 +131,7 @@ def describe_state(campaign: Campaign) -> str:
 
 
 def describe_standing(campaign: Campaign, names: Mapping[int, str]) -> str:
-    """Return the verdict and how sure it is; of one that runs, how far it is."""
+    """Return the verdict and how sure it is; while it runs, how far it is."""
     chance = format_chance(campaign)
     if campaign.decided_at:
         verdict = describe_verdict(campaign, names)
@@ -232,9 +232,9 @@ def _list_positions(campaign: Campaign) -> list[int]:
     """Return the positions of the entrants that its question names, and of the likeliest best."""
     if campaign.question == IS_SPRT:
         return [0, 1]
-    asked = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
+    named_positions = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
     ranked = [position for position, _ in (campaign.ranking or ())[:N_NAMED]]
-    return [*asked, *ranked, *_find_likeliest(campaign)]
+    return [*named_positions, *ranked, *_find_likeliest(campaign)]
 
 
 def _find_likeliest(campaign: Campaign) -> list[int]:

@@ -61,7 +61,7 @@ class Blocks(NamedTuple):
     lines: list[texts.LabelledText]
 
 
-class Listed(NamedTuple):
+class ListedCampaign(NamedTuple):
     """A campaign of a list: where it stands, in a line."""
 
     campaign: Campaign
@@ -162,7 +162,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def list_newest(**filters: Any) -> list[Listed]:
+def list_newest(**filters: Any) -> list[ListedCampaign]:
     """Return the campaigns under way, then the newest verdicts: three queries."""
     chosen = Campaign.objects.filter(tournament__leaderboard__is_rated=True, **filters)
     newest = chosen.select_related("tournament__leaderboard").order_by("-pk")
@@ -171,11 +171,11 @@ def list_newest(**filters: Any) -> list[Listed]:
     return list_campaigns([*under_way[:N_LISTED], *ended[:N_LISTED]])
 
 
-def list_campaigns(campaigns: Sequence[Campaign]) -> list[Listed]:
+def list_campaigns(campaigns: Sequence[Campaign]) -> list[ListedCampaign]:
     """Return campaigns as a list shows them, in one query more."""
     names = campaign_verdicts.read_names(campaigns)
     return [
-        Listed(
+        ListedCampaign(
             campaign,
             texts.describe_question(campaign, names[campaign.tournament_id]),
             campaign_verdicts.describe_standing(campaign, names[campaign.tournament_id]),
@@ -195,7 +195,7 @@ def list_open_alarms(**filters: Any) -> list[OpenAlarm]:
 
 def _rank_chances(campaign: Campaign) -> list[Chance]:
     """Return the agents that may be the best, the likeliest first."""
-    ranked = sorted(enumerate(campaign.chances), key=lambda item: -item[1])[:N_CHANCES]
+    ranked = sorted(enumerate(campaign.chances), key=lambda chance: -chance[1])[:N_CHANCES]
     likely = {position: chance for position, chance in ranked if chance > 0}
     entered = Entrant.objects.filter(tournament=campaign.tournament_id, position__in=likely)
     agents = {entrant.position: entrant.agent for entrant in entered.select_related("agent")}

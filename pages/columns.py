@@ -50,7 +50,7 @@ _SCORE = (
 def list_columns(
     view: View, address: str, record: Record, *, is_scored: bool = False
 ) -> list[Column]:
-    """Return the headings of the board at the address; that of the sort in force reverses it.
+    """Return the headings of the board; the heading of the sort in force reverses it.
 
     is_scored: its game has one seat.
     """

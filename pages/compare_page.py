@@ -66,7 +66,7 @@ def show_comparison(request: HttpRequest) -> HttpResponse:
         "most": MAX_AGENTS,
         "is_full": len(agents) == MAX_AGENTS,
         "starts": [] if agents else _list_starts(),
-        **(_compare(agents, board) if board else {}),
+        **(_compare_agents(agents, board) if board else {}),
     }
     return render(request, "pages/compare.html", context)
 
@@ -84,9 +84,9 @@ def _list_starts() -> list[Start]:
     return starts
 
 
-def read_agents(given: QueryDict) -> list[Agent]:
+def read_agents(query: QueryDict) -> list[Agent]:
     """Return the agents that an address names, each once. Raises BadAddressError."""
-    words = [word for text in given.getlist("agents") for word in text.split(",") if word.strip()]
+    words = [word for text in query.getlist("agents") for word in text.split(",") if word.strip()]
     if len(words) > MAX_AGENTS:
         raise BadAddressError(f"at most {MAX_AGENTS} agents fit on a page, got {len(words)}")
     agents = list(dict.fromkeys(find_agents(words)))
@@ -102,11 +102,11 @@ def _list_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
     Of as many the listed ones before those of single evaluations; that of the name is among them.
     """
     rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
-    counted = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
+    n_by_board = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
     order = ("-n", "-leaderboard__is_listed", "-leaderboard")
-    in_order = counted.order_by(*order).values_list("leaderboard", flat=True)
-    named = in_order.filter(leaderboard__name=name) if name and "\0" not in name else []
-    pks = dict.fromkeys([*in_order[:MAX_BOARDS], *named])
+    in_order = n_by_board.order_by(*order).values_list("leaderboard", flat=True)
+    chosen_board = in_order.filter(leaderboard__name=name) if name and "\0" not in name else []
+    pks = dict.fromkeys([*in_order[:MAX_BOARDS], *chosen_board])
     boards = Leaderboard.objects.in_bulk(list(pks))
     return [boards[pk] for pk in pks]
 
@@ -120,21 +120,23 @@ def _choose_board(boards: Sequence[Leaderboard], name: str) -> Leaderboard | Non
 
 def _list_chips(agents: Sequence[Agent], board: Leaderboard | None) -> list[Chip]:
     """Return the agents, each with the address of the page without it."""
-    named = {"leaderboard": board.name} if board else {}
+    board_parameter = {"leaderboard": board.name} if board else {}
     chips = []
     for agent in agents:
         others = ",".join(str(other.pk) for other in agents if other != agent)
-        kept = {"agents": others, **named} if others else {}
-        chips.append(Chip("Agent", agent.name, f"{reverse('compare')}?{urlencode(kept)}"))
+        parameters = {"agents": others, **board_parameter} if others else {}
+        chips.append(Chip("Agent", agent.name, f"{reverse('compare')}?{urlencode(parameters)}"))
     return chips
 
 
-def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
+def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     pks = [agent.pk for agent in agents]
     ranges = find_rank_ranges(board.pk, pks)
     rated = Rating.objects.filter(leaderboard=board, agent__in=pks)
-    rows = {one.agent: one for one in standings.read_rated(rated)}
-    shown = {pk: standings.format_row(rows[pk], ranges[pk].rank) for pk in pks if pk in ranges}
+    rows = {row.agent: row for row in standings.read_rated(rated)}
+    formatted_rows = {
+        pk: standings.format_row(rows[pk], ranges[pk].rank) for pk in pks if pk in ranges
+    }
     ordered = sorted(
         agents,
         key=lambda agent: ranges[agent.pk].rank if agent.pk in ranges else len(ranges) + 10**9,
@@ -142,8 +144,11 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
     runs = {rating.run for rating in rows.values() if rating.run and rating.step is not None}
     plot = draw_runs(board.pk, runs) if runs else None
     return {
-        "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
-        "axis": axes.fit_axis(shown.values()),
+        "rated": [
+            RatedAgent(rating, formatted_rows.get(rating.pk), ranges.get(rating.pk))
+            for rating in ordered
+        ],
+        "axis": axes.fit_axis(formatted_rows.values()),
         "n_ranked": Rating.objects.filter(leaderboard=board, n_matches__gt=0).count(),
         "crosstable": Crosstable(build_rows(ordered, count_records(board.pk, pks)), len(agents)),
         "plots": [plot] if plot else [],

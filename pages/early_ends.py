@@ -58,16 +58,16 @@ def _describe_end(request: HttpRequest, tournament: Tournament, in_rounds: InRou
 
 
 def _describe_spent(tournament: Tournament) -> str:
-    """Return what became of its budget: not all of it has to be played."""
+    """Return how the budget was spent; not all matches have to be played."""
     n_unplayed = tournament.n_matches - tournament.n_done
     if not n_unplayed:
         return f"its budget of {tournament.n_matches:,} matches is used up"
     parts = ((tournament.n_void, "void"), (tournament.n_cancelled, "cancelled"))
     n_left = n_unplayed - tournament.n_void - tournament.n_cancelled
-    rest = [f"{n:,} {words}" for n, words in (*parts, (n_left, "not played")) if n]
+    counts = [f"{n:,} {words}" for n, words in (*parts, (n_left, "not played")) if n]
     return (
         f"{tournament.n_done:,} of the {tournament.n_matches:,} matches of its budget "
-        f"{'was' if tournament.n_done == 1 else 'were'} played, {', '.join(rest)}"
+        f"{'was' if tournament.n_done == 1 else 'were'} played, {', '.join(counts)}"
     )
 
 
@@ -79,8 +79,8 @@ def describe_reach(tournament: Tournament, in_rounds: InRounds) -> str:
     verb = "Nobody won" if is_over else "Nobody has won yet"
     if in_rounds.stages:
         stage = in_rounds.stages[0].title.lower()
-        where = f"it ended in the {stage}" if is_over else f"play is in the {stage}"
-        return f"{verb}: {where.replace('the stage', 'stage')}, and the final decides."
+        place = f"it ended in the {stage}" if is_over else f"play is in the {stage}"
+        return f"{verb}: {place.replace('the stage', 'stage')}, and the final decides."
     # Who is still in has no place yet; the furthest stand first.
     names = [row.agent.name for row in in_rounds.table if row.rank is None]
     if not in_rounds.rounds or not names:
@@ -91,8 +91,8 @@ def describe_reach(tournament: Tournament, in_rounds: InRounds) -> str:
     ]
     first = join_names(furthest, most=MOST_NAMED)
     n_more = len(names) - len(furthest)
-    rest = f"; {n_more} more {'is' if n_more == 1 else 'are'} still in" if n_more else ""
-    return f"{verb}: {first} reached the {reached[0].lower()}{reached[1:]}{rest}."
+    more = f"; {n_more} more {'is' if n_more == 1 else 'are'} still in" if n_more else ""
+    return f"{verb}: {first} reached the {reached[0].lower()}{reached[1:]}{more}."
 
 
 def join_names(names: Sequence[str], *, most: int) -> str:

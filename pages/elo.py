@@ -44,25 +44,21 @@ def describe_scale(board: Leaderboard) -> Scale:
 def convert_row(row: Row, scale: Scale) -> Row:
     """Return a row in points."""
     points: dict[str, Any] = {
-        name: str(_to_points(row[name], scale)) for name in ("mu", "low", "high", "live")
+        name: str(_convert_rating(row[name], scale)) for name in ("mu", "low", "high", "live")
     }
-    trend = _to_gap(row["trend"], scale) if row["trend"] else ""
+    trend = floor(scale["per"] * float(row["trend"]) + 0.5) if row["trend"] else ""
     points["trend"] = f"+{trend}" if isinstance(trend, int) and trend > 0 else str(trend)
     return row | points  # type: ignore[return-value]  # the same names
 
 
 def convert_axis(axis: Axis, scale: Scale) -> Axis:
     """Return the same axis with marks at round numbers of points."""
-    low, high = (_to_points(axis[end], scale) for end in ("low", "high"))
+    low, high = (_convert_rating(axis[end], scale) for end in ("low", "high"))
     step = next((points for points in STEPS if (high - low) / points <= MOST_MARKS), STEPS[-1])
     marks = range(ceil(low / step) * step, high + 1, step)
     ticks: Any = [{"at": at, "label": f"{at}"} for at in marks]
     return {"low": low, "high": high, "step": step, "ticks": ticks}
 
 
-def _to_points(rating: object, scale: Scale) -> int:
+def _convert_rating(rating: object, scale: Scale) -> int:
     return floor(scale["at"] + scale["per"] * (float(str(rating)) - scale["mu"]) + 0.5)
-
-
-def _to_gap(gap: str, scale: Scale) -> int:
-    return floor(scale["per"] * float(gap) + 0.5)

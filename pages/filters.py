@@ -1,4 +1,4 @@
-"""Which rows of a board are asked for, and in which order: all of it stands in the address."""
+"""Which rows of a board are shown, and in which order, as the address says."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -181,9 +181,9 @@ def list_choices(board: Leaderboard, view: View) -> list[Choice]:
     kinds = [(kind, policy_title(kind)) for kind in sorted({kind for kind, _ in families})]
     runs = sorted({run for _, run in families if run})[:N_RUNS]
     newest = board.tournaments.order_by("-pk")[:N_TOURNAMENTS].values_list("pk", "name")
-    named = [(str(pk), name) for pk, name in newest]
-    if view.tournament and view.tournament not in dict(named):
-        named.append((view.tournament, f"number {view.tournament}"))
+    tournaments = [(str(pk), name) for pk, name in newest]
+    if view.tournament and view.tournament not in dict(tournaments):
+        tournaments.append((view.tournament, f"number {view.tournament}"))
     left_out = "live" if is_scored_game(board.game) else "score"
     sorts = [
         {"value": name, "label": sort.label} for name, sort in SORTS.items() if name != left_out
@@ -192,7 +192,7 @@ def list_choices(board: Leaderboard, view: View) -> list[Choice]:
     return [
         Choice("kind", "Kind", view.kind, _list_options(kinds, view.kind)),
         Choice("run", "Run", view.run, _list_options([(run, run) for run in runs], view.run)),
-        Choice("tournament", "Tournament", view.tournament, _list_options(named, "")),
+        Choice("tournament", "Tournament", view.tournament, _list_options(tournaments, "")),
         Choice("sort", "Sorted by", view.sort, sorts + reverse),
     ]
 

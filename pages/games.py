@@ -70,10 +70,12 @@ def draw_start(game: Game) -> dict[str, Any]:
     draw = getattr(game, "picture", None)
     try:
         state = game.start(1, opening_plies=game.spec.opening_plies)
-        drawn = draw(state, None) if draw else None
-        if drawn is None:
+        picture_drawn = draw(state, None) if draw else None
+        if picture_drawn is None:
             return {}
-        picture = check_picture(drawn.draw_cells() if isinstance(drawn, Grid) else drawn)
+        picture = check_picture(
+            picture_drawn.draw_cells() if isinstance(picture_drawn, Grid) else picture_drawn
+        )
     # Whatever the code of a plug-in raises: the page tells the rest.
     except Exception as error:
         return {"picture_problem": str(error)}

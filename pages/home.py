@@ -64,8 +64,8 @@ def show_home(request: HttpRequest) -> HttpResponse:
         "boards": boards,
         "example": boards[0].board.name if boards else "",
         "has_unlisted": Leaderboard.objects.filter(is_listed=False, is_rated=True).exists(),
-        "campaigns": [item for item in campaigns if item.is_open][:N_CAMPAIGNS],
-        "answered": [item for item in campaigns if not item.is_open][:N_CAMPAIGNS],
+        "campaigns": [campaign for campaign in campaigns if campaign.is_open][:N_CAMPAIGNS],
+        "answered": [campaign for campaign in campaigns if not campaign.is_open][:N_CAMPAIGNS],
         "running": [
             _describe_tournament(tournament, now=now) for tournament in (*running, *paused)
         ],

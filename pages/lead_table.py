@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from arena.games.base import GameSpec
 from matches.models import Agent, Leaderboard, Rating
 from matches.ratings import axes, standings
-from matches.ratings.score_leads import N_ERRORS, Lead, Played, read_leads
+from matches.ratings.score_leads import N_ERRORS, Lead, PlayedEpisode, read_leads
 from matches.store.catalog import policy_title
 from matches.store.formats import format_percent, format_score
 from pages.lists.address import BadAddressError
@@ -53,7 +53,7 @@ class LeadTable(NamedTuple):
     chosen: Agent | None = None
     rows: Sequence[Row] = ()
     axis: axes.Axis | None = None
-    episodes: Sequence[tuple[str, Played]] = ()
+    episodes: Sequence[tuple[str, PlayedEpisode]] = ()
     n_read: int = 0
     is_cut: bool = False
     are_more: bool = False
@@ -61,9 +61,9 @@ class LeadTable(NamedTuple):
 
 def list_boards(game: str) -> list[Leaderboard]:
     """Return the first leaderboards of a game that have counted something: listed ones, pinned."""
-    counted = Leaderboard.objects.filter(game=game, is_rated=True, n_counted__gt=0)
+    boards = Leaderboard.objects.filter(game=game, is_rated=True, n_counted__gt=0)
     order = ("-is_listed", "-is_pinned", "-n_counted", "-pk")
-    return list(counted.order_by(*order)[:MAX_BOARDS])
+    return list(boards.order_by(*order)[:MAX_BOARDS])
 
 
 def make_lead_table(
@@ -98,7 +98,7 @@ def make_lead_table(
 
 
 def _read_ratings(board: Leaderboard, agent: Agent | None) -> tuple[list[Rating], bool]:
-    """Return those of the first agents and of the one that is asked for, the highest mean first.
+    """Return the ratings of the first agents and of the chosen one, the highest mean first.
 
     And whether there are more. Raises BadAddressError: that agent has played nothing there.
     """
@@ -110,7 +110,7 @@ def _read_ratings(board: Leaderboard, agent: Agent | None) -> tuple[list[Rating]
         if not rating_of_agent:
             raise BadAddressError(f"{agent} has no episode that counts on {board}: choose another")
         ratings += rating_of_agent
-    return sorted(ratings, key=_order), len(first) > MOST_AGENTS
+    return sorted(ratings, key=_make_sort_key), len(first) > MOST_AGENTS
 
 
 def _choose_agent(ratings: Sequence[Rating]) -> Agent | None:
@@ -120,7 +120,7 @@ def _choose_agent(ratings: Sequence[Rating]) -> Agent | None:
     return next(iter([*checkpoints, *agents]), None)
 
 
-def _order(rating: Rating) -> tuple[bool, float, int]:
+def _make_sort_key(rating: Rating) -> tuple[bool, float, int]:
     return rating.mean_score is None, -(rating.mean_score or 0.0), rating.agent_id
 
 
@@ -175,11 +175,13 @@ def _tell_apart(lead: Lead) -> str:
     return "yes, ahead" if (lead.mean or 0.0) > 0 else "yes, behind"
 
 
-def _choose_episodes(played: Iterable[Played], margin: float) -> list[tuple[str, Played]]:
+def _choose_episodes(
+    played: Iterable[PlayedEpisode], margin: float
+) -> list[tuple[str, PlayedEpisode]]:
     """Return the best and the worst of the episodes that ended with a score, once if it is one.
 
     margin: how far two scores may lie apart that count as equal; texts show a tenth of it.
     """
-    scored = sorted((one.score, one) for one in played if one.score is not None)
+    scored = sorted((episode.score, episode) for episode in played if episode.score is not None)
     ends = dict.fromkeys([scored[-1], scored[0]] if scored else [])
-    return [(format_score(score, margin), one) for score, one in ends]
+    return [(format_score(score, margin), episode) for score, episode in ends]

@@ -61,7 +61,7 @@ def show_matches(request: HttpRequest) -> HttpResponseBase:
     return show_list(
         request,
         "pages/matches.html",
-        _form(address, []),
+        _describe_form(address, []),
         lambda: _list_rows(address),
         lambda: _make_table(address),
     )
@@ -104,21 +104,22 @@ def _list_rows(address: ListAddress) -> dict[str, Any]:
         "is_full": len(page.matches) == MATCHES_A_PAGE,
         "agents": agents,
         "next": address.make(before=str(page.before)) if page.before else "",
-        **_form(address, agents),
+        **_describe_form(address, agents),
     }
 
 
-def seat_matches(found: Sequence[Match]) -> list[dict[str, Any]]:
+def seat_matches(matches: Sequence[Match]) -> list[dict[str, Any]]:
     """Return matches as the template of their rows takes them."""
     return [
-        {"match": match, "seats": list_seats(match, game=match.leaderboard.game)} for match in found
+        {"match": match, "seats": list_seats(match, game=match.leaderboard.game)}
+        for match in matches
     ]
 
 
 def read_query(address: ListAddress) -> tuple[MatchQuery, list[Agent]]:
     """Return what an address asks for, and the agents that it names. Raises BadAddressError."""
     game = address.read_one_of("game", [name for name, _ in game_choices()])
-    agents = _agents(address.read_texts("agent"), game)
+    agents = _find_agents(address.read_texts("agent"), game)
     query = MatchQuery(
         game=game,
         state=address.read_one_of("state", [OPEN, *Match.State.values]),
@@ -140,7 +141,7 @@ def read_query(address: ListAddress) -> tuple[MatchQuery, list[Agent]]:
     return query, agents
 
 
-def _agents(texts: Sequence[str], game: str) -> list[Agent]:
+def _find_agents(texts: Sequence[str], game: str) -> list[Agent]:
     """Return the agents of these ids or names."""
     if len(texts) > MAX_AGENTS:
         raise BadAddressError(f"a match is looked for by two agents at most, got {len(texts)}")
@@ -150,9 +151,9 @@ def _agents(texts: Sequence[str], game: str) -> list[Agent]:
     return agents
 
 
-def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
+def _describe_form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
     """Return what the form shows: choices, what is typed, and the filters in force."""
-    named = [agent.name for agent in agents] or address.read_texts("agent")[:MAX_AGENTS]
+    names = [agent.name for agent in agents] or address.read_texts("agent")[:MAX_AGENTS]
     options = {
         "game": [(name, str(title)) for name, title in game_choices()],
         "state": [
@@ -168,21 +169,21 @@ def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
     form = address.describe_form(choices, often=OFTEN)
     return {
         **form,
-        "fields": [*_offer_agents(named), *form["fields"][1:]],
-        "chips": [*_chips_of_agents(address, agents), *form["chips"]],
+        "fields": [*_offer_agents(names), *form["fields"][1:]],
+        "chips": [*_make_agent_chips(address, agents), *form["chips"]],
     }
 
 
-def _offer_agents(named: Sequence[str]) -> list[Field]:
+def _offer_agents(names: Sequence[str]) -> list[Field]:
     """Return the two fields of agents: a match is looked for by both."""
-    first, second = [*named, "", ""][:2]
+    first, second = [*names, "", ""][:2]
     return [
         Field("agent", "Agent, name or number", TEXT, first),
         Field("agent", "Against or with", TEXT, second, "anybody"),
     ]
 
 
-def _chips_of_agents(address: ListAddress, agents: Sequence[Agent]) -> list[Chip]:
+def _make_agent_chips(address: ListAddress, agents: Sequence[Agent]) -> list[Chip]:
     keys = [str(agent.pk) for agent in agents]
     # The last agent takes along what is said of it alone.
     is_lone = len(keys) == 1 and address.read_text("result") in OF_AN_AGENT

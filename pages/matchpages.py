@@ -22,8 +22,7 @@ from matches.store.clock import db_now
 from matches.store.formats import format_brief
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
-from pages.replay_program import write_replay_program
-from pages.replays import Move, Recorded, Replay
+from pages.replays import Move, RecordedMatch, Replay
 from pages.seat_signs import SeatSign, list_signs
 from pages.seating import list_seats, tell_fault, tell_result, weigh_result
 
@@ -40,7 +39,9 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     # The words of a forfeit are looked for in them, too: read once.
     prefetch_related_objects([match], "attempts")
     attempts = list(match.attempts.all())
-    played = [each for each in attempts if each.n_steps and each.ending == Attempt.Ending.DONE]
+    played = [
+        attempt for attempt in attempts if attempt.n_steps and attempt.ending == Attempt.Ending.DONE
+    ]
     step = show_step(
         match, read_optional_number(request, "step"), read_optional_number(request, "seat")
     )
@@ -57,7 +58,7 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
         # Of a match of before the time of each move was kept.
         "ms_a_move": None
         if step.get("times")
-        else next((each.duration_ms / each.n_steps for each in played), None),
+        else next((attempt.duration_ms / attempt.n_steps for attempt in played), None),
         "explanation": None if has_outcome(match) else explain.of_match(match, now=db_now()),
         "program": write_replay_program(match) if can_replay(step["replay"]) else "",
         **find_neighbours(match),
@@ -179,7 +180,7 @@ def replay_moves(match: Match, *, steps: tuple[int, ...] | None = None) -> Repla
     board = match.tournament.leaderboard
     plies, seed = board.opening_plies, match.game_seed
     version, actions = match.tournament.rules_version, match.outcome.actions
-    recorded = Recorded(board.game, board.game_parameters, plies, seed, actions, version)
+    recorded = RecordedMatch(board.game, board.game_parameters, plies, seed, actions, version)
     return replays.replay_match(recorded, steps=steps)
 
 
@@ -253,16 +254,34 @@ def tell_step(
 ) -> str:
     """Return what happened at a step, and whose turn it is then, in words."""
     frame = replay.frames[step]
-    told = "After the opening." if replay.opening else "At the start."
+    sentence = "After the opening." if replay.opening else "At the start."
     if step:
         move = replay.moves[step - 1]
         note = values.tell_note(notes.get(step, NOTHING))
-        told = f"{signs[move.seat].name} played {move.name}{note}."
+        sentence = f"{signs[move.seat].name} played {move.name}{note}."
     if step == replay.last_step and match.outcome.is_forfeit:
         guilty = signs[match.outcome.guilty_seat].name
-        return f"{told} Then {guilty} lost by forfeit: {tell_fault(match)}."
+        return f"{sentence} Then {guilty} lost by forfeit: {tell_fault(match)}."
     if frame.to_move == OVER:
-        return f"{told} {frame.views[0].words.partition('. ')[0].rstrip('.')}."
+        return f"{sentence} {frame.views[0].words.partition('. ')[0].rstrip('.')}."
     if len(signs) == 1:
-        return told
-    return f"{told} {signs[frame.to_move].name} is to move."
+        return sentence
+    return f"{sentence} {signs[frame.to_move].name} is to move."
+
+
+def write_replay_program(match: Match) -> str:
+    """Return Python that plays a recorded match again with the library, decision by decision."""
+    board = match.tournament.leaderboard
+    configured = f".configured({board.game_parameters!r})" if board.game_parameters else ""
+    return "\n".join(
+        [
+            "from arena.games import registry",
+            "",
+            f'game = registry.get("{board.game}"){configured}',
+            f"state = game.start({match.game_seed}, opening_plies={board.plies})",
+            f'for action in "{match.outcome.actions}".split():',
+            "    print(state.describe(), state.action_name(int(action)))",
+            "    state.apply(int(action))",
+            "print(state.describe(), state.returns())",
+        ]
+    )

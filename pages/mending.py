@@ -23,9 +23,11 @@ class Act(NamedTuple):
 
 def list_acts(request: HttpRequest, *, now: datetime) -> list[Act]:
     """Return how nodes and game servers in quarantine are released; for others their pages."""
-    held = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at__isnull=False)
+    quarantined = Worker.objects.filter(
+        last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at__isnull=False
+    )
     # Chosen here: SQLite cannot look into a JSON list with an index.
-    nodes = [worker for worker in held.order_by("pk") if GPU not in worker.capabilities]
+    nodes = [worker for worker in quarantined.order_by("pk") if GPU not in worker.capabilities]
     if not request.user.has_perm(MAY_RELEASE):
         return [
             Act(f"Why {worker.node} is in quarantine", reverse("node", args=[worker.pk]))

@@ -18,8 +18,8 @@ def _describe(report: NodeReport) -> Iterator[LabelledText]:
     yield "Node-hours", f"{format_hours(3600 * report.node_hours)}{_list_classes(report.classes)}"
     if report.money is not None:
         unpriced_s = 3600 * report.unpriced_hours
-        rest = f", and {format_hours(unpriced_s)} h of unknown price" if unpriced_s > 1 else ""
-        yield "Money", f"{report.money:,.2f}{rest}"
+        unpriced = f", and {format_hours(unpriced_s)} h of unknown price" if unpriced_s > 1 else ""
+        yield "Money", f"{report.money:,.2f}{unpriced}"
     if report.saved is not None:
         yield "Saved against on demand", f"{report.saved:,.2f}"
     share = report.thrown_share or 0.0
@@ -29,10 +29,10 @@ def _describe(report: NodeReport) -> Iterator[LabelledText]:
 def _list_classes(classes: list[ClassUse]) -> str:
     if len(classes) == 1 and not classes[0].machine_class:
         return ""
-    parts = [_describe_class(one) for one in classes if one.node_hours]
+    parts = [_describe_class(use) for use in classes if use.node_hours]
     return f": {', '.join(parts)}"
 
 
-def _describe_class(one: ClassUse) -> str:
-    money = "" if one.money is None else f" ({one.money:,.2f})"
-    return f"{one.machine_class or NO_CLASS} {format_hours(3600 * one.node_hours)}{money}"
+def _describe_class(use: ClassUse) -> str:
+    money = "" if use.money is None else f" ({use.money:,.2f})"
+    return f"{use.machine_class or NO_CLASS} {format_hours(3600 * use.node_hours)}{money}"

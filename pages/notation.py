@@ -55,7 +55,7 @@ def write_pgn(replay: Replay, heading: Heading, notes: Notes) -> str:
         "Result": result,
         "Termination": heading.reason or "normal",
     }
-    lines = [f'[{name} "{_escape(text, _PGN_SPECIAL)}"]' for name, text in tags.items()]
+    lines = [f'[{name} "{_escape_special(text, _PGN_SPECIAL)}"]' for name, text in tags.items()]
     words = []
     for n, move in enumerate((*replay.opening, *replay.moves)):
         words += [f"{n // 2 + 1}."] if n % 2 == 0 else []
@@ -95,7 +95,9 @@ def write_sgf(replay: Replay, heading: Heading, notes: Notes) -> str:
     }
     if replay.game == "go_9x9":
         properties["KM"] = "7.5"
-    root = "".join(f"{name}[{_escape(text, _SGF_SPECIAL)}]" for name, text in properties.items())
+    root = "".join(
+        f"{name}[{_escape_special(text, _SGF_SPECIAL)}]" for name, text in properties.items()
+    )
     moves = (*replay.opening, *replay.moves)
     nodes = "".join(f";{'BW'[move.seat]}[{point(move)}]" for move in moves)
     return f"(;{root}\n{nodes})\n"
@@ -132,7 +134,7 @@ def _list_note(note: MoveNote) -> dict[str, Any]:
     }
 
 
-def _escape(text: str, special: str) -> str:
+def _escape_special(text: str, special: str) -> str:
     """Return the text with a backslash before what would end it, on one line."""
     safe = "".join(f"\\{letter}" if letter in special else letter for letter in text)
     return " ".join(safe.split())
@@ -144,13 +146,13 @@ def _go_point(move: Move) -> str:
     return chr(97 + _COLUMNS.index(move.name[0])) + chr(97 + _SIZE - int(move.name[1:]))
 
 
-def _othello_point(move: Move) -> str:
+def _name_othello_point(move: Move) -> str:
     return "" if move.name == "pass" else move.name[0] + chr(96 + int(move.name[1:]))
 
 
 _SGF: Final[dict[str, tuple[str, str, Callable[[Move], str]]]] = {
     "go_9x9": ("1", "9", _go_point),
-    "othello": ("2", "8", _othello_point),
+    "othello": ("2", "8", _name_othello_point),
     "hex": ("11", "", lambda move: move.name),
 }
 WRITERS: Final[dict[str, tuple[Callable[[Replay, Heading, Notes], str], str]]] = {

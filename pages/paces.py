@@ -35,8 +35,8 @@ def tell_end(explanation: Explanation, pace: Pace) -> Explanation:
     if not explanation.next.startswith(ENDS):
         return explanation
     if pace.remaining:
-        done = f"{ENDS}: in {pace.remaining} at the {pace.rate} of the last minute"
-        return replace(explanation, next=done, next_at=None)
+        text = f"{ENDS}: in {pace.remaining} at the {pace.rate} of the last minute"
+        return replace(explanation, next=text, next_at=None)
     notes = ("no match ended within the last minute", *explanation.notes)
     return replace(explanation, notes=notes)
 

@@ -25,7 +25,7 @@ MAX_SEEDS = 300
 _NEARLY = 1e-4
 
 
-class Played(NamedTuple):
+class PlayedGame(NamedTuple):
     """A game of the two: seats and ranks of both, the first agent first."""
 
     match: int
@@ -56,10 +56,12 @@ class EloGap(NamedTuple):
         return f"{elo} ({low} to {high})"
 
 
-def compute_elo(found: Comparison, board: Leaderboard) -> EloGap:
+def compute_elo(comparison: Comparison, board: Leaderboard) -> EloGap:
     """Return how many points of Elo the first agent is ahead, by the expected score."""
-    gap = found.first.mu - found.second.mu
-    return EloGap(*(_elo_of_gap(board, one) for one in (gap, found.gap_low, found.gap_high)))
+    gap = comparison.first.mu - comparison.second.mu
+    return EloGap(
+        *(_elo_of_gap(board, end) for end in (gap, comparison.gap_low, comparison.gap_high))
+    )
 
 
 def _elo_of_gap(board: Leaderboard, gap: float) -> float:
@@ -69,7 +71,7 @@ def _elo_of_gap(board: Leaderboard, gap: float) -> float:
     return elo_of_score(min(max(score, _NEARLY), 1 - _NEARLY))
 
 
-def read_games(first: int, second: int) -> list[Played]:
+def read_games(first: int, second: int) -> list[PlayedGame]:
     """Return the newest games of two agents that are over, the newest first: four queries."""
     ids = find_pair_matches(first, second, limit=MAX_GAMES)
     over = Match.objects.filter(pk__in=among(ids), state=Match.State.DONE)
@@ -80,29 +82,29 @@ def read_games(first: int, second: int) -> list[Played]:
         agents, places = parse_numbers(lineup), parse_numbers(ranks)
         seats = (agents.index(first), agents.index(second))
         both = (places[seats[0]], places[seats[1]])
-        played.append(Played(pk, tournament, board, seed, seats, both))
+        played.append(PlayedGame(pk, tournament, board, seed, seats, both))
     return played
 
 
-def sum_records(played: Iterable[Played]) -> Record:
+def sum_records(played: Iterable[PlayedGame]) -> Record:
     """Return who ended in front how often."""
     ranks = [game.ranks for game in played]
-    wins = sum(mine < theirs for mine, theirs in ranks)
-    draws = sum(mine == theirs for mine, theirs in ranks)
+    wins = sum(own < other for own, other in ranks)
+    draws = sum(own == other for own, other in ranks)
     return Record(wins, draws, len(ranks) - wins - draws)
 
 
 def group_by_seat(board: Leaderboard, first: int, second: int) -> list[RecordRow]:
     """Return what both did in the earlier and in the later seat, as the board has counted it."""
-    both = (first, second)
-    counts = PairCount.objects.filter(leaderboard=board, first__in=both, second__in=both)
+    pair = (first, second)
+    counts = PairCount.objects.filter(leaderboard=board, first__in=pair, second__in=pair)
     columns = ("first_id", "n_first_wins", "n_draws", "n_second_wins")
     rows = {row[0]: row[1:] for row in counts.values_list(*columns)}
     earlier, later = Record(*rows.get(first, ())), Record(*rows.get(second, ())[::-1])
-    is_for_two = count_seats(board) == len(both)
+    is_for_two = count_seats(board) == len(pair)
     words = ("sits first", "sits second") if is_for_two else ("sits before", "sits after")
-    shown = zip(words, (earlier, later), strict=True)
-    return [RecordRow(label, record) for label, record in shown if record.n]
+    labelled = zip(words, (earlier, later), strict=True)
+    return [RecordRow(label, record) for label, record in labelled if record.n]
 
 
 def count_seats(board: Leaderboard) -> int:
@@ -113,27 +115,29 @@ def count_seats(board: Leaderboard) -> int:
         return 0
 
 
-def group_by_tournament(played: Sequence[Played]) -> list[RecordRow]:
+def group_by_tournament(played: Sequence[PlayedGame]) -> list[RecordRow]:
     """Return the results in each tournament, the newest first: one query."""
-    groups = defaultdict[int, list[Played]](list)
+    groups = defaultdict[int, list[PlayedGame]](list)
     for game in played:
         groups[game.tournament].append(game)
     newest = sorted(groups, reverse=True)[:MAX_TOURNAMENTS]
-    named = Tournament.objects.select_related("leaderboard").in_bulk(newest)
-    return [RecordRow(str(named[pk]), sum_records(groups[pk]), named[pk]) for pk in newest]
+    tournaments = Tournament.objects.select_related("leaderboard").in_bulk(newest)
+    return [
+        RecordRow(str(tournaments[pk]), sum_records(groups[pk]), tournaments[pk]) for pk in newest
+    ]
 
 
-def group_by_opening(played: Sequence[Played], board: Leaderboard) -> list[RecordRow]:
+def group_by_opening(played: Sequence[PlayedGame], board: Leaderboard) -> list[RecordRow]:
     """Return the results after each opening on a board, the most frequent first; none without."""
     seeds = list(dict.fromkeys(game.game_seed for game in played))[:MAX_SEEDS]
     try:
-        named = {seed: _name_opening(board, seed) for seed in seeds} if board.plies else {}
+        names_of_seeds = {seed: _name_opening(board, seed) for seed in seeds} if board.plies else {}
     except ArenaError:
         return []  # the file of the game cannot be used: its openings have no names
-    groups = defaultdict[str, list[Played]](list)
+    groups = defaultdict[str, list[PlayedGame]](list)
     for game in played:
-        if game.game_seed in named:
-            groups[named[game.game_seed]].append(game)
+        if game.game_seed in names_of_seeds:
+            groups[names_of_seeds[game.game_seed]].append(game)
     frequent = sorted(groups, key=lambda name: (-len(groups[name]), name))[:MAX_OPENINGS]
     return [RecordRow(name, sum_records(groups[name])) for name in frequent]
 

@@ -36,10 +36,10 @@ MAY_PLAY = "matches.add_tournament"
 @require_safe
 def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
     """Show two agents against each other. Raises Http404 where they cannot meet."""
-    agents = _agents(first, second)
+    agents = _find_agents(first, second)
     name = request.GET.get("leaderboard", "")
-    boards = _shared_boards(agents, name)
-    board = _chosen(boards, name, agents)
+    boards = _find_shared_boards(agents, name)
+    board = _choose_board(boards, name, agents)
     played = pair_numbers.read_games(first, second)
     of_board = [game for game in played if board and game.leaderboard == board.pk]
     context = {
@@ -48,7 +48,7 @@ def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
         "game": game_title(agents[0].game),
         "boards": boards,
         "board": board,
-        "comparison": _compare(agents, board) if board else None,
+        "comparison": _compare_agents(agents, board) if board else None,
         "gaps": score_pair.describe_gaps(board, agents[0], agents[1]),
         "is_duel": board is not None and pair_numbers.count_seats(board) == PAIR,
         "by_seat": pair_numbers.group_by_seat(board, first, second) if board else [],
@@ -56,14 +56,14 @@ def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
         "by_opening": pair_numbers.group_by_opening(of_board, board) if board else [],
         "n_read": len(played),
         "is_cut": len(played) >= pair_numbers.MAX_GAMES,
-        "campaigns": _campaigns(agents),
+        "campaigns": _list_campaigns(agents),
         "more": _play_more(request, agents, board),
-        **_games(agents, before=read_optional_number(request, "before")),
+        **_list_games(agents, before=read_optional_number(request, "before")),
     }
     return render(request, "pages/pair.html", context)
 
 
-def _agents(first: int, second: int) -> list[Agent]:
+def _find_agents(first: int, second: int) -> list[Agent]:
     if first == second:
         raise Http404(f"agent {first} cannot be compared with itself: give the number of another")
     # A longer number fits no key of the database.
@@ -71,14 +71,15 @@ def _agents(first: int, second: int) -> list[Agent]:
     for pk in (first, second):
         if pk not in agents:
             raise Http404(f"there is no agent {pk}")
-    one, other = agents[first], agents[second]
-    if one.game != other.game:
-        problem = f"{one} plays {game_title(one.game)}, {other} plays {game_title(other.game)}"
-        raise Http404(f"{problem}: only agents of one game can be compared")
-    return [one, other]
+    agent_a, agent_b = agents[first], agents[second]
+    if agent_a.game != agent_b.game:
+        pair = (agent_a, agent_b)
+        games = ", ".join(f"{agent} plays {game_title(agent.game)}" for agent in pair)
+        raise Http404(f"{games}: only agents of one game can be compared")
+    return [agent_a, agent_b]
 
 
-def _shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
+def _find_shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
     """Return leaderboards that rate all of these agents, the newest first.
 
     Of many the listed ones before those of single evaluations; that of the name is among them.
@@ -88,13 +89,15 @@ def _shared_boards(agents: Sequence[Agent], name: str) -> list[Leaderboard]:
     pks = shared.order_by("-leaderboard__is_listed", "-leaderboard").values_list(
         "leaderboard", flat=True
     )
-    named = pks.filter(leaderboard__name=name) if name and "\0" not in name else []
-    boards = Leaderboard.objects.in_bulk([*pks[:MAX_BOARDS], *named])
+    chosen_board = pks.filter(leaderboard__name=name) if name and "\0" not in name else []
+    boards = Leaderboard.objects.in_bulk([*pks[:MAX_BOARDS], *chosen_board])
     return [boards[pk] for pk in sorted(boards, reverse=True)]
 
 
-def _chosen(boards: list[Leaderboard], name: str, agents: Sequence[Agent]) -> Leaderboard | None:
-    """Return the leaderboard that was asked for, else that of most of their matches."""
+def _choose_board(
+    boards: list[Leaderboard], name: str, agents: Sequence[Agent]
+) -> Leaderboard | None:
+    """Return the chosen leaderboard, else the one with most of their matches."""
     if name:
         for board in boards:
             if board.name == name:
@@ -103,15 +106,15 @@ def _chosen(boards: list[Leaderboard], name: str, agents: Sequence[Agent]) -> Le
     if len(boards) <= 1:
         return boards[0] if boards else None
     pks = [agent.pk for agent in agents]
-    met = PairCount.objects.filter(leaderboard__in=boards, first__in=pks, second__in=pks)
-    counted = met.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
+    pair_counts = PairCount.objects.filter(leaderboard__in=boards, first__in=pks, second__in=pks)
+    counts = pair_counts.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
     n_met = dict.fromkeys((board.pk for board in boards), 0)
-    for pk, n in counted.values_list("leaderboard_id", "n"):
+    for pk, n in counts.values_list("leaderboard_id", "n"):
         n_met[pk] += n
     return max(boards, key=lambda board: (n_met[board.pk], board.pk))
 
 
-def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | None:
+def _compare_agents(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | None:
     """Return which of the two is better on a board, as the API's comparison says it."""
     if game_problem(board.game):
         return None
@@ -141,8 +144,8 @@ def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | No
     }
 
 
-def _campaigns(agents: Sequence[Agent]) -> list[campaignpages.Listed]:
-    """Return the campaigns and gates that both entered; those of the two alone come first."""
+def _list_campaigns(agents: Sequence[Agent]) -> list[campaignpages.ListedCampaign]:
+    """Return the campaigns and gates that both entered; those between the two alone come first."""
     # Looked up by its position: a field of ten thousand would take a tenth of a second to count.
     third = Entrant.objects.filter(tournament=OuterRef("tournament"), position=PAIR)
     shared = Campaign.objects.select_related("tournament__leaderboard")
@@ -153,7 +156,7 @@ def _campaigns(agents: Sequence[Agent]) -> list[campaignpages.Listed]:
     return campaignpages.list_campaigns(newest[:MAX_CAMPAIGNS])
 
 
-def _games(agents: Sequence[Agent], *, before: int | None) -> dict[str, Any]:
+def _list_games(agents: Sequence[Agent], *, before: int | None) -> dict[str, Any]:
     pair = (agents[0].pk, agents[1].pk)
     page = find_played(pair, before=before, limit=GAMES_A_PAGE)
     n_planned = count_planned(pair, most=MOST_COUNTED + 1)
@@ -171,13 +174,13 @@ def _play_more(
     """Return where more games of the two are asked for: a form of the admin, or a command."""
     name = board.name if board else "NAME"
     command = f"./run campaign {' '.join(quote(agent.name) for agent in agents)}"
-    gone = [agent for agent in agents if agent.is_retired]
+    retired = [agent for agent in agents if agent.is_retired]
     return {
         "n": MORE,
         "may": board is not None and request.user.has_perm(MAY_PLAY),
         "address": reverse("admin:matches_campaign_add"),
-        "questions": [one for one in question_choices() if one[0] in ("best", "sprt")],
+        "questions": [choice for choice in question_choices() if choice[0] in ("best", "sprt")],
         "command": f"{command} -l {name} --max-matches {MORE}",
         "login": f"{reverse('admin:login')}?{urlencode({'next': request.get_full_path()})}",
-        "retired": gone[0] if gone else None,
+        "retired": retired[0] if retired else None,
     }

@@ -62,10 +62,10 @@ def list_opponents(
     """
     n_met: dict[int, int] = defaultdict(int)
     n_matches = F("n_first_wins") + F("n_draws") + F("n_second_wins")
-    counted = PairCount.objects.filter(leaderboard=board).annotate(n=n_matches)
+    counts = PairCount.objects.filter(leaderboard=board).annotate(n=n_matches)
     # A query per seat: "first or second" in one condition would use neither index.
     for seat, other in (("first", "second_id"), ("second", "first_id")):
-        for opponent, n in counted.filter(**{seat: agent}).values_list(other, "n"):
+        for opponent, n in counts.filter(**{seat: agent}).values_list(other, "n"):
             n_met[opponent] += n
     order = sorted(n_met, key=lambda other: (-n_met[other], other))
     start = order.index(after) + 1 if after in n_met else 0
@@ -87,9 +87,9 @@ def add_seats(counts: Iterable[tuple[int, int, int, int, int]]) -> dict[tuple[in
     records: dict[tuple[int, int], Record] = defaultdict(Record)
     # Most pairs have two rows: they are added here.
     for first, second, wins, draws, losses in counts:
-        there, back = records[first, second], records[second, first]
+        forth, back = records[first, second], records[second, first]
         records[first, second] = Record(
-            there.wins + wins, there.draws + draws, there.losses + losses
+            forth.wins + wins, forth.draws + draws, forth.losses + losses
         )
         records[second, first] = Record(back.wins + losses, back.draws + draws, back.losses + wins)
     return dict(records)

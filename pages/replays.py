@@ -25,7 +25,7 @@ MAX_ERROR, MAX_NAME, MAX_WORDS = 200, 200, 4_000
 """Characters of what a plug-in says: its error, the name of an action, a position."""
 
 
-class Recorded(NamedTuple):
+class RecordedMatch(NamedTuple):
     """What a match is replayed from; actions as they are stored, separated by spaces.
 
     opening_plies: None for the game's own number. rules_version: as it was played, None: not known.
@@ -86,7 +86,7 @@ class Replay(NamedTuple):
     has_events: bool = False
 
 
-def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) -> Replay:
+def replay_match(recorded: RecordedMatch, *, steps: Collection[int] | None = None) -> Replay:
     """Return the replay with the positions at these steps, None: at all of them.
 
     Where nothing can be shown it has no last step and says why. The position at the last step is
@@ -97,7 +97,7 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
     return replay._replace(problem=hide_folders(replay.problem))
 
 
-def _try_again(recorded: Recorded, steps: Collection[int] | None) -> Replay:
+def _try_again(recorded: RecordedMatch, steps: Collection[int] | None) -> Replay:
     empty = Replay(recorded.game, [], [], {}, "")
     if recorded.game not in games.names():
         return empty._replace(problem=f"the game {recorded.game} is not installed here")
@@ -110,11 +110,13 @@ def _try_again(recorded: Recorded, steps: Collection[int] | None) -> Replay:
     # Whatever else the code of a plug-in raises: the page of its match still stands.
     except Exception as error:
         log.exception("a match of %s cannot be played again", recorded.game)
-        named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-        return empty._replace(problem=f"the plug-in of the game {recorded.game} failed: {named}")
+        error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+        return empty._replace(
+            problem=f"the plug-in of the game {recorded.game} failed: {error_text}"
+        )
 
 
-def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None) -> Replay:
+def _play_again(recorded: RecordedMatch, empty: Replay, steps: Collection[int] | None) -> Replay:
     game = games.get(recorded.game).configured(recorded.parameters)
     if not can_replay(game):
         why = "this game cannot be played again from its seed and moves, which were"
@@ -140,17 +142,17 @@ def _play_again(recorded: Recorded, empty: Replay, steps: Collection[int] | None
     )
 
 
-def _list_actions(recorded: Recorded) -> str:
+def _list_actions(recorded: RecordedMatch) -> str:
     return recorded.actions.replace(" ", ", ")[:MAX_WORDS] or "none"
 
 
-def _tell_version(recorded: Recorded, game: Game) -> str:
-    here = game.spec.rules_version
-    if recorded.rules_version in (None, here):
+def _tell_version(recorded: RecordedMatch, game: Game) -> str:
+    own_version = game.spec.rules_version
+    if recorded.rules_version in (None, own_version):
         return ""
     return (
         f"it was played by version {recorded.rules_version} of the rules, which have version "
-        f"{here} here, so that it may have gone otherwise than is shown"
+        f"{own_version} here, so that it may have gone otherwise than is shown"
     )
 
 
@@ -193,8 +195,10 @@ class Teller:
 
     def _note(self, method: str, error: Exception) -> None:
         if not self.problem:
-            named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-            self.problem = f"the plug-in of the game {self._game} failed in {method}(): {named}"
+            error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+            self.problem = (
+                f"the plug-in of the game {self._game} failed in {method}(): {error_text}"
+            )
 
 
 class FrameMaker:

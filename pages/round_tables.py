@@ -16,7 +16,7 @@ MOST_GROUPS = 16
 _BYE = 2.0
 
 
-class Ranked(NamedTuple):
+class RankedAgent(NamedTuple):
     """An agent of a table of points; rank None where nothing places it; reached: its last round."""
 
     rank: int | None
@@ -31,7 +31,7 @@ class GroupTable(NamedTuple):
     """The points of a group; n_open: blocks that are to be played."""
 
     title: str
-    rows: list[Ranked]
+    rows: list[RankedAgent]
     n_open: int
 
 
@@ -53,7 +53,7 @@ class Scores(NamedTuple):
 
 def rank_by_points(
     agents: Sequence[int], meetings: Sequence[Meeting], *, has_byes: bool
-) -> list[Ranked]:
+) -> list[RankedAgent]:
     """Return who has how many points, the most first; of equals the one that entered first."""
     scores = count_points(meetings)
     if has_byes:
@@ -79,15 +79,15 @@ def rank_positions(
     order: Sequence[int],
     named: Mapping[int, Contender],
     scores: Scores,
-) -> list[Ranked]:
+) -> list[RankedAgent]:
     """Return the rows of these positions, the best first; equal points share a place."""
-    rows, rank = list[Ranked](), 1
+    rows, rank = list[RankedAgent](), 1
     for number, position in enumerate(order, 1):
         points = f"{scores.points[position]:g}"
         if not rows or rows[-1].points != points:
             rank = number
         rows.append(
-            Ranked(
+            RankedAgent(
                 rank,
                 named[position],
                 points,
@@ -100,7 +100,7 @@ def rank_positions(
 
 def rank_by_stage(
     agents: Sequence[int], stages: Sequence[Stage], mu: Mapping[int, float]
-) -> list[Ranked]:
+) -> list[RankedAgent]:
     """Return the places: of the final by its points, of all others by stage and then by rating.
 
     mu: ratings by agent. Points of groups of different strength say nothing, so that they place
@@ -119,12 +119,12 @@ def rank_by_stage(
         return reached[position], by
 
     order = sorted(reached, key=measure, reverse=True)[:MOST_RANKED]
-    named, rows, rank = name_positions(order, agents), list[Ranked](), 1
+    named, rows, rank = name_positions(order, agents), list[RankedAgent](), 1
     for number, position in enumerate(order, 1):
         if number == 1 or measure(position) != measure(order[number - 2]):
             rank = number
         rows.append(
-            Ranked(
+            RankedAgent(
                 None if measure(position)[1] == -inf else rank,
                 named[position],
                 f"{scores.points[position]:g}" if is_final[position] else "",
@@ -140,13 +140,13 @@ def build_stages(
 ) -> list[StageTables]:
     """Return the tables of the stages that have begun, the final first."""
     stages = split_stages(Field(len(agents), n_seats), meetings, rules)
-    shown = [group for stage in stages for group in stage.groups[:MOST_GROUPS]]
-    members = {one for group in shown for meeting in group.meetings for one in meeting.lineup}
-    named = name_positions(sorted(members), agents)
+    groups = [group for stage in stages for group in stage.groups[:MOST_GROUPS]]
+    members = {agent for group in groups for meeting in group.meetings for agent in meeting.lineup}
+    contenders = name_positions(sorted(members), agents)
     return [
         StageTables(
             stage.title,
-            [_build_group(group, named) for group in stage.groups[:MOST_GROUPS]],
+            [_build_group(group, contenders) for group in stage.groups[:MOST_GROUPS]],
             len(stage.groups),
         )
         for stage in reversed(stages)
@@ -159,12 +159,12 @@ def name_positions(positions: Sequence[int], agents: Sequence[int]) -> dict[int,
     return {position: contenders[agents[position]] for position in positions}
 
 
-def _build_group(group: Group, named: Mapping[int, Contender]) -> GroupTable:
+def _build_group(group: Group, contenders: Mapping[int, Contender]) -> GroupTable:
     scores = count_points(group.meetings)
     members = dict.fromkeys(agent for meeting in group.meetings for agent in meeting.lineup)
     order = sorted(members, key=lambda position: (-scores.points[position], position))
     n_closed = sum(meeting.points is not None for meeting in group.meetings)
-    rows = rank_positions(order[:MOST_RANKED], named, scores)
+    rows = rank_positions(order[:MOST_RANKED], contenders, scores)
     return GroupTable(group.title, rows, group.n_blocks - n_closed)
 
 

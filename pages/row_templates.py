@@ -52,4 +52,4 @@ def _render_form(
     text = render_to_string(template, {"row": row, **dict(common)}).replace("%", "%%")
     names = {mark: name for name, mark in marks.items()}
     mark = re.compile("|".join(map(re.escape, names)))
-    return mark.sub(lambda found: f"%({names[found[0]]})s", text)
+    return mark.sub(lambda mark_match: f"%({names[mark_match[0]]})s", text)

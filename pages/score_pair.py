@@ -39,7 +39,7 @@ def describe_gaps(board: Leaderboard | None, first: Agent, second: Agent) -> dic
 
 
 def _describe_gap(gap: Gap) -> dict[str, Any]:
-    scores = ["forfeit" if one is None else format_score(one, None) for one in gap.scores]
+    scores = ["forfeit" if score is None else format_score(score, None) for score in gap.scores]
     lead = format_score(gap.lead or 0.0, None)
     return {
         "first": {"score": scores[0], "match": gap.matches[0]},

@@ -123,7 +123,11 @@ def tell_fault(match: Match) -> str:
     Reads the attempts of the match where they did not come with it.
     """
     reason = tell_reason(match.outcome)
-    forfeits = [one.detail for one in match.attempts.all() if one.ending == Attempt.Ending.FORFEIT]
+    forfeits = [
+        attempt.detail
+        for attempt in match.attempts.all()
+        if attempt.ending == Attempt.Ending.FORFEIT
+    ]
     detail = _CODE.sub("", forfeits[-1]) if forfeits else ""
     detail = detail if len(detail) <= _MOST_SAID else f"{detail[:_MOST_SAID]}…"
     # Where it crashed or took too long, the attempt says more than a sentence can hold.

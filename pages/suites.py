@@ -101,8 +101,8 @@ def _find_agents(words: Sequence[str], title: str, games: Sequence[str]) -> list
     named = list(Agent.objects.filter(name__in=words, game__in=games).order_by("pk"))
     chosen: list[Agent] = []
     for word in words:
-        one = by_id.get(numbers[word] or 0)
-        agents = [one] if one else [agent for agent in named if agent.name == word]
+        agent = by_id.get(numbers[word] or 0)
+        agents = [agent] if agent else [agent for agent in named if agent.name == word]
         if not agents:
             raise BadAddressError(f"no agent of {title} is called {word!r}")
         chosen += agents
@@ -125,7 +125,7 @@ def _link_boards(table: LeadTable, choice: Choice) -> list[BoardLink]:
         (AGENT, str(agent.pk)) for game, agent in choice.agents.items() if game != table.spec.id
     ]
     other_tasks += [
-        (BOARD, one.name) for game, one in choice.boards.items() if game != table.spec.id
+        (BOARD, board.name) for game, board in choice.boards.items() if game != table.spec.id
     ]
     boards = {board.pk: board for board in (*table.boards, table.board) if board}
     return [

@@ -52,7 +52,7 @@ def describe_costs(*, now: datetime) -> Costs:
     recent = DayCost.objects.filter(day__gte=since).order_by()
     days = _sum_by(recent, "day")
     boards = _sum_by(recent, "tournament__leaderboard")
-    dearest = sorted(boards, key=lambda pk: -_price(boards[pk]))[:N_BOARDS]
+    dearest = sorted(boards, key=lambda pk: -_price_cost(boards[pk]))[:N_BOARDS]
     costly = {pk: boards[pk] for pk in dearest}
     named = Leaderboard.objects.only("name", "title").in_bulk(costly)
     day_rows = [_make_row(f"{day}", "", days[day]) for day in sorted(days, reverse=True)[:N_DAYS]]
@@ -92,7 +92,7 @@ def _sum_by(rows: Any, key: str) -> dict[Any, _Cost]:
     return {row[key]: _Cost(row["n"], row["core"], row["gpu"]) for row in summed}
 
 
-def _price(cost: _Cost) -> float:
+def _price_cost(cost: _Cost) -> float:
     """Return what it is sorted by: money, and while nothing has a price, seconds."""
     return price_seconds_played(cost.core_s, cost.gpu_s) if _has_prices() else cost.core_s
 
@@ -118,8 +118,8 @@ def _list_agents(boards: Mapping[int, _Cost]) -> list[dict[str, Any]]:
     shares = rated.filter(leaderboard__in=totals, n_matches__gt=0).values("agent", "agent__name")
     dearest = shares.annotate(
         n=Sum("n_matches"),
-        core=Sum(F("n_matches") * _choose(whens)),
-        gpu=Sum(_GPU_WEIGHT * _choose(gpu_whens)),
+        core=Sum(F("n_matches") * _choose_case(whens)),
+        gpu=Sum(_GPU_WEIGHT * _choose_case(gpu_whens)),
     ).order_by("-core", "agent")[:N_AGENTS]
     return [
         _make_row(
@@ -162,7 +162,7 @@ def _make_class_table(since: date) -> dict[str, Any]:
     }
 
 
-def _choose(whens: Sequence[When]) -> Case:
+def _choose_case(whens: Sequence[When]) -> Case:
     return Case(*whens, default=Value(0.0), output_field=FloatField())
 
 

@@ -34,19 +34,19 @@ class _Minute(NamedTuple):
 
 def draw_day(*, now: datetime) -> list[History]:
     """Return what is drawn of the last 24 hours: one query."""
-    kept = SystemMinute.objects.filter(at__gt=now - KEPT).order_by("at")
-    minutes = [_Minute(*row) for row in kept.values_list(*_Minute._fields)]
+    rows = SystemMinute.objects.filter(at__gt=now - KEPT).order_by("at")
+    minutes = [_Minute(*row) for row in rows.values_list(*_Minute._fields)]
     steps: dict[int, list[_Minute]] = {}
     for minute in minutes:
         steps.setdefault(int((minute.at - (now - KEPT)) / STEP), []).append(minute)
     return [
-        _draw_line("matches a second, mean of ten minutes", steps, _mean_pace),
+        _draw_line("matches a second, mean of ten minutes", steps, _average_pace),
         _draw_line("messages waiting, the most", steps, _find_most_waiting),
         _draw_line("matches at once", steps, _find_most_slots),
     ]
 
 
-def _mean_pace(minutes: Sequence[_Minute]) -> float:
+def _average_pace(minutes: Sequence[_Minute]) -> float:
     return mean(minute.matches_per_s for minute in minutes)
 
 

@@ -44,16 +44,20 @@ def read_endings(tournaments: Sequence[Tournament]) -> dict[int, Ending]:
 
     A campaign says its verdict instead, and nobody wins a file of results.
     """
-    over = {f"ending.{one.pk}": one for one in tournaments if _has_ending(one)}
-    marks = {key: _describe_mark(one) for key, one in over.items()}
-    made = keep_or_make(
+    over = {
+        f"ending.{tournament.pk}": tournament
+        for tournament in tournaments
+        if _has_ending(tournament)
+    }
+    marks = {key: _describe_mark(tournament) for key, tournament in over.items()}
+    endings = keep_or_make(
         marks,
         lambda key: _make_ending(over[key]),
         form=Ending,
-        costs={key: COST_OF_ONE + one.n_matches for key, one in over.items()},
+        costs={key: COST_OF_ONE + tournament.n_matches for key, tournament in over.items()},
         most=MOST_MADE,
     )
-    return _name_agents({over[key].pk: ending for key, ending in made.items()})
+    return _name_agents({over[key].pk: ending for key, ending in endings.items()})
 
 
 def _name_agents(endings: Mapping[int, Ending]) -> dict[int, Ending]:
@@ -63,7 +67,9 @@ def _name_agents(endings: Mapping[int, Ending]) -> dict[int, Ending]:
     named = read_contenders(sorted(first)) if first else {}
 
     def rename(headline: Headline) -> Headline:
-        return headline._replace(agents=[(word, named[one.pk]) for word, one in headline.agents])
+        return headline._replace(
+            agents=[(word, named[agent.pk]) for word, agent in headline.agents]
+        )
 
     return {
         pk: ending._replace(headline=ending.headline and rename(ending.headline))

@@ -13,7 +13,7 @@ from pages.brackets import InRounds
 from pages.contenders import Contender, read_contenders
 from pages.crosstables import MAX_ENTRANTS
 from pages.records import Record, add_seats
-from pages.round_tables import MOST_RANKED, Ranked
+from pages.round_tables import MOST_RANKED, RankedAgent
 
 EVERY_S = 5.0
 MOST_NAMED = 5
@@ -93,10 +93,10 @@ def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
     else:
         lines = _list_lines(agents, counts, mu, is_by_rating=is_by_rating)
     first = [line.agent.pk for line in lines[:MAX_ENTRANTS]]
-    met = tournament_counts.read_meetings(tournament, first, counts.rest)
+    meetings = tournament_counts.read_meetings(tournament, first, counts.tail)
     return Results(
         lines,
-        [(*pair, *won) for pair, won in met.items()],
+        [(*pair, *won) for pair, won in meetings.items()],
         len(agents),
         counts.n_matches,
         counts.is_whole,
@@ -107,7 +107,7 @@ def read_results(tournament: Tournament, in_rounds: InRounds | None) -> Results:
 def _list_lines(
     agents: Sequence[int], counts: OwnCounts, mu: Mapping[int, float], *, is_by_rating: bool
 ) -> list[Line]:
-    """Return the standings by share of points, or by rating; who has neither comes last."""
+    """Return the standings by share of points, or by rating; agents with neither come last."""
     records = {agent: Record(*counts.agents.get(agent, ())) for agent in agents}
 
     def measure(agent: int) -> float | None:
@@ -138,7 +138,7 @@ def _list_lines(
 
 
 def _list_in_rounds(
-    table: Sequence[Ranked], counts: OwnCounts, mu: Mapping[int, float]
+    table: Sequence[RankedAgent], counts: OwnCounts, mu: Mapping[int, float]
 ) -> list[Line]:
     return [
         Line(
@@ -191,7 +191,7 @@ def describe_first(
 
 
 def _is_complete(tournament: Tournament, results: Results) -> bool:
-    """Say whether all is counted; of one that is over also what came since others looked."""
+    """Say whether all results are counted; once the tournament is over, the latest ones too."""
     is_latest = results.n_matches == tournament.n_done
     return results.is_whole and (is_latest or tournament.state not in Tournament.OVER)
 

@@ -56,7 +56,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
         ),
         # The part of the page that moves while a campaign runs.
         "campaign_html": campaignpages.render_campaign(campaign, now=now) if campaign else "",
-        "warning": _warn(tournament),
+        "warning": _choose_warning(tournament),
         "nodes": describe_nodes(report_nodes(tournament)),
         "trust": server_checks.describe_trust(board),
         "matches": [
@@ -68,7 +68,7 @@ def show_tournament(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "pages/tournament.html", context)
 
 
-def _warn(tournament: Tournament) -> str | None:
+def _choose_warning(tournament: Tournament) -> str | None:
     """Return one warning at a time: a budget that cannot suffice comes first."""
     # Of one that is over its rounds say what it was stopped by.
     if tournament.state in Tournament.OVER:

@@ -21,14 +21,14 @@ class ShownCycle(NamedTuple):
     text: str
 
 
-class Shown(NamedTuple):
+class ShownFinding(NamedTuple):
     """A finding with its cycles in words."""
 
     finding: Finding
     cycles: list[ShownCycle]
 
 
-def describe_board(board: Leaderboard) -> Shown | None:
+def describe_board(board: Leaderboard) -> ShownFinding | None:
     """Return what is shown of a board, None where there is nothing to say."""
     finding = transitivity.examine_board(board)
     if finding is None:
@@ -40,7 +40,7 @@ def describe_board(board: Leaderboard) -> Shown | None:
         beats = zip(names, [*names[1:], names[0]], cycle.shares, strict=True)
         texts = [f"{winner} beats {loser} ({share:.0%})" for winner, loser, share in beats]
         cycles.append(ShownCycle(cycle, ", ".join(texts)))
-    return Shown(finding, cycles)
+    return ShownFinding(finding, cycles)
 
 
 def describe_seat_advantage(board: Leaderboard) -> str:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import get_resolver, include, path
 
 from benchmarks import pages
-from benchmarks.field import addresses, people
+from benchmarks.field import addresses, examples, people
 from benchmarks.field.addresses import ForgottenError
 from benchmarks.field.drawn import draw_matches
 from benchmarks.field.measuring import find_p95
@@ -59,7 +59,7 @@ def test_a_list_is_asked_for_its_largest_page_first_and_last() -> None:
 @pytest.mark.django_db
 def test_a_page_that_a_model_has_besides_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     User.objects.create_superuser(people.ADMIN, password=None)
-    monkeypatch.delitem(addresses.ADMIN_EXTRAS, "matches_schedule_echo")
+    monkeypatch.delitem(examples.ADMIN_EXTRAS, "matches_schedule_echo")
     with pytest.raises(ForgottenError, match="matches_schedule_echo"):
         list(addresses.find_admin_pages())
 

@@ -6,7 +6,7 @@ from arena.games import registry as games
 from arena.games.base import OVER
 from arena.messages import Ending, MatchOrderRow, Reason
 from pages import replays
-from pages.replays import Recorded
+from pages.replays import RecordedMatch
 from workers.progress import MatchProgress
 from workers.wire import EndedMatch
 
@@ -19,5 +19,5 @@ def test_the_moves_that_a_node_reports_can_be_replayed() -> None:
         entry.actions.append(rng.choice(list(state.legal_actions())))
         state.apply(entry.actions[-1])
     row = entry.to_result(EndedMatch(0, Ending.DONE, [0, 1], Reason.NONE, -1, "", 1.0))
-    replay = replays.replay_match(Recorded("connect_four", {}, 4, 7, row.actions))
+    replay = replays.replay_match(RecordedMatch("connect_four", {}, 4, 7, row.actions))
     assert (replay.problem, replay.last_step) == ("", len(entry.actions))

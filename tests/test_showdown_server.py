@@ -28,7 +28,7 @@ from launcher.folders import ROOT
 from launcher.showdown.home import require_node
 from launcher.showdown.server import server_url
 from launcher.stack import Stack, start_stack
-from launcher.standalone.service import Running
+from launcher.standalone.service import RunningService
 from launcher.tools import find_tool
 from tests.commands import evalsite
 from workers.lines.game_line import GameLine
@@ -71,7 +71,7 @@ asyncio.run(play(*sys.argv[1:]))
 
 
 @pytest.fixture(scope="module")
-def showdown() -> Iterator[Running]:
+def showdown() -> Iterator[RunningService]:
     """Run a real server."""
     try:
         find_tool("poke-env", DATA)
@@ -133,7 +133,7 @@ def open_line(game: ServedGame, address: str) -> GameLine:
 
 
 @pytest.mark.parametrize("mode", ["challenge", "ladder"])
-def test_both_seats_are_asked_until_one_has_won(showdown: Running, mode: str) -> None:
+def test_both_seats_are_asked_until_one_has_won(showdown: RunningService, mode: str) -> None:
     game = make_server_game(TWO_SEATS, "Battles", n_seats=2)
     with serving(server_url(showdown.port), "--mode", mode) as address:
         for returns in (*play(game, address, 8), *play(game, address, 8)):
@@ -141,7 +141,9 @@ def test_both_seats_are_asked_until_one_has_won(showdown: Running, mode: str) ->
 
 
 @pytest.mark.parametrize("opponent", ["random", "max_power", "heuristics"])
-def test_one_seat_plays_against_a_player_of_poke_env(showdown: Running, opponent: str) -> None:
+def test_one_seat_plays_against_a_player_of_poke_env(
+    showdown: RunningService, opponent: str
+) -> None:
     game = make_server_game(AGAINST, "Battles", n_seats=1).configured({"opponent": opponent})
     with serving(server_url(showdown.port), "--game", AGAINST) as address:
         scores = [score for (score,) in play(game, address, 16)]
@@ -159,7 +161,7 @@ def test_one_seat_plays_against_a_player_of_poke_env(showdown: Running, opponent
     ],
 )
 def test_what_cannot_begin_is_said_in_a_line(
-    showdown: Running, options: tuple[str, ...], why: str
+    showdown: RunningService, options: tuple[str, ...], why: str
 ) -> None:
     # Where nothing is asked for one, a password changes nothing but that it is shown.
     secret = {"EVALSITE_SHOWDOWN_PASSWORD": "secret"} if "--login-url" in options else {}
@@ -203,7 +205,7 @@ def test_a_server_that_dies_or_hangs_in_a_battle_is_nobodys_fault(act: str) -> N
     assert showdown.process is None
 
 
-def test_no_message_waits_for_a_battle_that_is_over(showdown: Running) -> None:
+def test_no_message_waits_for_a_battle_that_is_over(showdown: RunningService) -> None:
     python = find_tool("poke-env", DATA) / "bin" / "python"
     url, node = server_url(showdown.port), require_node()
     done = subprocess.run(
@@ -218,7 +220,7 @@ def test_no_message_waits_for_a_battle_that_is_over(showdown: Running) -> None:
     assert done.stdout.strip() == "0", done.stderr
 
 
-def test_poke_env_alone_can_be_measured(showdown: Running) -> None:
+def test_poke_env_alone_can_be_measured(showdown: RunningService) -> None:
     del showdown  # only whether the tools are there
     figures = measure_poke_env(20, 10, data=DATA)
     assert figures["n_battles"] == 20
@@ -232,7 +234,7 @@ def play_first_moves(battle: ServedState) -> None:
 
 
 @pytest.fixture(scope="module")
-def stack(showdown: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(showdown: RunningService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Run a stack whose node plays at a game server for each of the two games."""
     url, var = server_url(showdown.port), tmp_path_factory.mktemp("var")
     options = ("--game", AGAINST, "--name", "against")

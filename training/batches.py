@@ -32,7 +32,7 @@ class Batch(NamedTuple):
         return len(self.actions)
 
 
-class Sorted(NamedTuple):
+class SortedChunks(NamedTuple):
     """Chunks that can be learned from on-policy, and how many steps of the others there are."""
 
     fresh: list[Chunk]
@@ -60,7 +60,7 @@ def join_chunks(chunks: Sequence[Chunk]) -> Batch:
     )
 
 
-def sort_chunks(chunks: Sequence[Chunk], *, version: int, max_lag: int) -> Sorted:
+def sort_chunks(chunks: Sequence[Chunk], *, version: int, max_lag: int) -> SortedChunks:
     """Part what a policy of this version can learn from by importance weights from the rest.
 
     Stale is what a version more than max_lag ago has chosen; unknown what has no version of ours,
@@ -76,4 +76,4 @@ def sort_chunks(chunks: Sequence[Chunk], *, version: int, max_lag: int) -> Sorte
             n_stale += len(chunk)
         else:
             fresh.append(chunk)
-    return Sorted(fresh, n_stale, n_unknown)
+    return SortedChunks(fresh, n_stale, n_unknown)

@@ -46,14 +46,14 @@ class DatasetReader:
 
     def resume(self, place: str) -> None:
         """Begin behind a place."""
-        epoch, _, rest = place.partition("-")
+        epoch, _, tail = place.partition("-")
         self._epoch = int(epoch)
-        self._position, self._block = divmod(int(rest), 1 << _BITS)
+        self._position, self._block = divmod(int(tail), 1 << _BITS)
 
     def read(self, most: int) -> list[Block]:
         """Return the next block. Raises DatasetError, TrainingError, UnavailableError."""
         del most
-        records = self._open()
+        records = self._open_records()
         rows = self._order[self._block * ROWS :][:ROWS]
         if not len(rows):
             self._go_on()
@@ -78,19 +78,19 @@ class DatasetReader:
         if self._position >= len(self._shards):
             self._epoch, self._position = self._epoch + 1, 0
 
-    def _open(self) -> Records:
-        where = (self._epoch, self._position)
-        if self._opened != where or self._records is None:
+    def _open_records(self) -> Records:
+        place = (self._epoch, self._position)
+        if self._opened != place or self._records is None:
             rng = np.random.default_rng([self._seed, self._epoch])
             number = int(rng.permutation(len(self._shards))[self._position])
             self._records = self._read_shard(self._shards[number])
             own = np.random.default_rng([self._seed, self._epoch, number])
             self._order = own.permutation(len(self._records))
-            self._opened = where
+            self._opened = place
         return self._records
 
     def _read_shard(self, shard: DataFile) -> Records:
-        form, rows = read_shard(BytesIO(self._fetch(shard)))
+        form, rows = read_shard(BytesIO(self._fetch_shard(shard)))
         task = self._task
         if (form.game, form.observation_shape, form.n_actions) != tuple(vars(task).values()):
             raise DatasetError(f"shard {shard.sha256} is of {form}, the run is of {task}")
@@ -98,7 +98,7 @@ class DatasetReader:
             raise TrainingError(f"shard {shard.sha256} has no step")
         return read_rows(rows)
 
-    def _fetch(self, shard: DataFile) -> bytes:
+    def _fetch_shard(self, shard: DataFile) -> bytes:
         if shard.sha256 not in self._cache:
             content = self._files.fetch(shard.sha256, shard.source)
             if sum(map(len, self._cache.values())) + len(content) > CACHED_BYTES:

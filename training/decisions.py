@@ -61,19 +61,19 @@ def _sort_rows(rows: pa.Table, form: TrajectorySpec, checkpoint: str) -> Decisio
     cut_off = np.unique(episodes[_read_column(rows, "truncated")])
     own = np.asarray(rows.column("checkpoint").to_pylist()) == checkpoint
     # A decision without a log-probability was not drawn from the policy's own distribution.
-    taken = np.flatnonzero(own & np.isfinite(log_probs) & ~np.isin(episodes, cut_off))
+    chosen = np.flatnonzero(own & np.isfinite(log_probs) & ~np.isin(episodes, cut_off))
     # Stable: the steps of a seat stay in their order.
-    taken = taken[np.lexsort((seats[taken], episodes[taken]))]
-    traces = np.stack([episodes[taken], seats[taken]])
+    chosen = chosen[np.lexsort((seats[chosen], episodes[chosen]))]
+    traces = np.stack([episodes[chosen], seats[chosen]])
     follows = (traces[:, 1:] == traces[:, :-1]).all(axis=0)
     return Decisions(
-        torch.from_numpy(_read_lists(rows, "observation", form.n_features)[taken]),
-        torch.from_numpy(_read_lists(rows, "legal_mask", form.n_actions)[taken]),
-        torch.from_numpy(_read_column(rows, "action").astype(np.int64)[taken]),
-        torch.from_numpy(log_probs[taken]),
-        _read_column(rows, "reward").astype(np.float64)[taken],
-        np.append(~follows, True)[: len(taken)],
-        len(np.unique(episodes[taken])),
+        torch.from_numpy(_read_lists(rows, "observation", form.n_features)[chosen]),
+        torch.from_numpy(_read_lists(rows, "legal_mask", form.n_actions)[chosen]),
+        torch.from_numpy(_read_column(rows, "action").astype(np.int64)[chosen]),
+        torch.from_numpy(log_probs[chosen]),
+        _read_column(rows, "reward").astype(np.float64)[chosen],
+        np.append(~follows, True)[: len(chosen)],
+        len(np.unique(episodes[chosen])),
     )
 
 

@@ -1,4 +1,4 @@
-"""Returns of the episodes that end in what is learned from, also of those that began before it."""
+"""Returns of the episodes that end in the chunks learned from, also if they began before."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -33,7 +33,9 @@ class Episodes:
 
         `return_sd` is the standard deviation among them, where there are two or more.
         """
-        returns = np.array([one for chunk in chunks for one in self._take(chunk)], np.float64)
+        returns = np.array(
+            [total for chunk in chunks for total in self._take_chunk(chunk)], np.float64
+        )
         if not len(returns):
             return {}
         metrics = {"n_episodes": float(len(returns)), "return": float(returns.mean())}
@@ -43,7 +45,7 @@ class Episodes:
             name: value for name, value in metrics.items() if isfinite(value) and abs(value) <= MOST
         }
 
-    def _take(self, chunk: Chunk) -> Iterator[float]:
+    def _take_chunk(self, chunk: Chunk) -> Iterator[float]:
         """Yield the returns of the episodes that end in a chunk."""
         is_end = chunk.terminated | chunk.truncated
         first = 0
@@ -51,23 +53,25 @@ class Episodes:
             ends = np.flatnonzero(is_end[first:])
             last = first + int(ends[0]) if len(ends) else len(chunk) - 1
             before = (
-                0.0 if chunk.steps[first] == 0 else self.under_way.pop(_name(chunk, first), None)
+                0.0
+                if chunk.steps[first] == 0
+                else self.under_way.pop(_name_place(chunk, first), None)
             )
             if before is not None:
                 total = before + float(chunk.rewards[first : last + 1].sum(dtype=np.float64))
                 if is_end[last]:
                     yield total
                 elif isfinite(total):
-                    self._keep(_name_next(chunk, last), total)
+                    self._keep_total(_name_next(chunk, last), total)
             first = last + 1
 
-    def _keep(self, name: str, total: float) -> None:
+    def _keep_total(self, name: str, total: float) -> None:
         self.under_way[name] = total
         while len(self.under_way) > MOST_OPEN:
             del self.under_way[next(iter(self.under_way))]
 
 
-def _name(chunk: Chunk, row: int) -> str:
+def _name_place(chunk: Chunk, row: int) -> str:
     """Return the name of the place in its episode at which a step begins."""
     place = f"{chunk.episodes[row]} {chunk.steps[row]} ".encode()
     return sha256(place + chunk.observations[row].tobytes()).hexdigest()[:32]

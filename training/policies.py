@@ -77,7 +77,7 @@ class TrainedPolicy:
         self.episodes = Episodes()
         self._algorithm = algorithm
         self.architecture, self.architecture_parameters = network
-        self.module = _build(task, network, seed)
+        self.module = _build_network(task, network, seed)
         self._generator = torch.Generator().manual_seed(seed)
         self._optimiser = torch.optim.Adam(self.module.parameters(), lr=rate)
         self._is_shared = torch.distributed.is_initialized()
@@ -132,7 +132,7 @@ class TrainedPolicy:
         return Share(rows, len(minibatch) / n_processes)
 
 
-def _build(task: Task, network: Network, seed: int) -> nn.Module:
+def _build_network(task: Task, network: Network, seed: int) -> nn.Module:
     build = partial(
         architectures.get(network.architecture).build, task.observation_shape, task.n_actions
     )

@@ -12,7 +12,7 @@ from arena.parameters import Value
 from training.base import Metrics, Task
 from training.decisions import Decisions, list_steps, read_decisions
 from training.errors import TrainingError
-from training.policies import Share, TrainedPolicy, read_network
+from training.policies import TrainedPolicy, read_network
 from training.returns import make_gae
 
 ILLEGAL: Final = -1e9
@@ -80,7 +80,9 @@ class Ppo(TrainedPolicy):
             rows = share.rows
             answers = self.forward(decisions.observations[rows])
             parts = self.weigh_decisions(decisions, rows, *answers, targets[rows], advantages[rows])
-            if self.take_step(self._weigh(parts, share)):
+            error = self._settings.value * parts.error
+            loss = error - parts.gain - self._settings.entropy * parts.entropy
+            if self.take_step(loss / share.n_steps):
                 losses.append(Losses(*(float(part.detach()) / max(1, len(rows)) for part in parts)))
         return losses
 
@@ -115,10 +117,6 @@ class Ppo(TrainedPolicy):
             -(all_log_probs.exp() * all_log_probs).sum(),
         )
 
-    def _weigh(self, parts: "Parts", share: Share) -> Tensor:
-        error = self._settings.value * parts.error
-        return (error - parts.gain - self._settings.entropy * parts.entropy) / share.n_steps
-
 
 class Parts(NamedTuple):
     """Of a loss, each a sum over decisions: float32 []."""
@@ -137,7 +135,7 @@ class Losses(NamedTuple):
 
 
 def mask_logits(logits: Tensor, masks: Tensor) -> Tensor:
-    """Return the logits [B, A] with those of illegal actions out of the way."""
+    """Return the logits [B, A], with illegal actions masked."""
     return logits.masked_fill(~masks, ILLEGAL)
 
 

@@ -57,10 +57,10 @@ def make_gae(steps: Steps, *, discount: float, decay: float) -> tuple[Floats, Fl
 
 def _add_backwards(errors: Floats, weights: NDArray[np.floating]) -> Floats:
     """Return x with x[t] = errors[t] + weights[t] * x[t + 1]."""
-    sums, later = np.empty_like(errors), 0.0
+    sums, running_sum = np.empty_like(errors), 0.0
     # Python's floats: element by element, an array is ten times slower.
     pairs = zip(reversed(errors.tolist()), reversed(weights.tolist()), strict=True)
     for t, (error, weight) in enumerate(pairs, 1):
-        later = error + weight * later
-        sums[-t] = later
+        running_sum = error + weight * running_sum
+        sums[-t] = running_sum
     return sums

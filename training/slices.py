@@ -117,7 +117,7 @@ class Slice:
                 elif now - came_s >= IDLE_S:
                     break
             if len(waiting) >= source.at_once:
-                self._learn(source, waiting[: source.at_once], now=now)
+                self._learn_entries(source, waiting[: source.at_once], now=now)
                 del waiting[: source.at_once]
                 if not has_learned:
                     # However soon it is killed, something is kept.
@@ -142,14 +142,14 @@ class Slice:
         # Not before: who goes on without this report must find these chunks again.
         source.acknowledge(self._stored_place)
 
-    def _learn(self, source: Source, entries: Sequence[Any], *, now: float) -> None:
+    def _learn_entries(self, source: Source, entries: Sequence[Any], *, now: float) -> None:
         self._metrics = source.teach(self._learner, entries)
         self._learner.place = entries[-1].place
         is_due = now - self._published_s >= source.publish_s
         if is_due and self._learner.version > self._published:
-            self._publish(now=now)
+            self._publish_version(now=now)
 
-    def _publish(self, *, now: float) -> None:
+    def _publish_version(self, *, now: float) -> None:
         weights = self._reporter.put_weights(self._learner)
         self._reporter.send(self._learner, weights=weights, metrics=self._metrics)
         self._published, self._published_s = self._learner.version, now

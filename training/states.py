@@ -55,7 +55,7 @@ def read_state(
     *,
     algorithm: str,
 ) -> Counts:
-    """Fill all of them from a state; return its counts. Raises StateError, nothing being filled."""
+    """Load a state into all parts; return its counts. Raises StateError before any is changed."""
     try:
         tensors = load(state)
         # Eight bytes of length, then the header; safetensors' own reader has checked both.
@@ -67,8 +67,8 @@ def read_state(
         torch.Generator().set_state(tensors["generator"])
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise StateError(f"the file is no state of this run: {error}") from error
-    module.load_state_dict(_pick(tensors, "module."))
-    optimiser.load_state_dict(_group_moments(optimiser, _pick(tensors, "optimiser.")))
+    module.load_state_dict(_pick_tensors(tensors, "module."))
+    optimiser.load_state_dict(_group_moments(optimiser, _pick_tensors(tensors, "optimiser.")))
     generator.set_state(tensors["generator"])
     return counts
 
@@ -79,7 +79,7 @@ def _check_tensors(
     """Raise ValueError unless all are there, of the right form and with values that can be."""
     expected = {f"module.{name}": tensor for name, tensor in module.state_dict().items()}
     # Before its first step the optimiser has no moments.
-    if _pick(tensors, "optimiser."):
+    if _pick_tensors(tensors, "optimiser."):
         for number, weights in enumerate(module.parameters()):
             for name in _MOMENTS:
                 form = torch.zeros(()) if name == "step" else weights
@@ -98,7 +98,7 @@ def _check_tensors(
             raise ValueError(f"{name} is negative")
 
 
-def _pick(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _pick_tensors(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {
         name.removeprefix(prefix): tensor
         for name, tensor in tensors.items()

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class ChunkReader:
-    """Reads the group of a run. Control makes it; nothing of a stream is deleted here."""
+    """Reads a run's consumer group, which control makes; nothing of the stream is deleted here."""
 
     at_once, most, publish_s = CHUNKS_AT_ONCE, COUNT, 0.0
 
@@ -61,9 +61,9 @@ class ChunkReader:
         if self._is_replaced():
             raise UnavailableError("the slice was given up by control, and a later one reads")
         while self._is_resuming:
-            if page := self._claim(most):
+            if page := self._claim_page(most):
                 return self._open_page(page)
-        return self._open_page(self._read(most))
+        return self._open_page(self._read_page(most))
 
     def teach(self, learner: Learner, entries: Sequence[Entry]) -> Metrics:
         """Let a learner learn from the chunks of entries."""
@@ -76,16 +76,16 @@ class ChunkReader:
         """
         if self._is_replaced():
             return
-        done: list[str] = []
+        places: list[str] = []
         while self._unacknowledged and _order_of(self._unacknowledged[0]) <= _order_of(place):
-            done.append(self._unacknowledged.popleft())
-        self._acknowledge_entries(done)
+            places.append(self._unacknowledged.popleft())
+        self._acknowledge_entries(places)
 
     def _is_replaced(self) -> bool:
         consumers = self._call("xinfo_consumers", self._key, self._group)
-        return any(_slice_of(one["name"].decode()) > self._slice for one in consumers)
+        return any(_read_slice(consumer["name"].decode()) > self._slice for consumer in consumers)
 
-    def _claim(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    def _claim_page(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """Take over a page of what slices before have read and not acknowledged."""
         place = (self._key, self._group, self._consumer)
         after, page, *trimmed = self._call(
@@ -97,12 +97,12 @@ class ChunkReader:
         self.n_unreadable += sum(map(len, trimmed))
         return list(page)
 
-    def _read(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    def _read_page(self, most: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         arguments = {self._key: ">"}
-        read = self._call(
+        reply = self._call(
             "xreadgroup", self._group, self._consumer, arguments, count=most, block=BLOCK_MS
         )
-        pages = read.values() if isinstance(read, dict) else (page for _, page in read or ())
+        pages = reply.values() if isinstance(reply, dict) else (page for _, page in reply or ())
         return [entry for page in pages for entry in _flatten(page)]
 
     def _call(self, name: str, *arguments: Any, **options: Any) -> Any:
@@ -141,14 +141,14 @@ class ChunkReader:
 
 def _flatten(page: Any) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
     """Yield the entries of a page; with protocol 3 it is a list of lists."""
-    for one in page:
-        if one and isinstance(one[0], bytes):
-            yield one
+    for entry in page:
+        if entry and isinstance(entry[0], bytes):
+            yield entry
         else:
-            yield from _flatten(one)
+            yield from _flatten(entry)
 
 
-def _slice_of(consumer: str) -> int:
+def _read_slice(consumer: str) -> int:
     """Return the number in the name of a consumer; -1 where it is another program's."""
     number = consumer.removeprefix(_CONSUMER)
     return int(number) if number != consumer and number.isdecimal() else -1

@@ -37,35 +37,35 @@ OVERTIME_S: Final = 600.0
 
 
 @shared_task(name=TRAIN_TASK, bind=True)
-def train(self: "Task[..., None]", order: dict[str, Any]) -> None:
+def train(self: "Task[..., None]", wire: dict[str, Any]) -> None:
     """Train a slice of a run; one that is lost or fails is ordered again by control."""
     settings = read_settings(os.environ)
     try:
-        read = read_train_order(order)
+        order = read_train_order(wire)
     except MessageError as error:
         log.error("order of a slice refused: %s", error)
         return
-    if read.key != settings.key:
-        log.error("slice %d of run %s is of somebody else: refused", read.slice, read.run)
+    if order.key != settings.key:
+        log.error("slice %d of run %s is of somebody else: refused", order.slice, order.run)
         return
-    alive = Alive(settings.name, read.run, read.order, read.slice, read.token, read.key)
+    alive = Alive(settings.name, order.run, order.order, order.slice, order.token, order.key)
     try:
         with giving_signs(
             lambda: publish_report(self.app, alive),
             every_s=SIGN_S,
-            most=int((read.slice_s + OVERTIME_S) / SIGN_S),
+            most=int((order.slice_s + OVERTIME_S) / SIGN_S),
         ):
-            _train_slice(self.app, read, settings)
+            _train_slice(self.app, order, settings)
     except UnavailableError as error:
         # Nobody's fault.
-        log.warning("slice %d of run %s is given up: %s", read.slice, read.run, error)
-        publish_report(self.app, _end(read, settings, is_given_up=True))
+        log.warning("slice %d of run %s is given up: %s", order.slice, order.run, error)
+        publish_report(self.app, _make_ending(order, settings, is_given_up=True))
     except (ArenaError, TrainingError) as error:
-        publish_report(self.app, _end(read, settings, refusal=str(error)[:MAX_DETAIL]))
+        publish_report(self.app, _make_ending(order, settings, refusal=str(error)[:MAX_DETAIL]))
     except Exception as error:
         # A plug-in's, ours, or the machine's: told to whoever waits, and tried again.
         fault = f"{type(error).__name__}: {error}"[:MAX_DETAIL]
-        publish_report(self.app, _end(read, settings, refusal=fault, is_given_up=True))
+        publish_report(self.app, _make_ending(order, settings, refusal=fault, is_given_up=True))
         raise
 
 
@@ -75,7 +75,7 @@ def _train_slice(app: Any, order: TrainOrder, settings: Settings) -> None:
     with ExitStack() as closing:
         report = _add_curves(partial(publish_report, app), order, settings, closing)
         reporter = Reporter(order, trainer=settings.name, files=files, report=report)
-        _learn(order, reporter, settings)
+        _learn_slice(order, reporter, settings)
 
 
 def _add_curves(
@@ -94,23 +94,23 @@ def _add_curves(
     return report_and_draw
 
 
-def _learn(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
+def _learn_slice(order: TrainOrder, reporter: Reporter, settings: Settings) -> None:
     if trainers.get(order.algorithm).plays_matches:
         train_on_matches(order, reporter)
         return
-    one = Slice(order, reporter)
+    learning = Slice(order, reporter)
     if order.files:
         task = Learned(order.game, tuple(order.observation_shape), order.n_actions)
         reader = DatasetReader(reporter.files, order.files, task, order.seed)
-        one.run(reader, clock_s=time.monotonic)
+        learning.run(reader, clock_s=time.monotonic)
         return
     with Redis.from_url(settings.stream_url, socket_timeout=10, socket_connect_timeout=5) as client:
         spec = games.get(order.game).spec
         chunks = ChunkReader(client, order.run, spec, slice_number=order.slice)
-        one.run(chunks, clock_s=time.monotonic)
+        learning.run(chunks, clock_s=time.monotonic)
 
 
-def _end(
+def _make_ending(
     order: TrainOrder, settings: Settings, *, refusal: str = "", is_given_up: bool = False
 ) -> Trained:
     """Return the report of a slice that comes to nothing."""

@@ -20,14 +20,14 @@ class Curves:
         self._written = -1
 
     def add(self, report: Trained) -> None:
-        """Write the metrics of a report by its steps, those of the same steps once.
+        """Write the metrics of a report by its steps; reports of the same steps are written once.
 
         Where the disk takes none the log says so: no slice is lost for its curves.
         """
         if not report.metrics or report.n_steps <= self._written:
             return
         try:
-            self._write(report)
+            self._write_report(report)
         except OSError as error:
             log.warning("metrics of run %s are not written for TensorBoard: %s", report.run, error)
         self._written = report.n_steps
@@ -37,7 +37,7 @@ class Curves:
         if self._writer is not None:
             self._writer.close()
 
-    def _write(self, report: Trained) -> None:
+    def _write_report(self, report: Trained) -> None:
         if self._writer is None:
             # Loaded late: an extra.
             from tensorboardX import SummaryWriter  # type: ignore[import-untyped] # noqa: PLC0415

@@ -44,13 +44,13 @@ class Assigner:
                     player.is_alone = True
                     self._assign_to(player, [progress.suspects.popleft()])
             elif progress.waiting:
-                share = self._share_size()
+                share = self._choose_share_size()
                 if n_assigned <= share // 2:
                     self._assign_to(player, progress.take_waiting(share - n_assigned))
             elif not n_assigned:
                 self._steal_work()
 
-    def _share_size(self) -> int:
+    def _choose_share_size(self) -> int:
         """Return how many matches a player has at a time; fewer towards the end of the order."""
         n_players = self.n_players
         if self.is_batched:

@@ -44,11 +44,11 @@ def charge_matches(
     """Add a call's seconds to its matches; return the one that has used the most, if any."""
     matches = matches_in_call(player, call)
     for match in matches:
-        match.charge(_payer_of(match, call), seconds / len(matches))
+        match.charge(_find_payer(match, call), seconds / len(matches))
     return max(matches, key=lambda match: sum(match.spent_s), default=None)
 
 
-def _payer_of(match: MatchProgress, call: CurrentCall) -> int:
+def _find_payer(match: MatchProgress, call: CurrentCall) -> int:
     """Return the seat that a call belongs to; the last place is the game's."""
     if call.phase is Phase.POLICY and call.seat < len(match.row.seats):
         return call.seat
@@ -92,9 +92,9 @@ class FaultAttribution:
                 self._suspect_match(player, match)
                 continue
             is_policy = call.phase in (Phase.POLICY, Phase.BLOCK)
-            seat = _payer_of(match, call) if is_policy else -1
-            who = f"seat {seat}" if seat >= 0 else "the game"
-            detail = f"{who} took over {self._limits.move_s:g} s for one step"
+            seat = _find_payer(match, call) if is_policy else -1
+            culprit = f"seat {seat}" if seat >= 0 else "the game"
+            detail = f"{culprit} took over {self._limits.move_s:g} s for one step"
             self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail, seat=seat))
         self._put_back(player)
 
@@ -103,8 +103,8 @@ class FaultAttribution:
         if match.index in player.assigned:  # else it ended just before the kill
             payer = max(range(len(match.spent_s)), key=match.spent_s.__getitem__)
             seat = payer if payer < len(match.spent_s) - 1 else -1
-            whose = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
-            detail = f"the match took over {self._limits.match_s:g} s, {whose}"
+            share = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
+            detail = f"the match took over {self._limits.match_s:g} s, {share}"
             self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail, seat=seat))
         self._put_back(player)
 

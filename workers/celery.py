@@ -10,7 +10,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
 
-from arena.kombu_bindings import TRANSPORT_OPTIONS
+from arena.kombu_bindings import NODE_SETTINGS
 from arena.queues import play_queue
 from workers import node, settings
 from workers.errors import SettingsError
@@ -20,21 +20,7 @@ app = Celery("workers", include=["workers.tasks"])
 
 def read_configuration() -> dict[str, Any]:
     """Return Celery's settings. Raises SettingsError."""
-    return {
-        "broker_url": settings.read_settings(os.environ).redis_url,
-        # What is no call of ours is dropped, not fatal.
-        "broker_transport": "inference.transport:Transport",
-        "task_serializer": "json",
-        "accept_content": ["json"],
-        "task_ignore_result": True,
-        "worker_prefetch_multiplier": 1,
-        "broker_connection_retry_on_startup": True,
-        "broker_connection_max_retries": None,
-        # Flower needs events only; nobody may command a play node through the broker.
-        "worker_enable_remote_control": False,
-        "worker_hijack_root_logger": False,
-        "broker_transport_options": TRANSPORT_OPTIONS,
-    }
+    return {**NODE_SETTINGS, "broker_url": settings.read_settings(os.environ).redis_url}
 
 
 app.add_defaults(read_configuration)  # read when first needed: the import needs no environment
@@ -43,11 +29,11 @@ app.add_defaults(read_configuration)  # read when first needed: the import needs
 @celeryd_after_setup.connect
 def check_queue(instance: Any, **_: object) -> None:
     """Refuse any other queue than the node's own, and a name that another process here has."""
-    taken = ",".join(instance.app.amqp.queues.consume_from)
+    consumed = ",".join(instance.app.amqp.queues.consume_from)
     own = play_queue(settings.read_settings(os.environ).node)
-    if taken != own:
+    if consumed != own:
         # Celery logs what its signals raise and goes on, unless it is the end of the process.
-        sys.exit(str(SettingsError("-Q", taken, f"{own}, the queue of EVALSITE_NODE")))
+        sys.exit(str(SettingsError("-Q", consumed, f"{own}, the queue of EVALSITE_NODE")))
     try:
         node.this_node()
     except SettingsError as error:

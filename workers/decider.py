@@ -1,4 +1,4 @@
-"""Ask an agent for the decision of one match, and judge what comes of it.
+"""Ask an agent for the decision of one match, and judge its answer or error.
 
 Every call is shown in the call memory before it is made: the game's where a network is asked, as
 only the game is called there, the agent's where it decides.
@@ -96,7 +96,7 @@ class Decider:
     def _decide(self, match: MatchInPlay) -> Decision:
         policy = self._setup.agents[match.agent].policy
         if not isinstance(policy, NetworkPolicy):
-            answer = _only_one(policy.act([match.decision_row()]))
+            answer = _read_single_answer(policy.act([match.decision_row()]))
             values = read_last_values(policy, 1)
             return answer, note_value(values[0]) if values else 0, None
         self._show_call(match.index, match.turn, Phase.GAME)
@@ -107,7 +107,7 @@ class Decider:
         self._show_call(match.index, match.turn, Phase.POLICY)
         decisions = policy.decide(question)
         record = record_of(question, decisions, 0) if self._stepper.is_recorded else None
-        return _only_one(decisions.actions), note_block(decisions, 1)[0], record
+        return _read_single_answer(decisions.actions), note_block(decisions, 1)[0], record
 
     def _decide_struck(self, match: MatchInPlay) -> Decision:
         """Return the answer of a seat that a fault strikes, once."""
@@ -149,7 +149,7 @@ def note_last_values(policy: Policy, n_rows: int) -> list[int]:
     return [note_value(value) for value in values] if values else [0] * n_rows
 
 
-def _only_one(answers: Any) -> object:
+def _read_single_answer(answers: Any) -> object:
     """Return the one answer; what is not one answer is no action either: refused as what it is."""
     try:
         (answer,) = answers

@@ -126,8 +126,8 @@ class Lockstep:
                 self._decide_one_by_one(matches, QuestionError(error))
             else:
                 asking_s = self._stepper.clock() - began
-                asked = PendingQuestion(agent, policy, matches, question, asking_s)
-                self._pending[group].append(asked)
+                pending = PendingQuestion(agent, policy, matches, question, asking_s)
+                self._pending[group].append(pending)
         self._decider.advance_each(struck, self._flush_if_due)
 
     def _play_answers(self, pending: PendingQuestion) -> None:
@@ -187,7 +187,7 @@ class Lockstep:
             self._decider.advance_each(block, self._flush_if_due)
 
     def _show_block(self, agent: int, matches: Sequence[MatchInPlay], phase: Phase) -> None:
-        """Say whose call comes; that of a single match is proof against a seat or the game."""
+        """Record whose call comes; that of a single match is proof against a seat or the game."""
         if len(matches) == 1:
             self._call_memory.show_call(matches[0].index, matches[0].turn, phase)
         else:

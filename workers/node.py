@@ -3,18 +3,16 @@
 import gc
 import logging
 import os
-import platform
 import time
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from uuid import uuid4
 
 import msgspec
 from celery.app import app_or_default
 
 from arena.catalogs import hash_plugin_files
-from arena.machine import measure_load
+from arena.machine import measure_load, read_versions
 from arena.messages import ORDERS, ORDERS_WITH_SERVERS, PLAYED_PLUGINS, Alive, Ending, MatchOrder
 from arena.programs import name_capability
 from arena.queues import REPORTS_QUEUE
@@ -52,7 +50,9 @@ class Node:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own, self._incarnation, self._place, self._clock = own, incarnation, place, clock
-        self._versions = installed_versions()
+        # Of orders: with actions to go on from and game servers to play on. A node that does not
+        # say so is sent none.
+        self._versions = {**read_versions(PACKAGES), ORDERS: ORDERS_WITH_SERVERS}
         # Once: an edited file is played after the next start.
         self._plugins = hash_plugin_files(PLAYED_PLUGINS)
         self._orders: list[str] = []
@@ -158,15 +158,15 @@ class Node:
         return reports.endings
 
     def _forget_edited_plugins(self) -> None:
-        """Report no more what was edited since the start, so that no match of it is sent here.
+        """Stop reporting plug-ins edited since the start, so that none of their matches come.
 
         A player that loads it now refuses what control asks for, until all start again.
         """
         present = hash_plugin_files(PLAYED_PLUGINS) if self._plugins else {}
-        kept = {file: own for file, own in self._plugins.items() if present.get(file) == own}
-        if edited := sorted(self._plugins.keys() - kept):
+        unchanged = {file: own for file, own in self._plugins.items() if present.get(file) == own}
+        if edited := sorted(self._plugins.keys() - unchanged):
             log.warning("not played before the next start, as they changed: %s", ", ".join(edited))
-            self._plugins = kept
+            self._plugins = unchanged
             # At once: this node has nothing to do, so that the next order would be for it.
             self._outbox.post_report(
                 self.sign_of_life(), queue=REPORTS_QUEUE, keep_s=self._own.alive_s
@@ -190,19 +190,6 @@ class Node:
             self._outbox.post_doorbell(shard, lease)
         else:
             log.warning("a player rings for shard %d of %d", shard, self._own.n_shards)
-
-
-def installed_versions() -> dict[str, str]:
-    """Return the versions of what decides how a match is played."""
-    # Of orders: with actions to go on from and game servers to play on. A node that does not say
-    # so is sent none.
-    versions = {"python": platform.python_version(), ORDERS: ORDERS_WITH_SERVERS}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            log.debug("%s is not installed as a package: its version is not reported", package)
-    return versions
 
 
 @cache

@@ -173,10 +173,10 @@ def _check_versions(spec: GameSpec, prepare: Prepare, catalogs: Catalogs) -> Non
         ("policy", agent.policy, agent.version.partition("+")[0], catalogs.policy_version)
         for agent in prepare.agents
     ]
-    for family, name, version, here in ordered:
-        if version and version != here(name):
+    for family, name, version, find_version in ordered:
+        if version and version != (own_version := find_version(name)):
             raise OrderError(
-                f"{family} {name!r}: this node has version {here(name):.12}, the order asks for "
+                f"{family} {name!r}: this node has version {own_version:.12}, the order asks for "
                 f"{version:.12}: put the same plug-ins on control and on this node, then start both"
             )
 

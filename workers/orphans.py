@@ -81,18 +81,18 @@ def _find_orphans(
                 with suppress(psutil.Error):  # it may have ended meanwhile
                     candidates += child.children(recursive=True)
     orphans, keepers = [], set[int]()
-    for one in candidates:
+    for process in candidates:
         # Gone meanwhile, it is nobody's any more.
         with suppress(psutil.Error, ProcessLookupError):
             # Dead but for its parent, which is not us, it cannot be ended again.
-            is_left = one.status() != psutil.STATUS_ZOMBIE or one.ppid() == os.getpid()
-            is_elsewhere = is_left and os.getsid(one.pid) != os.getsid(0)
-            if not is_elsewhere or one.pid in players:
+            is_left = process.status() != psutil.STATUS_ZOMBIE or process.ppid() == os.getpid()
+            is_elsewhere = is_left and os.getsid(process.pid) != os.getsid(0)
+            if not is_elsewhere or process.pid in players:
                 continue
-            parent = one.ppid()
+            parent = process.ppid()
             may_keep = with_children and parent in players and parent not in keepers
-            if spared and may_keep and one.cmdline() == list(spared):
+            if spared and may_keep and process.cmdline() == list(spared):
                 keepers.add(parent)
             else:
-                orphans.append(one)
+                orphans.append(process)
     return orphans

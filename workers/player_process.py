@@ -60,10 +60,10 @@ class PlayerProcess:
     def __init__(self, command: Sequence[str], *, now: float, player_mb: int = PLAYER_MB) -> None:
         """Start the subprocess; player_mb: its memory, in MiB."""
         self.doorbells = TokenBucket(now=now)
-        ours, theirs = socket.socketpair()
-        with theirs, tempfile.TemporaryFile() as shared:
+        own_socket, child_socket = socket.socketpair()
+        with child_socket, tempfile.TemporaryFile() as shared:
             shared.truncate(SIZE)
-            descriptors = (theirs.fileno(), shared.fileno())
+            descriptors = (child_socket.fileno(), shared.fileno())
             self._subprocess = subprocess.Popen(
                 [*command, *map(str, descriptors), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
@@ -75,7 +75,7 @@ class PlayerProcess:
             )
             living_players.add(self.pid)
             self._call_memory = CallMemory(shared.fileno())
-        self._channel = Channel(ours)
+        self._channel = Channel(own_socket)
         self._usage = psutil.Process(self.pid)
         self.fate = "lives"
         # False when it may have been ended by somebody else.

@@ -76,7 +76,7 @@ class MatchProgress:
         self.spent_s[payer] += seconds
 
     def compute_lost_ms(self, share_ms: float) -> float:
-        """Return what of an interrupted attempt has to be played again, as its actions are kept."""
+        """Return how much of an interrupted attempt is lost beyond its kept actions."""
         has_just_moved = len(self.actions) > self.n_charged
         kept_s = sum(self.spent_s) if has_just_moved else self.kept_s
         return max(0.0, share_ms - 1000 * kept_s)
@@ -246,7 +246,7 @@ def failed_ending(
 ) -> EndedMatch:
     """Return the ending of an attempt that is no outcome: control tries again."""
     return EndedMatch(
-        match.index, Ending.FAILED, [], reason, seat, detail, share_ms=_spent_ms(match)
+        match.index, Ending.FAILED, [], reason, seat, detail, share_ms=_sum_spent_ms(match)
     )
 
 
@@ -254,8 +254,8 @@ def interrupted_ending(
     match: MatchProgress, detail: Detail, *, reason: Reason = Reason.RETURNED
 ) -> EndedMatch:
     """Return the ending of a match that was executing when its node had to stop."""
-    return EndedMatch(match.index, Ending.INTERRUPTED, [], reason, -1, detail, _spent_ms(match))
+    return EndedMatch(match.index, Ending.INTERRUPTED, [], reason, -1, detail, _sum_spent_ms(match))
 
 
-def _spent_ms(match: MatchProgress) -> float:
+def _sum_spent_ms(match: MatchProgress) -> float:
     return 1000 * sum(match.spent_s)

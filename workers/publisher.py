@@ -23,13 +23,13 @@ class Publisher:
     def publish_report(self, report: Report, queue: str) -> None:
         """Send one report to a queue. Raises PublishError when the broker did not take it."""
         # Celery would print the whole report, tokens and all, and cut it.
-        wire, shown = to_wire(report), describe_message(report)
-        self._send_task(RECORD_TASK, [wire], queue=queue, argsrepr=shown)
+        wire, description = to_wire(report), describe_message(report)
+        self._send_task(RECORD_TASK, [wire], queue=queue, argsrepr=description)
 
     def publish_doorbell(self, shard: int, lease: str) -> None:
         """Have a gpu worker drain a shard. Raises PublishError when the broker did not take it."""
-        shown = f"({shard}, {lease!r})"
-        self._send_task(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), argsrepr=shown)
+        arguments_text = f"({shard}, {lease!r})"
+        self._send_task(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), argsrepr=arguments_text)
 
     def _send_task(self, task: str, arguments: list[Any], *, queue: str, argsrepr: str) -> None:
         connection = self._connection = self._connection or self._app.connection_for_write()

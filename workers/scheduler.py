@@ -85,7 +85,7 @@ class Scheduler:
             self._assigner.assign_matches()
             self._take_turn()
         if self._progress.is_open:
-            self._wind_down()
+            self._give_back_rest()
         self._pool.end_orphans(with_children=True, spared=self._game_command or ())
         self._reports.report_end()
 
@@ -94,14 +94,14 @@ class Scheduler:
         for player in self._pool.wait_for_messages(TICK_S):
             player.still_s = 0.0
             for message in player.receive_messages():
-                self._obey_message(player, message)
-        for player in self._living_players():
+                self._apply_message(player, message)
+        for player in self._list_living_players():
             if player.is_broken:
                 self._lose_player(player)
         now = self._clock()
         if self._ticker.is_due(now):
             counted_s = self._ticker.count_seconds(now)
-            for player in self._living_players():
+            for player in self._list_living_players():
                 self._watch_player(player, counted_s)
         if self._reports.is_due(now):
             begun = [
@@ -114,7 +114,7 @@ class Scheduler:
         self._pool.sweep_orphans()
 
     def _report_actions(self, begun: Sequence[MatchProgress], now: float) -> list[BegunRow]:
-        """Return how far matches are that last; none of a match that could not go on elsewhere."""
+        """Return the actions so far of long matches that could go on elsewhere."""
         # What faults are emulated in depends on the attempt: it is played whole.
         if self._progress.starts_again or self._order.faults is not None:
             return []
@@ -163,7 +163,7 @@ class Scheduler:
         )
         player.send_command(prepare)
 
-    def _obey_message(self, player: PlayerProcess, message: Message) -> None:
+    def _apply_message(self, player: PlayerProcess, message: Message) -> None:
         if player.is_broken:
             return
         # An answer to the preparation of an earlier order may still arrive: its serial tells it.
@@ -284,21 +284,21 @@ class Scheduler:
         self._pool.dismiss_player(player)
         # What it had sent before it died counts: a match that ended there is not lost.
         for message in player.drain_messages():
-            self._obey_message(player, message)
+            self._apply_message(player, message)
         call = player.read_call()
         player.close()
         return call
 
     def _fail_open_matches(self, detail: str) -> None:
         """Close every match that is open; players that still play some are not needed any more."""
-        for player in self._living_players():
+        for player in self._list_living_players():
             if player.assigned:
                 self._kill_player(player)
         for match in list(self._progress.open.values()):
             self._close_match(match, failed_ending(match, Reason.ERROR, detail))
         self._progress.forget_waiting()
 
-    def _wind_down(self) -> None:
+    def _give_back_rest(self) -> None:
         """Begin nothing new, wait a little for what is in play, give back the rest."""
         n_open = len(self._progress.open)
         log.warning("order %s stops with %d matches to play", self._order.order, n_open)
@@ -310,13 +310,13 @@ class Scheduler:
             if self._stop() is Stop.NOW or self._clock() >= until:
                 break
             self._take_turn()
-        for player in self._living_players():
+        for player in self._list_living_players():
             if player.assigned:
                 call = self._kill_player(player)
                 for match in blame.matches_begun(player, call):
                     self._close_match(match, interrupted_ending(match, "its node had to stop"))
 
-    def _living_players(self) -> Iterator[PlayerProcess]:
+    def _list_living_players(self) -> Iterator[PlayerProcess]:
         """Yield the players, without those that are lost meanwhile."""
         for player in list(self._pool.players):
             if player in self._pool.players:

@@ -59,7 +59,7 @@ class Settings:
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and choices."""
-    capabilities, labels = _capabilities(environ), _labels(environ)
+    capabilities, labels = _read_capabilities(environ), _read_labels(environ)
     if SPOT in capabilities:
         # Where it was said before there were labels.
         labels.setdefault(CLASS, SPOT)
@@ -67,25 +67,25 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
             environ
         )
     return Settings(
-        redis_url=_redis_url(environ),
-        node=_checked_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
-        slots=_whole_number(environ, "EVALSITE_SLOTS", count_cores(), MAX_SLOTS),
-        key=_node_key(environ),
+        redis_url=_read_redis_url(environ),
+        node=_check_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
+        slots=_read_whole_number(environ, "EVALSITE_SLOTS", count_cores(), MAX_SLOTS),
+        key=_read_node_key(environ),
         capabilities=capabilities,
         labels=labels,
         alive_s=_number_of_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
         report_s=_number_of_seconds(environ, "EVALSITE_REPORT_S", 1.0),
         actions_s=_number_of_seconds(environ, "EVALSITE_ACTIONS_S", 2.0),
         notice_s=_number_of_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
-        n_shards=_whole_number(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
-        notices=_notices(environ),
-        notices_url=_notices_url(environ),
-        programs=_programs(environ),
-        player_mb=_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
+        n_shards=_read_whole_number(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
+        notices=_read_notices(environ),
+        notices_url=_read_notices_url(environ),
+        programs=_read_programs(environ),
+        player_mb=_read_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
         wait_s=max(
             WAIT_AT_LEAST_S,
             2 * read_answer_s(environ),
-            2 * _whole_number(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000,
+            2 * _read_whole_number(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000,
         ),
     )
 
@@ -102,33 +102,33 @@ def read_answer_s(environ: Mapping[str, str]) -> float:
     return _number_of_seconds(environ, "EVALSITE_SERVER_S", 30.0)
 
 
-def _redis_url(environ: Mapping[str, str]) -> str:
+def _read_redis_url(environ: Mapping[str, str]) -> str:
     url = environ.get("REDIS_URL", "")
     if not url.startswith(SCHEMES):
         # The address may hold a password: only its scheme is shown.
-        shown = url.split("//")[0] + "//..." if "//" in url else url
-        raise SettingsError("REDIS_URL", shown, f"the broker's address, {' or '.join(SCHEMES)}")
+        scheme = url.split("//")[0] + "//..." if "//" in url else url
+        raise SettingsError("REDIS_URL", scheme, f"the broker's address, {' or '.join(SCHEMES)}")
     return url
 
 
-def _node_key(environ: Mapping[str, str]) -> str:
+def _read_node_key(environ: Mapping[str, str]) -> str:
     key = environ.get("EVALSITE_NODE_KEY", "")
     if not re.fullmatch("[0-9a-f]{64}", key):
         # A key that was cut is still a secret: only its length is shown.
-        shown = f"{len(key)} characters"
+        length = f"{len(key)} characters"
         rule = "the 64 hexadecimal digits that the server gives this node, see docs/operating.md"
-        raise SettingsError("EVALSITE_NODE_KEY", shown, rule)
+        raise SettingsError("EVALSITE_NODE_KEY", length, rule)
     return key
 
 
-def _whole_number(environ: Mapping[str, str], name: str, default: int, highest: int) -> int:
+def _read_whole_number(environ: Mapping[str, str], name: str, default: int, highest: int) -> int:
     raw = environ.get(name) or str(default)
     if (number := parse_number(raw, lowest=1, highest=highest)) is None:
         raise SettingsError(name, raw, f"a whole number, 1..{highest}")
     return number
 
 
-def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
+def _read_capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
     variable = "EVALSITE_CAPABILITIES"
     names = (environ.get(variable) or ",".join(list_installed(environ))).split(",")
     for name in map(str.strip, names):
@@ -137,28 +137,28 @@ def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str.strip, names)))
 
 
-def _programs(environ: Mapping[str, str]) -> dict[str, Program]:
+def _read_programs(environ: Mapping[str, str]) -> dict[str, Program]:
     try:
         return read_programs(environ.get(PROGRAMS, ""))
     except ProgramListError as error:
         raise SettingsError(PROGRAMS, f"{error.entry:.80}", error.rule) from None
 
 
-def _labels(environ: Mapping[str, str]) -> dict[str, str]:
+def _read_labels(environ: Mapping[str, str]) -> dict[str, str]:
     try:
         return read_machine_labels(environ)
     except LabelError as error:
         raise SettingsError(error.variable, error.label, error.rule) from None
 
 
-def _notices(environ: Mapping[str, str]) -> str:
+def _read_notices(environ: Mapping[str, str]) -> str:
     choice = environ.get("EVALSITE_NOTICES") or OFF
     if choice not in CHOICES:
         raise SettingsError("EVALSITE_NOTICES", choice, f"one of {', '.join(CHOICES)}")
     return choice
 
 
-def _notices_url(environ: Mapping[str, str]) -> str:
+def _read_notices_url(environ: Mapping[str, str]) -> str:
     url = environ.get("EVALSITE_NOTICES_URL") or ADDRESS
     if not re.fullmatch(r"http://[^/?#@\s]+", url):
         rule = "http://host:port of the metadata address, without a path"
@@ -166,7 +166,7 @@ def _notices_url(environ: Mapping[str, str]) -> str:
     return url
 
 
-def _checked_name(variable: str, value: str) -> str:
+def _check_name(variable: str, value: str) -> str:
     if not value or not value.isprintable() or len(value) > MAX_NAME:
         raise SettingsError(variable, value, f"1 to {MAX_NAME} printable characters per name")
     return value

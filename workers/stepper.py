@@ -39,7 +39,7 @@ _FAILED = Ending.FAILED
 
 
 class _UnfitError(Exception):
-    """The actions that a match is to go on from are none of its game."""
+    """The actions that a match is to go on from are illegal in its game."""
 
 
 class StepRecord(NamedTuple):
@@ -232,7 +232,7 @@ class MatchStepper:
                 self.end_match(match, Failure(_FAILED, Reason.TOO_LONG, detail))
 
     def end_match(self, match: MatchInPlay, failure: Failure) -> None:
-        """End a match that cannot be played on; a forfeit or crash is that of the seat to move."""
+        """End a match that cannot go on; a forfeit or crash is charged to the seat to move."""
         ending, reason, detail = failure
         is_forfeit = ending is Ending.FORFEIT
         seat = match.turn if is_forfeit or reason is Reason.CRASH else -1

@@ -20,9 +20,9 @@ def play(order: dict[str, Any]) -> dict[str, int]:
     Returns how many attempts ended how, which Flower shows.
     """
     try:
-        read = read_order(order)
+        match_order = read_order(order)
     except MessageError as error:
         # Nobody can be told: its matches come back by their deadline.
         log.error("order refused: %s", error)
         return {"refused": 1}
-    return node.this_node().play_order(read)
+    return node.this_node().play_order(match_order)

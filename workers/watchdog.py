@@ -41,9 +41,9 @@ class Ticker:
 
     def count_seconds(self, now: float) -> float:
         """Return the seconds that count; a longer gap means that the parent did not run."""
-        counted = min(now - self._last, 2 * self.tick_s)
+        counted_s = min(now - self._last, 2 * self.tick_s)
         self._last = now
-        return counted
+        return counted_s
 
 
 class CallTimer:

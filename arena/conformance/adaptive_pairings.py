@@ -37,8 +37,8 @@ def list_accepted(pairing: AdaptivePairing) -> list[Field]:
 def lineups_have_distinct_agents_of_the_field(pairing: AdaptivePairing) -> None:
     """Check that a lineup is of n_seats distinct ints of the field."""
     for field in list_accepted(pairing):
-        for here in (standing(field), make_standing(field)):
-            for lineup in pairing.choose(here, 40, seed=7):
+        for table in (standing(field), make_standing(field)):
+            for lineup in pairing.choose(table, 40, seed=7):
                 require_lineup(lineup, field)
 
 
@@ -63,17 +63,17 @@ def it_begins_before_the_first_result(pairing: AdaptivePairing) -> None:
 def the_same_seed_gives_the_same_lineups(pairing: AdaptivePairing) -> None:
     """Check that choose() draws from its seed alone."""
     for field in list_accepted(pairing):
-        here = make_standing(field)
-        is_same = pairing.choose(here, 30, seed=7) == pairing.choose(here, 30, seed=7)
+        table = make_standing(field)
+        is_same = pairing.choose(table, 30, seed=7) == pairing.choose(table, 30, seed=7)
         require(is_same, "the same standing and seed must give the same lineups")
 
 
 def nothing_is_changed(pairing: AdaptivePairing) -> None:
     """Check that choose() leaves the arrays of the standing alone."""
-    here = make_standing(list_accepted(pairing)[1])
-    columns = [column for column in (here.mu, here.sd, here.covariance) if column is not None]
+    table = make_standing(list_accepted(pairing)[1])
+    columns = [column for column in (table.mu, table.sd, table.covariance) if column is not None]
     before = [column.tobytes() for column in columns]
-    pairing.choose(here, 30, seed=7)
+    pairing.choose(table, 30, seed=7)
     is_same = [column.tobytes() for column in columns] == before
     require(is_same, "choose() must not change the arrays of the standing: copy them")
 
@@ -81,10 +81,10 @@ def nothing_is_changed(pairing: AdaptivePairing) -> None:
 def matches_in_flight_are_known(pairing: AdaptivePairing) -> None:
     """Choose otherwise, or wait, when what it chose is in flight."""
     fields = [field for field in list_accepted(pairing) if field.n_agents == N_MEDIUM]
-    here = make_standing(fields[0])
-    first = pairing.choose(here, 5, seed=7)
+    table = make_standing(fields[0])
+    first = pairing.choose(table, 5, seed=7)
     meetings = [Meeting(lineup, 0, None) for lineup in first * 20]
-    waiting = replace(here, n_in_flight=in_flight(meetings), meetings=meetings)
+    waiting = replace(table, n_in_flight=in_flight(meetings), meetings=meetings)
     chosen = {frozenset(lineup) for lineup in pairing.choose(waiting, 5, seed=7)}
     before = {frozenset(lineup) for lineup in first}
     is_other = len(chosen & before) < len(before)
@@ -107,19 +107,19 @@ def _play_tournament(pairing: AdaptivePairing, field: Field) -> list[Lineup]:
     meetings: list[Meeting] = []
     results: list[tuple[int, int, int]] = []
     for turn in range(N_TURNS_TO_THE_END if pairing.needs_meetings else N_TURNS):
-        here = standing(field, np.array(results, np.int64).reshape(-1, 3), meetings)
-        chosen = pairing.choose(here, max(4, field.n_agents // 2), seed=turn)
+        table = standing(field, np.array(results, np.int64).reshape(-1, 3), meetings)
+        chosen = pairing.choose(table, max(4, field.n_agents // 2), seed=turn)
         if not chosen and not in_flight(meetings):
             change = "is_over() must be True where nothing is in flight and none is chosen"
-            require(pairing.is_over(here), change)
+            require(pairing.is_over(table), change)
             break
         meetings += [Meeting(lineup, turn, None) for lineup in chosen]
-        meetings, more = _half_closed(meetings, turn)
+        meetings, more = _close_half(meetings, turn)
         results += more
     return [meeting.lineup for meeting in meetings]
 
 
-def _half_closed(
+def _close_half(
     meetings: list[Meeting], turn: int
 ) -> tuple[list[Meeting], list[tuple[int, int, int]]]:
     """Close every other open block, in other turns all of them."""
@@ -156,9 +156,9 @@ def a_field_without_pairs_is_refused(pairing: AdaptivePairing) -> None:
 def its_parameters_are_checked(pairing: AdaptivePairing) -> None:
     """Check that configured() takes the declared parameters and refuses others by name."""
     defaults = {parameter.name: parameter.default for parameter in pairing.parameters}
-    here = make_standing(list_accepted(pairing)[0])
+    table = make_standing(list_accepted(pairing)[0])
     same = pairing.configured(defaults)
-    is_same = same.choose(here, 9, seed=2) == pairing.choose(here, 9, seed=2)
+    is_same = same.choose(table, 9, seed=2) == pairing.choose(table, 9, seed=2)
     require(is_same, "configured() with the defaults must choose alike")
     with expect_error(ParameterError, "configured() must refuse 'nonsense'", name="nonsense"):
         pairing.configured({"nonsense": 1})

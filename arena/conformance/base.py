@@ -41,11 +41,12 @@ def run_check(check: Callable[..., object], *entries: object) -> str:
         return " ".join(str(error).split())
     # What the code of a plug-in raises is its fault; with the line where it did.
     except (Exception, SystemExit) as error:
-        return f"raised {type(error).__name__}: {' '.join(str(error).split())[:200]}{_place(error)}"
+        text = " ".join(str(error).split())[:200]
+        return f"raised {type(error).__name__}: {text}{_locate_error(error)}"
     return ""
 
 
-def _place(error: BaseException) -> str:
+def _locate_error(error: BaseException) -> str:
     """Return the last line of the traceback that tells an author where to look."""
     trace, last = error.__traceback__, None
     while trace is not None:

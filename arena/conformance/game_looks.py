@@ -15,11 +15,15 @@ def describes_every_position_in_words(game: Game) -> None:
     for state, seats in shown_states(game):
         for seat in seats:
             words = state.describe(seat)
-            got = f"is {words!r:.80}"
-            require(words.endswith("."), f"describe() must be sentences that end with '.', {got}")
-            require("\n" not in words, f"describe() must be one line, no board of letters, {got}")
-            require("_" not in words, f"describe() must be words of people, no engine's, {got}")
-            require(len(words.split()) >= LEAST_WORDS, f"describe() must be a sentence, {got}")
+            actual = f"is {words!r:.80}"
+            require(
+                words.endswith("."), f"describe() must be sentences that end with '.', {actual}"
+            )
+            require(
+                "\n" not in words, f"describe() must be one line, no board of letters, {actual}"
+            )
+            require("_" not in words, f"describe() must be words of people, no engine's, {actual}")
+            require(len(words.split()) >= LEAST_WORDS, f"describe() must be a sentence, {actual}")
             require(words == state.describe(seat), "describe() must say the same twice")
 
 
@@ -69,7 +73,7 @@ def draw_state(game: Game, state: State, seat: int | None) -> Grid | Picture | N
 
 def tells_a_seat_no_more_than_it_sees(game: Game) -> None:
     """Check that what a seat is told is one thing wherever it has seen and done the same."""
-    told: dict[object, object] = {}
+    words_by_sight: dict[object, object] = {}
     seats = range(game.spec.n_seats) if game.spec.has_hidden_information else ()
     for seed in MANY_SEEDS if seats else ():
         sights: dict[int, tuple[object, ...]] = {seat: (seat,) for seat in seats}
@@ -81,7 +85,7 @@ def tells_a_seat_no_more_than_it_sees(game: Game) -> None:
                 own = state.actions[-1:] if before == seat else ()
                 sights[seat] += (mover, *own, state.observation(seat).tobytes())
                 words = state.describe(seat), draw_state(game, state, seat)
-                is_same = told.setdefault(sights[seat], words) == words
+                is_same = words_by_sight.setdefault(sights[seat], words) == words
                 require(is_same, f"describe() or picture() tells seat {seat} what it cannot see")
 
 

@@ -96,13 +96,13 @@ def observes_in_the_declared_form(game: Game) -> None:
     for state in (state for seed in SEEDS for state in play_steps(game, seed)):
         for seat in range(spec.n_seats):
             first = state.observation(seat)
-            got = (first.shape, first.dtype.name)
+            actual = (first.shape, first.dtype.name)
             declared = (spec.observation_shape, spec.observation_dtype)
-            require(got == declared, f"an observation must be {declared}, is {got}")
+            require(actual == declared, f"an observation must be {declared}, is {actual}")
             require(np.isfinite(first.astype(np.float64)).all(), "an observation must be finite")
-            kept = first.copy()
+            copied = first.copy()
             first.fill(SPOILT)
-            is_fresh = np.array_equal(state.observation(seat), kept)
+            is_fresh = np.array_equal(state.observation(seat), copied)
             is_new = is_fresh and (first == SPOILT).all()
             require(is_new, "observation() must return a new array each time: copy it")
 
@@ -112,8 +112,8 @@ def replays_from_seed_and_actions(game: Game) -> None:
     for seed in SEEDS:
         plies = game.spec.opening_plies
         played = play_to_the_end(game, seed, opening_plies=plies)
-        for again in (game, game.configured(game.parameters)):
-            state = replay(again, seed, played.actions, opening_plies=plies)
+        for configured_game in (game, game.configured(game.parameters)):
+            state = replay(configured_game, seed, played.actions, opening_plies=plies)
             change = "a replay differs: draw all chance from the game seed (or is_replayable=False)"
             require(list(state.opening) == list(played.opening), f"{change}: opening")
             require_same(show_state(game, state), show_state(game, played), change)
@@ -167,8 +167,8 @@ def opens_by_the_seed_alone(game: Game) -> None:
     plies = game.spec.opening_plies
     openings = set()
     for seed in MANY_SEEDS:
-        state, again = (game.start(seed, opening_plies=plies) for _ in range(2))
-        is_same = list(state.opening) == list(again.opening)
+        state, second = (game.start(seed, opening_plies=plies) for _ in range(2))
+        is_same = list(state.opening) == list(second.opening)
         require(is_same, f"two starts of game seed {seed} must have one opening")
         n_played = len(state.opening)
         require(n_played == plies, f"the opening must be of {plies} actions, is of {n_played}")
@@ -192,10 +192,10 @@ def chance_follows_the_seed(game: Game) -> None:
     """Check that the same choices end differently under other seeds exactly if there is chance."""
     ends: set[tuple[float, ...]] = set()
     for seed in MANY_SEEDS:
-        shown: list[float] = []
+        numbers: list[float] = []
         for state in play_steps(game, seed, choice_seed=0):
-            shown += state.observation(0).ravel().tolist()
-        ends.add((*shown, *state.returns()))
+            numbers += state.observation(0).ravel().tolist()
+        ends.add((*numbers, *state.returns()))
         if len(ends) > 1:
             break
     has_chance, how = (True, "otherwise") if len(ends) > 1 else (False, "alike")

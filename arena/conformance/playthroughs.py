@@ -14,7 +14,7 @@ SEEDS = (1, 2, 3)
 MANY_SEEDS = range(30)
 
 
-class Shown(NamedTuple):
+class ShownState(NamedTuple):
     """All that a state shows of itself."""
 
     to_move: int
@@ -59,9 +59,9 @@ def play_to_the_end(game: Game, seed: int, *, opening_plies: int = 0) -> State:
     return last
 
 
-def show_state(game: Game, state: State) -> Shown:
+def show_state(game: Game, state: State) -> ShownState:
     """Return all that a state shows, to compare it with another."""
-    return Shown(
+    return ShownState(
         state.to_move(),
         tuple(state.actions),
         tuple(state.legal_actions()),
@@ -70,9 +70,9 @@ def show_state(game: Game, state: State) -> Shown:
     )
 
 
-def require_same(one: Shown, other: Shown, change: str) -> None:
+def require_same(first: ShownState, second: ShownState, change: str) -> None:
     """Raise ConformanceError, with what differs, unless both show the same."""
-    for name, value, same in zip(Shown._fields[:-1], one[:-1], other[:-1], strict=True):
+    for name, value, same in zip(ShownState._fields[:-1], first[:-1], second[:-1], strict=True):
         require(value == same, f"{change}: {name} is {value!r:.60} and {same!r:.60}")
-    is_alike = all(map(np.array_equal, one.observations, other.observations))
+    is_alike = all(map(np.array_equal, first.observations, second.observations))
     require(is_alike, f"{change}: observations differ")

@@ -77,9 +77,9 @@ def leaves_the_states_alone(kind: PolicyKind, game: Game) -> None:
         rows = make_rows(game)
         before = [show_state(game, row.state) for row in rows]
         policy.act(rows)
-        for row, shown in zip(rows, before, strict=True):
+        for row, shown_before in zip(rows, before, strict=True):
             change = "act() must not change a state: copy it"
-            require_same(show_state(game, row.state), shown, change)
+            require_same(show_state(game, row.state), shown_before, change)
 
 
 def answers_each_row_on_its_own(kind: PolicyKind, game: Game) -> None:
@@ -90,8 +90,8 @@ def answers_each_row_on_its_own(kind: PolicyKind, game: Game) -> None:
         turned = list(policy.act(rows[::-1]))[::-1]
         change = "an action may depend on its row alone"
         require(turned == together, f"{change}: the order of the rows, or an earlier call, matters")
-        alone = [next(iter(built.act([row]))) for row in rows for built in [build(kind, game)]]
-        require(alone == together, f"{change}: the other rows of the block matter")
+        row_by_row = [next(iter(built.act([row]))) for row in rows for built in [build(kind, game)]]
+        require(row_by_row == together, f"{change}: the other rows of the block matter")
 
 
 def plays_a_match_again(kind: PolicyKind, game: Game) -> None:

@@ -27,14 +27,14 @@ def report_checks(
     """
     listed: list[NamedCheck] = []
 
-    _write(lines, {"begins": LOADS})
+    _write_event(lines, {"begins": LOADS})
     failure = run_check(lambda: listed.extend(list_checks()))
-    _write(lines, {"failure": failure, "note": "", "n_checks": len(listed)})
+    _write_event(lines, {"failure": failure, "note": "", "n_checks": len(listed)})
     for name, check in listed[n_skipped:]:
         notes: list[str] = []
-        _write(lines, {"begins": name})
+        _write_event(lines, {"begins": name})
         failure = run_check(partial(_note_answer, check, notes))
-        _write(lines, {"failure": failure, "note": "".join(notes)})
+        _write_event(lines, {"failure": failure, "note": "".join(notes)})
 
 
 def main(
@@ -60,6 +60,6 @@ def _note_answer(check: Callable[[], str | None], notes: list[str]) -> None:
     notes.append(check() or "")
 
 
-def _write(lines: IO[str], event: dict[str, object]) -> None:
+def _write_event(lines: IO[str], event: dict[str, object]) -> None:
     lines.write(f"{json.dumps(event)}\n")
     lines.flush()

@@ -95,7 +95,7 @@ def read_spec(schema: pa.Schema) -> TrajectorySpec:
 
 
 def convert_uploads(rows: pa.Table, form: TrajectorySpec, *, first_episode: int) -> pa.Table:
-    """Return rows of segments, whole episodes one after the other, as those of a shard.
+    """Convert rows of segments into rows of a shard, with whole episodes one after the other.
 
     A player is the key of the user who sent them.
     """
@@ -117,7 +117,7 @@ def convert_uploads(rows: pa.Table, form: TrajectorySpec, *, first_episode: int)
 def convert_match(
     rows: pa.Table, form: TrajectorySpec, *, number: int, players: dict[int, str]
 ) -> pa.Table:
-    """Return the rows of one match as those of a shard: only of these seats, one after the other.
+    """Convert the rows of one match into rows of a shard, seat by seat, for these seats only.
 
     players: who sat there, by seat. The successor of a step is the seat's next decision; of its
     last one there is none, and its own observation stands there.
@@ -126,8 +126,8 @@ def convert_match(
     chosen = [np.flatnonzero(seats == seat) for seat in sorted(players)]
     order = np.concatenate(chosen)
     following = np.concatenate([np.append(places[1:], places[-1:]) for places in chosen])
-    taken = rows.take(order)
-    columns: dict[str, Any] = {field.name: taken.column(field.name) for field in taken.schema}
+    ordered = rows.take(order)
+    columns: dict[str, Any] = {field.name: ordered.column(field.name) for field in ordered.schema}
     n = len(order)
     columns |= {
         "episode": pa.array(np.full(n, number), pa.int64()),

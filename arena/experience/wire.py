@@ -81,7 +81,7 @@ _PLACE = re.compile(r" - at `\$\.(\w+)(?:\[(\d+)\])?.*`$")
 
 
 def read_game(content: bytes, *, form: Form = "msgpack") -> str:
-    """Return which game a chunk says it is of: what reads the rest of it. Raises ChunkError."""
+    """Return the game that a chunk names, which decides how the rest is read. Raises ChunkError."""
     return str(_decode(_GAMES[form], content).game)
 
 
@@ -96,7 +96,7 @@ def read_chunk(content: bytes, *, spec: GameSpec, form: Form = "msgpack") -> Chu
     if spec.n_seats != 1:
         raise ChunkError("game", f"{spec.id} has {spec.n_seats} seats: games of one seat only")
     n_features = prod(spec.observation_shape)
-    build = _unpack if form == "msgpack" else _build_array
+    build = _decode_array if form == "msgpack" else _build_array
     # The actions say how many steps there are.
     n_steps = len(message.actions) // (4 if form == "msgpack" else 1)
     if n_steps > MOST_STEPS:
@@ -134,7 +134,7 @@ def _decode(decoder: Any, content: bytes) -> Any:
         raise ChunkError(place[1], f"is refused: {message}", index=index) from error
 
 
-def _unpack(name: str, content: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
+def _decode_array(name: str, content: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
     dtype = np.dtype(COLUMNS[name].dtype)
     n_bytes = prod(shape) * dtype.itemsize
     if len(content) != n_bytes:

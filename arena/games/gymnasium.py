@@ -26,9 +26,9 @@ SEAT = 0
 class GymnasiumState:
     """One episode in an environment of its own; its return is the sum of the rewards."""
 
-    def __init__(self, game: "GymnasiumGame", env: Any, seen: Any) -> None:
+    def __init__(self, game: "GymnasiumGame", env: Any, observation: Any) -> None:
         """Take over an environment that was reset, and what it showed then."""
-        self._game, self.env, self._seen = game, env, seen
+        self._game, self.env, self._observation = game, env, observation
         self.opening: Sequence[int] = ()
         self.actions: list[int] = []
         self._total = 0.0
@@ -53,14 +53,14 @@ class GymnasiumState:
     def observation(self, seat: int) -> NDArray[np.generic]:
         """Return what the environment showed last, float32."""
         del seat
-        return self._game.encode(self._seen)
+        return self._game.encode(self._observation)
 
     def apply(self, action: int) -> None:
         """Take one step. Raises IllegalActionError and changes nothing."""
         if type(action) is not int or action not in self.legal_actions():
             name = self._game.spec.id
             raise IllegalActionError(f"{name}: {action!r:.80} is not in {self.legal_actions()}")
-        self._seen, reward, self.is_terminated, self.is_truncated, _ = self.env.step(
+        self._observation, reward, self.is_terminated, self.is_truncated, _ = self.env.step(
             self._game.decode(action)
         )
         self._total += float(reward)
@@ -163,17 +163,17 @@ class GymnasiumGame:
         Raises ParameterError unless some opening of so many plies leaves the game undecided.
         """
         return start_after_opening(
-            self.spec, game_seed, opening_plies, lambda: self._reset(game_seed)
+            self.spec, game_seed, opening_plies, lambda: self._start_episode(game_seed)
         )
 
     def picture(self, state: GymnasiumState, seat: int | None = None) -> Grid | Picture | None:
         """Return a position as it is drawn, None for a game that is only told."""
         return self.look.draw(state.env.unwrapped, seat) if self.look.draw else None
 
-    def _reset(self, game_seed: int) -> GymnasiumState:
+    def _start_episode(self, game_seed: int) -> GymnasiumState:
         env = self._new_env()
-        seen, _ = env.reset(seed=derive("environment", game_seed) >> (63 - SEED_BITS))
-        return GymnasiumState(self, env, seen)
+        observation, _ = env.reset(seed=derive("environment", game_seed) >> (63 - SEED_BITS))
+        return GymnasiumState(self, env, observation)
 
     def _new_env(self) -> Any:
         if callable(self._make):

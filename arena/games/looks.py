@@ -27,15 +27,15 @@ class Look:
 
     def describe_position(self, native: Any, seat: int | None, to_move: int, spec: GameSpec) -> str:
         """Return whose turn it is or who has won, and then what stands or lies where."""
-        drawn = self.draw(native, seat) if self.draw else None
-        names = [side.name for side in drawn.sides] if drawn else []
+        picture = self.draw(native, seat) if self.draw else None
+        names = [side.name for side in picture.sides] if picture else []
         seats = names or [f"seat {n}" for n in range(spec.n_seats)]
         returns = native.returns() if to_move == OVER else ()
         parts = [tell_turn(to_move, returns, seats)]
         if self.describe:
             parts.append(self.describe(native, seat))
-        elif isinstance(drawn, Grid):
-            parts.append(drawn.list_pieces())
+        elif isinstance(picture, Grid):
+            parts.append(picture.list_pieces())
         else:
             parts.append(f"{len(native.history())} moves were made, those of chance included.")
         return " ".join(part for part in parts if part)

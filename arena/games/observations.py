@@ -18,7 +18,7 @@ Parts = tuple[Part, ...]
 
 def parts(*named: str | tuple[str, int]) -> Parts:
     """Return parts by what each holds, of size 1 unless it is given."""
-    return tuple(Part(one) if isinstance(one, str) else Part(*one) for one in named)
+    return tuple(Part(part) if isinstance(part, str) else Part(*part) for part in named)
 
 
 def check_parts(name: str, declared: Sequence[Part], shape: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from arena.seeding import derive
 MAX_DRAWS = 200
 
 
-class Opened(Protocol):
+class OpenedState(Protocol):
     """A state that can be told that what was played so far is its opening."""
 
     actions: list[int]
@@ -33,7 +33,7 @@ class Opened(Protocol):
         ...
 
 
-AnyState = TypeVar("AnyState", bound=Opened)
+AnyState = TypeVar("AnyState", bound=OpenedState)
 
 
 def start_after_opening(

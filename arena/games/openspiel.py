@@ -31,7 +31,7 @@ _NO_CHANCE = Random(0)  # never drawn from; making one costs as much as a game o
 
 
 class NativeState(Protocol):
-    """What we use of pyspiel.State. Its chance is open: a copy of it shows nothing to come."""
+    """The part of pyspiel.State that we use. A copy does not reveal future chance outcomes."""
 
     def get_game(self) -> Any:
         """Return the engine's game, as its search takes it."""
@@ -131,7 +131,7 @@ class OpenSpielState:
         self.actions: list[int] = []
         # Asked for twice a step, by the policy and by the check of its action; made on demand.
         self._legal: tuple[int, ...] | None = None
-        self._settle()
+        self._settle_chance()
 
     def to_move(self) -> int:
         """Return the seat that decides next, or OVER."""
@@ -161,7 +161,7 @@ class OpenSpielState:
             raise IllegalActionError(f"{name}: {action!r:.80} is not in {self.legal_actions()}")
         self.native.apply_action(action)
         self.actions.append(action)
-        self._settle()
+        self._settle_chance()
 
     def returns(self) -> list[float]:
         """Return one finite float per seat; only meaningful when over."""
@@ -175,7 +175,7 @@ class OpenSpielState:
         """Return what players call a legal action, never its bare number."""
         return self._game.look.name_legal_action(self.native, self._seat, action)
 
-    def _settle(self) -> None:
+    def _settle_chance(self) -> None:
         """Let chance move until a seat decides or the episode is over."""
         while self.native.is_chance_node():
             self.native.apply_action(_draw_outcome(self.native.chance_outcomes(), self._chance))

@@ -38,7 +38,7 @@ class PettingZooState:
         self._totals = dict.fromkeys(game.seats, 0.0)
         # What agents saw last that the environment has let go.
         self._last_seen: dict[int, NDArray[np.generic]] = {}
-        self._settle()
+        self._find_next_agent()
 
     def to_move(self) -> int:
         """Return the seat that decides next, or OVER."""
@@ -54,13 +54,17 @@ class PettingZooState:
         if self._seat == OVER:
             return np.zeros(n_actions, np.bool_)
         agent = self._game.seats[self._seat]
-        seen = self.env.observe(agent)
-        holder = seen if isinstance(seen, Mapping) and MASK in seen else self.env.infos[agent]
+        observation = self.env.observe(agent)
+        holder = (
+            observation
+            if isinstance(observation, Mapping) and MASK in observation
+            else self.env.infos[agent]
+        )
         mask = holder.get(MASK)
         return np.ones(n_actions, np.bool_) if mask is None else np.array(mask, np.bool_)
 
     def observation(self, seat: int) -> NDArray[np.generic]:
-        """Return what the seat sees, float32; of one that is out, what it saw last."""
+        """Return what the seat sees, float32; for a seat that is out, its last observation."""
         if seat in self._last_seen:
             return self._last_seen[seat].copy()
         return self._game.encode(self.env.observe(self._game.seats[seat]))
@@ -72,7 +76,7 @@ class PettingZooState:
             raise IllegalActionError(f"{name}: {action!r:.80} is not in {self.legal_actions()}")
         self.env.step(self._game.decode(action))
         self.actions.append(action)
-        self._settle()
+        self._find_next_agent()
 
     def returns(self) -> list[float]:
         """Return the sum of each seat's rewards so far."""
@@ -95,7 +99,7 @@ class PettingZooState:
         """Let what was played so far be the opening."""
         self.opening, self.actions = tuple(opening), []
 
-    def _settle(self) -> None:
+    def _find_next_agent(self) -> None:
         """Collect rewards, and let go agents that are out, until one decides or none is left."""
         env = self.env
         while env.agents:
@@ -178,19 +182,19 @@ class PettingZooGame:
         Raises ParameterError unless some opening of so many plies leaves the game undecided.
         """
         return start_after_opening(
-            self.spec, game_seed, opening_plies, lambda: self._reset(game_seed)
+            self.spec, game_seed, opening_plies, lambda: self._start_episode(game_seed)
         )
 
     def picture(self, state: PettingZooState, seat: int | None = None) -> Grid | Picture | None:
         """Return a position as it is drawn, None for a game that is only told."""
         return self.look.draw(state.env, seat) if self.look.draw else None
 
-    def encode(self, seen: Any) -> NDArray[np.generic]:
+    def encode(self, observation: Any) -> NDArray[np.generic]:
         """Return an observation of the environment as a new array."""
-        is_masked = isinstance(seen, Mapping) and OBSERVATION in seen
-        return self._encode(seen[OBSERVATION] if is_masked else seen)
+        is_masked = isinstance(observation, Mapping) and OBSERVATION in observation
+        return self._encode(observation[OBSERVATION] if is_masked else observation)
 
-    def _reset(self, game_seed: int) -> PettingZooState:
+    def _start_episode(self, game_seed: int) -> PettingZooState:
         env = self._new_env()
         env.reset(seed=derive("environment", game_seed) >> (63 - SEED_BITS))
         return PettingZooState(self, env)

@@ -153,7 +153,7 @@ class Grid(NamedTuple):
             for column, cell in enumerate(line)
             if cell.seat >= 0
         )
-        kinds = groupby(standing, key=lambda each: each[:2])
+        kinds = groupby(standing, key=lambda piece: piece[:2])
         return " ".join(
             f"{name.capitalize()}: {', '.join(self.name_cell(row, at) for *_, at, row in kind)}."
             for (_, name), kind in kinds
@@ -308,8 +308,8 @@ def list_sides(game: Game) -> tuple[Side, ...]:
     draw: Callable[..., Grid | Picture | None] | None = getattr(game, "picture", None)
     if declared is not None or draw is None:
         return declared or ()
-    drawn = draw(game.start(0, opening_plies=0), None)
-    return drawn.sides if drawn else ()
+    picture = draw(game.start(0, opening_plies=0), None)
+    return picture.sides if picture else ()
 
 
 def check_picture(picture: object) -> Picture:
@@ -322,8 +322,8 @@ def check_picture(picture: object) -> Picture:
             raise PictureError(f"a picture is 0 to {MAX_SIZE} wide and high, not {size}")
     if len(picture.shapes) > MAX_SHAPES:
         raise PictureError(f"{len(picture.shapes):,} shapes are more than {MAX_SHAPES:,}")
-    drawn = (shape for side in picture.sides for shape in draw_piece(0, 0, side.piece, side.tint))
-    for shape in (*picture.shapes, *drawn):
+    pieces = (shape for side in picture.sides for shape in draw_piece(0, 0, side.piece, side.tint))
+    for shape in (*picture.shapes, *pieces):
         try:
             _check_shape(shape)
         except TypeError:  # it has a list of points, or is no shape

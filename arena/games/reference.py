@@ -51,16 +51,18 @@ def describe_game(game: Game, version: str = "") -> Reference:
     """Return the reference of a game; version: of its rules, as `registry.version` says it."""
     spec = game.spec
     names = _name_actions(game)
-    shown = tuple(NamedAction(action, names[action]) for action in sorted(names)[:MAX_NAMED])
+    named_actions = tuple(
+        NamedAction(action, names[action]) for action in sorted(names)[:MAX_NAMED]
+    )
     return describe_spec(spec, version)._replace(
-        actions=shown,
-        n_left_out=spec.n_actions - len(shown),
+        actions=named_actions,
+        n_left_out=spec.n_actions - len(named_actions),
         start=game.start(1, opening_plies=spec.opening_plies).describe(),
     )
 
 
 def describe_spec(spec: GameSpec, version: str = "") -> Reference:
-    """Return what of a reference is known without playing: no actions, and no first position."""
+    """Return the reference without what only playing shows: actions and the first position."""
     return Reference(
         spec.id,
         spec.title,

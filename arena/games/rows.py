@@ -12,7 +12,7 @@ Line = tuple[tuple[int, int], ...]
 
 
 def read_cells(rows: Iterable[str], pieces: str) -> Cells:
-    """Return a cell for each character; pieces: that of seat 0, of seat 1 and so on."""
+    """Return a cell for each character; pieces: the character of each seat, seat 0 first."""
     kinds = {piece: Cell(seat) for seat, piece in enumerate(pieces)}
     return tuple(tuple(kinds.get(piece, EMPTY) for piece in row) for row in rows if row)
 

@@ -104,12 +104,12 @@ class ServedState:
         self._position: Position | None = None
 
     @property
-    def _now(self) -> Position:
+    def _await_position(self) -> Position:
         """The position, waited for where it has not come."""
         if self._position is None:
             self._position = self._line.wait(self._episode, len(self.actions))
             if self._twin is not None:
-                _compare(self._position, self._twin)
+                _compare_with_twin(self._position, self._twin)
         return self._position
 
     def to_move(self) -> int:
@@ -117,21 +117,21 @@ class ServedState:
 
         ServerFaultError, too, where rules that are here say otherwise.
         """
-        return self._now.seat
+        return self._await_position.seat
 
     def legal_actions(self) -> Sequence[int]:
         """Return the legal actions of the seat to move, ascending; empty when over."""
-        return self._now.legal
+        return self._await_position.legal
 
     def legal_mask(self) -> NDArray[np.bool_]:
         """Return bool [A], True where legal for the seat to move."""
         mask = np.zeros(self._spec.n_actions, np.bool_)
-        mask[list(self._now.legal)] = True
+        mask[list(self._await_position.legal)] = True
         return mask
 
     def observation(self, seat: int) -> NDArray[np.generic]:
         """Return what the seat to move sees. Raises UnsupportedGameError for any other seat."""
-        position = self._now
+        position = self._await_position
         if position.observation is None or seat != position.seat:
             raise UnsupportedGameError(
                 f"{self._spec.id}: its server shows what the seat to move sees, not seat {seat}"
@@ -140,7 +140,7 @@ class ServedState:
 
     def apply(self, action: int) -> None:
         """Play one action of the seat to move, without waiting for what comes of it."""
-        legal = self._now.legal
+        legal = self._await_position.legal
         if type(action) is not int or action not in legal:
             raise IllegalActionError(f"{self._spec.id}: {action!r:.80} is not in {legal}")
         self._line.act(self._episode, len(self.actions), action)
@@ -151,16 +151,16 @@ class ServedState:
 
     def returns(self) -> Sequence[float]:
         """Return one finite float per seat; zeros while it is not over."""
-        return list(self._now.returns) or [0.0] * self._spec.n_seats
+        return list(self._await_position.returns) or [0.0] * self._spec.n_seats
 
     def describe(self, seat: int | None = None) -> str:
         """Return what its server says of the position, if anything."""
         del seat
-        return self._now.text or f"{self._spec.title} after {len(self.actions)} moves."
+        return self._await_position.text or f"{self._spec.title} after {len(self.actions)} moves."
 
     def action_name(self, action: int) -> str:
         """Return what its server calls a legal action."""
-        position = self._now
+        position = self._await_position
         if position.names and action in position.legal:
             return position.names[list(position.legal).index(action)]
         return f"action {action}"
@@ -244,8 +244,8 @@ class ServedGame:
         return ServedState(self._spec, line, episode, actions, twin=twin)
 
 
-def _compare(position: Position, twin: State) -> None:
-    """Raise ServerFaultError where a position is another one than by rules that are here.
+def _compare_with_twin(position: Position, twin: State) -> None:
+    """Raise ServerFaultError where a position differs from the one that local rules give.
 
     Returns are compared where results are recorded: a lie about them is no mere fault.
     """
@@ -259,7 +259,7 @@ def _compare(position: Position, twin: State) -> None:
 
 
 def serve_rules(rules: Game, *, id: str, title: str, **changed: Any) -> ServedGame:
-    """Return a game of game servers whose rules are those of a game that is here.
+    """Return a game for game servers with the rules of a local game.
 
     changed: further fields of the spec.
     """
@@ -286,8 +286,8 @@ def read_position(message: StateMessage, raw: bytes, spec: GameSpec, *, step: in
         )
     if message.names and len(message.names) != len(legal):
         raise ServerFaultError(f"{len(message.names)} names for {len(legal)} legal actions")
-    seen = _read_observation(message, raw, spec)
-    return Position(message.seat, legal, seen, (), message.text, message.names)
+    observation = _read_observation(message, raw, spec)
+    return Position(message.seat, legal, observation, (), message.text, message.names)
 
 
 def _read_end(message: StateMessage, spec: GameSpec) -> Position:
@@ -306,14 +306,14 @@ def _read_observation(message: StateMessage, raw: bytes, spec: GameSpec) -> NDAr
             flat = np.frombuffer(raw, declared.newbyteorder("<"), count, message.at)
         else:
             flat = np.array(message.observation, declared).ravel()
-        seen = flat.astype(declared).reshape(spec.observation_shape)
+        observation = flat.astype(declared).reshape(spec.observation_shape)
     except (ValueError, TypeError, OverflowError) as error:
         raise ServerFaultError(
             f"no observation of {spec.observation_dtype} {list(spec.observation_shape)}: {error}"
         ) from error
-    if not np.isfinite(seen.astype(np.float64)).all():
+    if not np.isfinite(observation.astype(np.float64)).all():
         raise ServerFaultError("an observation must be finite")
-    return seen
+    return observation
 
 
 def can_replay(game: Game) -> bool:

@@ -54,20 +54,20 @@ def read_actions(name: str, space: spaces.Space[Any], *, n_bins: int = 0) -> Act
 
 
 def read_observations(name: str, space: spaces.Space[Any]) -> Observations:
-    """Return the observations of a space: a Box of rows as it is, all else flattened.
+    """Return the observations of a space: a Box keeps its shape, all else is flattened.
 
     Raises UnsupportedGameError for spaces of no fixed length.
     """
     if isinstance(space, spaces.Box) and len(space.shape) >= _IMAGE_DIMENSIONS:
-        return Observations(space.shape, lambda seen: np.array(seen, np.float32))
+        return Observations(space.shape, lambda observation: np.array(observation, np.float32))
     if not space.is_np_flattenable:
         raise UnsupportedGameError(f"{name}: its observations have no fixed length: {space!r:.100}")
     length = spaces.flatdim(space)
-    return Observations((length,), lambda seen: _flatten(space, seen))
+    return Observations((length,), lambda observation: _flatten_observation(space, observation))
 
 
-def _flatten(space: spaces.Space[Any], seen: Any) -> NDArray[np.generic]:
-    flat: NDArray[np.generic] = np.array(spaces.flatten(space, seen), np.float32)
+def _flatten_observation(space: spaces.Space[Any], observation: Any) -> NDArray[np.generic]:
+    flat: NDArray[np.generic] = np.array(spaces.flatten(space, observation), np.float32)
     return flat
 
 

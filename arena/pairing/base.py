@@ -183,7 +183,7 @@ class AdaptivePairing(Protocol):
         ...
 
     def warning(self, standing: Standing) -> str | None:
-        """Return what a user of it should know now, or None."""
+        """Return a warning to show to users of this pairing, or None."""
         ...
 
     def choose(self, standing: Standing, n_blocks: int, *, seed: int) -> list[Lineup]:

@@ -89,8 +89,8 @@ def build_bracket(
     for first, second in _pair_up(order):
         if first is None or second is None:
             # The field is no power of two: whom this seed would meet does not exist.
-            alone = second if first is None else first
-            slots.append(BracketSlot(alone, None, is_bye=True, winner=alone))
+            unpaired = second if first is None else first
+            slots.append(BracketSlot(unpaired, None, is_bye=True, winner=unpaired))
         else:
             slots.append(_fill_slot(BracketSlot(first, second), played, rank, rules))
     rounds = [tuple(slots)]
@@ -101,11 +101,11 @@ def build_bracket(
     return Bracket(tuple(rounds))
 
 
-def open_slots(made: Bracket) -> list[BracketSlot]:
+def open_slots(bracket: Bracket) -> list[BracketSlot]:
     """Return the slots whose agents are known and whose winner is not, round by round."""
     return [
         slot
-        for slots in made.rounds
+        for slots in bracket.rounds
         for slot in slots
         if slot.first is not None and slot.second is not None and slot.winner is None
     ]

@@ -49,12 +49,12 @@ def sample_first(mu: Floats, joint: Floats, edge: int, rng: np.random.Generator)
 def find_crossings(is_in: Bools) -> Floats:
     """Return P(one of the two is among the first k and the other is not): [n, n]."""
     counted = is_in.astype(np.float64)
-    both = counted.T @ counted / len(is_in)
-    alone = np.diag(both)
-    is_first = _mark_first(alone, int(is_in[0].sum()))
+    share_both = counted.T @ counted / len(is_in)
+    share_each = np.diag(share_both)
+    is_first = _mark_first(share_each, int(is_in[0].sum()))
     # Where no sample crosses the edge, those on its two sides are still worth something.
     least = np.where(is_first[:, None] != is_first, 0.5 / len(is_in), 0.0)
-    return np.maximum(alone[:, None] + alone - 2 * both, least)
+    return np.maximum(share_each[:, None] + share_each - 2 * share_both, least)
 
 
 def _mark_first(shares: Floats, edge: int) -> Bools:
@@ -81,8 +81,8 @@ def choose_checks(
     share, in_flight = is_in.mean(axis=0), count_in_flight(standing)
     leads = _infer_leads(standing, estimate, EXPECTED)
     worth = np.maximum(
-        _doubt_leads(standing, leads, variances) * _IN_FLIGHT ** (in_flight / COUPLE),
-        np.where(in_flight > 0, 0.0, _doubt_upsets(standing, variances, share, least=_OPEN)),
+        _find_lead_doubts(standing, leads, variances) * _IN_FLIGHT ** (in_flight / COUPLE),
+        np.where(in_flight > 0, 0.0, _find_upset_doubts(standing, variances, share, least=_OPEN)),
     )
     # Ties go to anybody, and not to who was registered first.
     worth *= 1 + _TIE_BREAK * rng.random(worth.shape)
@@ -113,11 +113,11 @@ def choose_order_checks(
     leads = _infer_leads(standing, estimate, expect_in_order(len(variances)))
     of_its_own = leads.variance / (leads.share**2 * variances + leads.variance)
     in_flight = count_in_flight(standing)
-    doubts = _doubt_leads(standing, leads, variances)
+    doubts = _find_lead_doubts(standing, leads, variances)
     doubts = np.minimum(doubts, doubts.T) * of_its_own
     n = len(variances)
     least = _LEFT / (n * (n - 1) / 2)
-    upsets = _doubt_upsets(standing, variances, np.ones(n), least=least)
+    upsets = _find_upset_doubts(standing, variances, np.ones(n), least=least)
     worth = np.maximum(
         doubts * _IN_FLIGHT ** (in_flight / COUPLE),
         np.where(in_flight > 0, 0.0, np.maximum(upsets, upsets.T)),
@@ -146,14 +146,16 @@ def _infer_leads(standing: Standing, estimate: PairVariance, expected: float) ->
     )
 
 
-def _doubt_leads(standing: Standing, leads: PairLeads, variances: Floats) -> Floats:
+def _find_lead_doubts(standing: Standing, leads: PairLeads, variances: Floats) -> Floats:
     """Return P(the row's agent is not better than the column's): [n, n]."""
     mean = leads.share * (standing.mu[:, None] - standing.mu) + leads.own
     doubts: Floats = ndtr(-mean / np.sqrt(leads.share**2 * variances + leads.variance))
     return doubts
 
 
-def _doubt_upsets(standing: Standing, variances: Floats, share: Floats, *, least: float) -> Floats:
+def _find_upset_doubts(
+    standing: Standing, variances: Floats, share: Floats, *, least: float
+) -> Floats:
     """Return how open it is whether the column's agent beats just the row's: [n, n].
 
     share: P(among the first k), [n]. least: what is less open counts for nothing.

@@ -18,11 +18,11 @@ def expected_information(gap: Floats, *, seat: float = 0.0) -> Floats:
 
     seat: what sitting first is worth: the mean over both seats, as blocks are played.
     """
-    both: Floats = (_inform_about(gap + seat) + _inform_about(gap - seat)) / 2
-    return both
+    information: Floats = (_measure_information(gap + seat) + _measure_information(gap - seat)) / 2
+    return information
 
 
-def _inform_about(gap: Floats) -> Floats:
+def _measure_information(gap: Floats) -> Floats:
     z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), _FAR)
     # Fisher information of a win or loss about the difference: density^2 / (p (1 - p)).
     density = np.exp(-(z**2)) / (2 * np.pi)
@@ -76,19 +76,19 @@ def _match_couples(value: Floats) -> list[Lineup]:
     agents, candidates = np.arange(len(value)), list[tuple[float, int, int]]()
     while len(agents) > 1:
         best = value.argmax(axis=1)
-        here = np.arange(len(agents))
-        first = np.flatnonzero((best[best] == here) & (here < best))
+        index = np.arange(len(agents))
+        first = np.flatnonzero((best[best] == index) & (index < best))
         second = best[first]
         pairs = zip(value[first, second], agents[first], agents[second], strict=True)
         candidates += [(float(v), int(i), int(j)) for v, i, j in pairs]
-        left = np.delete(here, np.concatenate([first, second]))
+        left = np.delete(index, np.concatenate([first, second]))
         agents, value = agents[left], value[np.ix_(left, left)]
     candidates.sort(key=lambda pair: -pair[0])
     return [(i, j) for _, i, j in candidates]
 
 
 def _match_groups(value: Floats, n_seats: int) -> list[Lineup]:
-    """Take the best pair that is free and add who is worth most with all of them."""
+    """Take the best free pair, then add the agents that are worth most beside those chosen."""
     lineups: list[Lineup] = []
     for _ in range(len(value) // n_seats):
         members = [int(i) for i in np.unravel_index(int(value.argmax()), value.shape)]

@@ -65,14 +65,14 @@ def choose_pairing(
 
 
 def is_checking(name: str, parameters: Mapping[str, Value], n_agents: int) -> bool:
-    """Return whether a pairing lets those of so many agents meet whose ratings are far apart.
+    """Return whether a pairing of n_agents also plays matches to check ratings far apart.
 
     Raises UnknownNameError, and ParameterError for parameters that it does not have.
     """
     if name != ORDER or n_agents > MOST_AGENTS:
         return False
-    asked = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
-    return bool(asked[CHECKS]) and not 0 < int(asked["edge"]) < n_agents
+    values = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
+    return bool(values[CHECKS]) and not 0 < int(values["edge"]) < n_agents
 
 
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:
@@ -83,7 +83,7 @@ def _get_entry(name: str, choices: tuple[str, ...]) -> object:
 
 
 def _split_kinds() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of those with pair and of those with choose."""
+    """Return the ids of fixed pairings (with pair) and of adaptive ones (with choose)."""
     ids = catalogs.list_ids(FAMILY)
     # By what they offer and not by a base class: a plug-in imports nothing of ours.
     is_static = {name: hasattr(catalogs.get_entry(FAMILY, name), "pair") for name in ids}

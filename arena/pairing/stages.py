@@ -78,8 +78,8 @@ def split_stages(field: Field, meetings: Sequence[Meeting], rules: GroupRules) -
         is_final = number == len(sizes_by_stage) - 1
         is_semifinal = number >= rules.stages and not is_final
         title = "Final" if is_final else "Semi-finals" if is_semifinal else f"Stage {number + 1}"
-        one = "Final" if is_final else "Semi-final" if is_semifinal else "Group"
-        groups = _split_groups(one, n_lineups, played)
+        group_name = "Final" if is_final else "Semi-final" if is_semifinal else "Group"
+        groups = _split_groups(group_name, n_lineups, played)
         stages.append(Stage(title, groups, is_knockout=is_final or is_semifinal))
     return stages
 

@@ -133,7 +133,7 @@ class LineKind:
 
     def list_programs(self, parameters: Mapping[str, object]) -> tuple[str, ...]:
         """Return the programs that a node must list to play an agent with these parameters."""
-        (declared,) = (one for one in self.parameters if one.name == PROGRAM)
+        (declared,) = (parameter for parameter in self.parameters if parameter.name == PROGRAM)
         return (str(parameters.get(PROGRAM, declared.default)),)
 
 
@@ -145,9 +145,9 @@ def declare_program(default: str) -> Parameter:
 RELEASE = Parameter("release", "", "what the program must say that it is; empty: whatever it is")
 
 
-def read_program(kind: str, read: Mapping[str, Value]) -> str:
+def read_program(kind: str, values: Mapping[str, Value]) -> str:
     """Return the name of the program. Raises ParameterError for one that no list can have."""
-    name = str(read[PROGRAM])
+    name = str(values[PROGRAM])
     if not is_program_name(name):
         raise ParameterError(kind, PROGRAM, f"must be {NAME_RULE}, got {name!r:.80}")
     return name

@@ -156,8 +156,8 @@ class MessageKind(LineKind):
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> MessagePolicy:
         """Return the policy. Raises ParameterError."""
-        read = read_parameters(self.id, self.parameters, parameters)
-        program, release = read_program(self.id, read), str(read[RELEASE.name])
-        policy = MessagePolicy(program, game, release=release, options=str(read[OPTIONS.name]))
+        values = read_parameters(self.id, self.parameters, parameters)
+        program, release = read_program(self.id, values), str(values[RELEASE.name])
+        policy = MessagePolicy(program, game, release=release, options=str(values[OPTIONS.name]))
         policy.is_remote = self.is_remote
         return policy

@@ -62,7 +62,7 @@ class InferenceRequest(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """One action per row, with what the network had said of it."""
+    """One action per row, with the network's output for it."""
 
     actions: Sequence[int]
     evaluation: NetworkOutput

@@ -52,7 +52,7 @@ class RecurrentStates:
             elif n_actions:
                 unknown.append(place)
         if unknown:
-            states[unknown] = self._recompute([rows[place] for place in unknown], network)
+            states[unknown] = self._recompute_states([rows[place] for place in unknown], network)
         return states
 
     def keep_after(self, rows: Sequence[Row], before: FloatBatch, after: FloatBatch) -> None:
@@ -61,33 +61,33 @@ class RecurrentStates:
             seats = self._kept.setdefault(row.state, {})
             seats[row.seat] = SeatMemory(len(row.state.actions), old.copy(), new.copy())
 
-    def _recompute(self, rows: Sequence[Row], network: Network) -> FloatBatch:
+    def _recompute_states(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the states that the network reaches by what the rows' seats have seen so far."""
-        seen = [self._replay_observations(row) for row in rows]
+        histories = [self._replay_observations(row) for row in rows]
         states = np.zeros((len(rows), network.state_size), np.float32)
         # All rows in step, one block a depth: 50 matches cost as many forwards as the longest.
-        for depth in range(max(map(len, seen))):
-            places = [place for place, blocks in enumerate(seen) if len(blocks) > depth]
-            observations = np.stack([seen[place][depth] for place in places])
+        for depth in range(max(map(len, histories))):
+            places = [place for place, blocks in enumerate(histories) if len(blocks) > depth]
+            observations = np.stack([histories[place][depth] for place in places])
             answer = network.result(network.submit(observations, states[places]))
             states[places] = check_states(answer.states, len(places), network)
         return states
 
     def _replay_observations(self, row: Row) -> list[FloatBatch]:
         """Return the observations that the seat has decided on, in their order."""
-        seen = []
+        observations = []
         state = self._game.start(row.game_seed, opening_plies=len(row.state.opening))
         for action in row.state.actions:
             if state.to_move() == row.seat:
-                seen.append(np.asarray(state.observation(row.seat), np.float32))
+                observations.append(np.asarray(state.observation(row.seat), np.float32))
             state.apply(action)
-        return seen
+        return observations
 
 
 def check_states(states: FloatBatch, n_rows: int, network: Network) -> FloatBatch:
     """Return the states. Raises InvalidOutputError unless they are [B, S] and finite."""
     expected = (n_rows, network.state_size)
     if states.shape != expected or not np.isfinite(states).all():
-        got = f"{states.shape}" if states.shape != expected else "NaN or infinity"
-        raise InvalidOutputError(f"recurrent states must be finite and {expected}, got {got}")
+        problem = f"{states.shape}" if states.shape != expected else "NaN or infinity"
+        raise InvalidOutputError(f"recurrent states must be finite and {expected}, got {problem}")
     return states

@@ -39,12 +39,12 @@ def format_policy(kind: str, parameters: Mapping[str, object]) -> str:
     """
     declared = registry.get(kind).parameters
     values = read_parameters(kind, declared, parameters)
-    shown = [
+    settings = [
         f"{parameter.name}={values[parameter.name]}" if place else f"{values[parameter.name]}"
         for place, parameter in enumerate(declared)
         if not place or values[parameter.name] != parameter.default
     ]
-    return f"{kind}:{','.join(shown)}" if shown else kind
+    return f"{kind}:{','.join(settings)}" if settings else kind
 
 
 def split_policies(text: str) -> list[str]:

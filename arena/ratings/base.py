@@ -48,7 +48,7 @@ class DrawWithoutDrawProbabilityError(RatingError):
 
 
 class ScoreError(RatingError):
-    """A score that is none of 1, 0 and -1."""
+    """A score other than 1, 0 and -1."""
 
     def __init__(self, score: object) -> None:
         """Keep the score that was refused."""

@@ -38,8 +38,8 @@ class PairCounts:
             column = np.asarray(getattr(self, name))
             # An empty list is a column of floats to numpy.
             if column.size and (column.ndim != 1 or column.dtype.kind not in "iu"):
-                got = f"{column.dtype} {column.shape}"
-                raise RatingError(f"{name} must be a column of ints, got {got}")
+                actual = f"{column.dtype} {column.shape}"
+                raise RatingError(f"{name} must be a column of ints, got {actual}")
             columns.append(column.astype(np.int64).ravel())
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
@@ -76,12 +76,12 @@ class PairCounts:
         return bool(self.n_draws.any())
 
     def without_draws(self) -> Self:
-        """Return the counts of those results only that one of the two won."""
+        """Return the counts of decided results only."""
         return replace(self, n_draws=np.zeros_like(self.n_draws))
 
     @cached_property
     def n_results(self) -> int:
-        """How many results there are; a match of k seats counts as k(k-1)/2 of them."""
+        """The number of results; a match of k seats counts as k(k-1)/2 results."""
         return int(self.n_first_wins.sum() + self.n_draws.sum() + self.n_second_wins.sum())
 
     @cached_property
@@ -150,7 +150,7 @@ def _check_distinct(first: Ints, second: Ints) -> None:
 
 
 def _merge_rows(table: Ints) -> Ints:
-    """Sort the columns by (first, second) and add up those of one pair."""
+    """Sort the columns by (first, second) and sum the rows of each pair."""
     if table.shape[1] == 0:
         return table
     table = table[:, np.lexsort((table[1], table[0]))]

@@ -85,9 +85,9 @@ def estimate_departures(
     squares = _GRID**2 @ posterior
     before = logit(_FIELDS / len(mean))
     return Departures(
-        _fill(n, expit(before + by_itself - by_ratings)),
-        _fill(n, _UNIT * mean, sign=-1),
-        _fill(n, _UNIT**2 * np.maximum(squares - mean**2, _STEP**2)) + np.eye(n),
+        _fill_table(n, expit(before + by_itself - by_ratings)),
+        _fill_table(n, _UNIT * mean, sign=-1),
+        _fill_table(n, _UNIT**2 * np.maximum(squares - mean**2, _STEP**2)) + np.eye(n),
     )
 
 
@@ -104,8 +104,8 @@ class _Results:
 
     def explain(self, lead: Floats) -> Floats:
         """Return the log-likelihood of the results of all pairs by the lead of the first agent."""
-        there = self._explain_first(self._there, self._seat + lead)
-        return there + self._explain_first(self._back, self._seat - lead)
+        as_first = self._explain_first(self._there, self._seat + lead)
+        return as_first + self._explain_first(self._back, self._seat - lead)
 
     def _explain_first(self, times: Floats, lead: Floats) -> Floats:
         won, drew, lost = times
@@ -116,8 +116,8 @@ class _Results:
         return explained
 
 
-def _fill(n: int, values: Floats, sign: int = 1) -> Floats:
-    """Return the table of the values of the pairs above the diagonal; sign: of those below it."""
+def _fill_table(n: int, values: Floats, sign: int = 1) -> Floats:
+    """Return a table [n, n] from the values of pairs; sign: their sign below the diagonal."""
     table = np.zeros((n, n))
     rows, columns = np.triu_indices(n, 1)
     table[rows, columns], table[columns, rows] = values, sign * values

@@ -29,7 +29,7 @@ def fit_margin(lead: Floats, n_decided: int, times: Floats, *, start: float, pri
     0.
     """
     # The prior is two rows more: matches of equal agents, decided and drawn as the game's are.
-    p_draw = float(1 - 2 * _tail(prior))
+    p_draw = float(1 - 2 * _find_tail(prior))
     leads = np.concatenate([lead[:n_decided], [0.0], lead[n_decided:], [0.0]])
     weights = np.concatenate(
         [
@@ -58,12 +58,14 @@ def log_prior(margin: float, prior: float) -> float:
 
     prior: the margin of the game, above 0.
     """
-    p_draw = float(1 - 2 * _tail(prior))
-    told = (1 - p_draw) * log(_tail(margin)) + p_draw * log1p(-2 * _tail(margin))
-    return PRIOR_MATCHES * told
+    p_draw = float(1 - 2 * _find_tail(prior))
+    log_likelihood = (1 - p_draw) * log(_find_tail(margin)) + p_draw * log1p(
+        -2 * _find_tail(margin)
+    )
+    return PRIOR_MATCHES * log_likelihood
 
 
-def _tail(margin: float) -> float:
+def _find_tail(margin: float) -> float:
     return float(erfcx(_SQRT_HALF * margin) * np.exp(-(margin**2) / 2) / 2)
 
 
@@ -73,10 +75,10 @@ def _differentiate(
     """Return the slope of the log-likelihood by the margin, and minus its curvature."""
     wins = win_terms(lead[:n_decided], margin)
     slope, curvature = _differentiate_draws(np.abs(lead[n_decided:]), margin)
-    decided, drawn = weights[:n_decided], weights[n_decided:]
+    decided_weights, drawn_weights = weights[:n_decided], weights[n_decided:]
     return (
-        float(drawn @ slope - decided @ wins.slope),
-        float(drawn @ curvature + decided @ wins.curvature),
+        float(drawn_weights @ slope - decided_weights @ wins.slope),
+        float(drawn_weights @ curvature + decided_weights @ wins.curvature),
     )
 
 

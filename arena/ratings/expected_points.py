@@ -26,17 +26,19 @@ def expect_points(gap: Floats, *, draw_probability: float, seat: float = 0.0) ->
     gap: in units of rating. seat: what sitting first is worth, in the same.
     """
     margin = unit_draw_margin(draw_probability)
-    there, back = (_expect_one((gap + worth) / _UNIT, margin) for worth in (seat, -seat))
-    return ExpectedPoints(*((one + other) / 2 for one, other in zip(there, back, strict=True)))
+    as_first, as_second = (_expect_one((gap + worth) / _UNIT, margin) for worth in (seat, -seat))
+    return ExpectedPoints(
+        *((first + second) / 2 for first, second in zip(as_first, as_second, strict=True))
+    )
 
 
 def _expect_one(lead: Floats, margin: float) -> tuple[Floats, Floats, Floats]:
     win, not_lost = ndtr(lead - margin), ndtr(lead + margin)
     mean = (win + not_lost) / 2
-    slope = (_density(lead - margin) + _density(lead + margin)) / (2 * _UNIT)
+    slope = (_find_density(lead - margin) + _find_density(lead + margin)) / (2 * _UNIT)
     return mean, win + (not_lost - win) / 4 - mean**2, slope
 
 
-def _density(x: Floats) -> Floats:
+def _find_density(x: Floats) -> Floats:
     density: Floats = np.exp(-(x**2) / 2) / sqrt(2 * pi)
     return density

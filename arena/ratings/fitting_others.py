@@ -41,7 +41,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Meeting:
-    """What is known of another one as seen by an agent.
+    """What is known of an opponent from the view of one agent.
 
     lead: of the other over the agent, in ratings or mean scores, with its 95 % interval from low to
     high. p_stronger: that the other is. share: the part of the points that the agent may expect
@@ -70,7 +70,7 @@ def compare(own: Strength, other: Strength, rules: Rules | None) -> Meeting:
     low, high = lead - Z95 * sd, lead + Z95 * sd
     share = share_low = share_high = None
     if rules:
-        share, share_low, share_high = (_expect_share(-one, rules) for one in (lead, high, low))
+        share, share_low, share_high = (_expect_share(-gap, rules) for gap in (lead, high, low))
     quality = _measure_quality(lead, sd, rules) if rules else 1 / (1 + hypot(lead, sd))
     return Meeting(lead, low, high, _find_chance(lead, sd), share, share_low, share_high, quality)
 
@@ -106,7 +106,7 @@ def _expect_share(lead: float, rules: Rules) -> float:
 
 
 def _measure_quality(lead: float, sd: float, rules: Rules) -> float:
-    """Return the chance of a draw, as part of that of two equal agents that are known exactly.
+    """Return the chance of a draw relative to two equal agents whose skills are known exactly.
 
     Where a draw means equal performances. Source: Herbrich, Minka and Graepel, TrueSkill: A
     Bayesian Skill Rating System, 2006, matchmaking.

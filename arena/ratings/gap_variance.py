@@ -44,9 +44,9 @@ def gap_variance(
     between = float(pulls[high < _PAIR].sum())
     # How strongly each opponent pulls at either agent: float64 [n - 2].
     to = [sum_by_key(high, pulls * (low == agent), len(mu))[_PAIR:] for agent in range(_PAIR)]
-    alone = (_UNIT / spread) ** 2
-    others = np.maximum((_UNIT / sd[_PAIR:]) ** 2 - to[0] - to[1], alone) + to[0] + to[1]
-    own = [alone + between + float((pull - pull**2 / others).sum()) for pull in to]
+    own_precision = (_UNIT / spread) ** 2
+    others = np.maximum((_UNIT / sd[_PAIR:]) ** 2 - to[0] - to[1], own_precision) + to[0] + to[1]
+    own = [own_precision + between + float((pull - pull**2 / others).sum()) for pull in to]
     cross = between + float((to[0] * to[1] / others).sum())
     # Of the inverse of [[own 0, -cross], [-cross, own 1]].
     return _UNIT**2 * (own[0] + own[1] - 2 * cross) / (own[0] * own[1] - cross**2)

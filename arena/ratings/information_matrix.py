@@ -91,7 +91,7 @@ class DenseInformation:
 
 
 class DesignRows:
-    """Rows that pull at several agents each, as those of teams: laid out once for all curvatures.
+    """Rows that involve several agents each, such as teams: laid out once for all curvatures.
 
     design: [m, n], how far each row is ahead by the skills.
     """
@@ -136,7 +136,7 @@ class SparsityPattern:
         self._starts = np.concatenate([[0], ends]).astype(np.int32)
 
     def merge_pairs(self, curvature: Floats) -> Floats:
-        """Return the curvature of each unordered pair from that of each row given."""
+        """Return the curvature of each unordered pair, summed over the given rows."""
         return sum_by_key(self._pair_of, curvature, self.n_pairs)
 
     def build_matrix(self, merged: Floats) -> csr_array[np.float64]:
@@ -163,8 +163,8 @@ class SparseInformation:
         merged, self._pattern = pattern.merge_pairs(curvature), pattern
         self._root = np.sqrt(merged)
         self._precision = np.broadcast_to(precision, pattern.n)
-        drawn = sum_by_key(pattern.low, merged, pattern.n)
-        self._diagonal = drawn + sum_by_key(pattern.high, merged, pattern.n) + self._precision
+        diagonal = sum_by_key(pattern.low, merged, pattern.n)
+        self._diagonal = diagonal + sum_by_key(pattern.high, merged, pattern.n) + self._precision
         self._pairs = pattern.build_matrix(merged)
         self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
 
@@ -200,9 +200,9 @@ class SparseInformation:
     def _draw_noise(self, rng: np.random.Generator) -> Floats:
         """Return one sample of N(0, matrix)."""
         by_pair, n = self._root * rng.standard_normal(len(self._root)), self._pattern.n
-        alone: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
+        own_noise: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
         return (
-            alone
+            own_noise
             + sum_by_key(self._pattern.low, by_pair, n)
             - sum_by_key(self._pattern.high, by_pair, n)
         )
@@ -243,8 +243,8 @@ class SparseRows(SparseInformation):
 
     def _draw_noise(self, rng: np.random.Generator) -> Floats:
         by_row = self._root * rng.standard_normal(len(self._root))
-        alone: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
-        noise: Floats = alone + self._rows.by_agent @ by_row
+        own_noise: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
+        noise: Floats = own_noise + self._rows.by_agent @ by_row
         return noise
 
 
@@ -267,13 +267,13 @@ class BorderedInformation:
         return np.append(x - self._pull * seat, seat)
 
     def estimate_uncertainty(self) -> Uncertainty:
-        """Return that of the agents, widened by that of the advantage, and the latter."""
-        alone = self._agents.estimate_uncertainty()
-        joint = alone.covariance
+        """Return the uncertainty of the agents, widened by that of the seat advantage."""
+        agents = self._agents.estimate_uncertainty()
+        joint = agents.covariance
         if joint is not None:
             joint = joint + np.outer(self._pull, self._pull) / self._own
         about_mean = self._pull - self._pull.mean()
-        return Uncertainty(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
+        return Uncertainty(agents.variances + about_mean**2 / self._own, joint, 1 / self._own)
 
 
 def _say_unsolved(n: int, n_turns: int) -> RatingError:

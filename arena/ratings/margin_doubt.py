@@ -34,7 +34,7 @@ def list_margins(evidence: Evidence, fitted: Candidate) -> list[float]:
     )
     curvature = (2 * fitted.evidence - lower.evidence - upper.evidence) / _STEP**2
     sd = min(_MOST_SD, 1 / sqrt(max(curvature, _MOST_SD**-2)))
-    moved = (_about_mean(upper) - _about_mean(lower)) * sd / (2 * _STEP)
+    moved = (_center_skills(upper) - _center_skills(lower)) * sd / (2 * _STEP)
     doubts = np.sqrt(variances_about_mean(np.asarray(fitted.posterior.uncertainty.covariance)))
     if (abs(moved) < _LEAST_SHIFT * doubts).all():
         return [margin]
@@ -46,6 +46,6 @@ def limit_margin(margin: float) -> float:
     return min(max(margin, LEAST_MARGIN), MOST_MARGIN)
 
 
-def _about_mean(candidate: Candidate) -> Floats:
+def _center_skills(candidate: Candidate) -> Floats:
     z: Floats = candidate.posterior.z - candidate.posterior.z.mean()
     return z

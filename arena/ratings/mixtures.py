@@ -1,4 +1,4 @@
-"""Skills as a mixture of joint normal distributions: its quantiles, gaps, and who is above whom."""
+"""Skills as a mixture of joint normal distributions: quantiles, gaps, chances to be better."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,8 +78,8 @@ def find_gap_variances(covariance: Floats, i: Ints, j: Ints) -> Floats:
 
 def find_superiorities(mean: Floats, covariance: Floats) -> Floats:
     """Return P(row is above column) of normal skills: [n, n], one half on the diagonal."""
-    alone = np.diag(covariance)
-    variances = alone[:, None] + alone - 2 * covariance
+    diagonal = np.diag(covariance)
+    variances = diagonal[:, None] + diagonal - 2 * covariance
     np.fill_diagonal(variances, 1.0)
     above: Floats = ndtr((mean[:, None] - mean) / np.sqrt(variances))
     return above

@@ -45,23 +45,25 @@ class Evidence:
 
     def find(self, objective: Objective, spread: float) -> Candidate:
         """Return the candidate of a spread; objective: the fitted one, with a margin or scales."""
-        there = find_mode(objective, spread, join_seat(self.posterior))
-        evidence = weigh_mode(objective, there)
+        mode = find_mode(objective, spread, join_seat(self.posterior))
+        evidence = weigh_mode(objective, mode)
         if self.given_margin:
             evidence += log_prior(objective.likelihood.margin, self.given_margin)
-        return Candidate(objective, there, evidence)
+        return Candidate(objective, mode, evidence)
 
 
 def choose_likely(candidates: Sequence[Candidate]) -> tuple[list[Candidate], Floats]:
     """Return the candidates that are likely enough to matter, and their shares of one."""
-    evidence = np.array([one.evidence for one in candidates])
+    evidence = np.array([candidate.evidence for candidate in candidates])
     likely = np.exp(evidence - evidence.max())
     likely /= likely.sum()
     in_order = np.sort(likely)
     least = in_order[np.cumsum(in_order) >= _NEGLIGIBLE][0]
     likely[likely < least * _AS_LIKELY] = 0
-    kept = [one for one, share in zip(candidates, likely, strict=True) if share]
-    return kept, likely[likely > 0] / likely.sum()
+    likely_candidates = [
+        candidate for candidate, share in zip(candidates, likely, strict=True) if share
+    ]
+    return likely_candidates, likely[likely > 0] / likely.sum()
 
 
 def weigh_mode(objective: Objective, posterior: Posterior) -> float:

@@ -87,11 +87,11 @@ class _Results:
 
     def _differentiate_first(self, lead: Floats) -> tuple[Floats, Floats]:
         """Return them by the results of the row's agent in the first seat."""
-        (won, drew, lost), there = self._times, lead + self._seat
-        wins, losses = win_terms(there, self._margin), win_terms(-there, self._margin)
+        (won, drew, lost), as_first = self._times, lead + self._seat
+        wins, losses = win_terms(as_first, self._margin), win_terms(-as_first, self._margin)
         slope = won * wins.slope - lost * losses.slope
         curvature = won * wins.curvature + lost * losses.curvature
         if drew.any():
-            draws = draw_terms(there, self._margin)
+            draws = draw_terms(as_first, self._margin)
             slope, curvature = slope + drew * draws.slope, curvature + drew * draws.curvature
         return slope, curvature

@@ -98,19 +98,19 @@ def estimate_pair_variance(
     of the skills, beyond which no pair is thought to depart unless it is plain. seat: what sitting
     first is worth. dispersion: how much more blocks vary than their games would.
     """
-    met = tabulate_pairs(counts, len(mu))
-    if len(met.low) < len(counts.agents):
+    table = tabulate_pairs(counts, len(mu))
+    if len(table.low) < len(counts.agents):
         # Ratings fit a tree of pairs, whatever they did.
         return NO_PAIR_VARIANCE
-    low, high, n_met = met.low, met.high, met.n_results
+    low, high, n_met = table.low, table.high, table.n_results
     mean, variance, slope = _expect_pairs(counts, mu, draw_probability, seat) / n_met
     variance = np.maximum(variance, _LEAST_VARIANCE) * dispersion
     information = n_met * slope**2 / variance
-    alone = np.diag(covariance)
-    doubt = np.maximum(alone[low] + alone[high] - 2 * covariance[low, high], 0)
+    variances = np.diag(covariance)
+    doubt = np.maximum(variances[low] + variances[high] - 2 * covariance[low, high], 0)
     # What the ratings have taken of each pair's own results is no departure any more.
     left = np.clip(1 - information * doubt, 0, 1)
-    squares = float((n_met * (met.share - mean) ** 2 / variance).sum())
+    squares = float((n_met * (table.share - mean) ** 2 / variance).sum())
     expected, chance = float(left.sum()), sqrt(2 * max(float(left.sum()), 1.0))
     excess = (squares - expected) / chance
     weight = float((information * left**2).sum())

@@ -217,12 +217,12 @@ def find_mode(
     for _ in range(_MAX_STEPS):
         # Newton's: far from the mode it may overshoot, so it is halved until it climbs.
         step = here.information.solve(here.gradient)
-        there = objective.at(here.z + step, spread, is_rough=is_rough)
+        trial = objective.at(here.z + step, spread, is_rough=is_rough)
         # At the mode itself the value may fall by rounding, which is no reason to halve.
-        while there.value < here.value - _SLACK * abs(here.value):
+        while trial.value < here.value - _SLACK * abs(here.value):
             step = step / 2
-            there = objective.at(here.z + step, spread, is_rough=is_rough)
-        here = there
+            trial = objective.at(here.z + step, spread, is_rough=is_rough)
+        here = trial
         size = float(np.abs(step).max())
         if size < tolerance or (size < _ROUNDING and size > last / 2):
             n, uncertainty = objective.n_agents, here.information.estimate_uncertainty()

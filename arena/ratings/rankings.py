@@ -1,4 +1,4 @@
-"""What the ranking of a match of more than two sides says about each two of them.
+"""What the ranking of a match of more than two sides says about each pair of sides.
 
 A shared rank there means that the game did not tell which of the two was better: those who all lost
 are no equals. So it counts for nothing, where a draw of two sides counts as closeness.
@@ -26,7 +26,7 @@ class Counts(Protocol):
         ...
 
     def without_draws(self) -> Self:
-        """Return the counts of those results only that one of the two won."""
+        """Return the counts of decided results only."""
         ...
 
 

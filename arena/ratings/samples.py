@@ -53,14 +53,14 @@ class Sampler:
         n_sides, weight: as in settle_ratings. Raises RatingError.
         """
         if covariance is not None:
-            return cls(mu, _dense_noise(covariance))
+            return cls(mu, _make_dense_noise(covariance))
         weighed = weigh_rankings(counts, n_sides, draw_probability)
-        return cls(mu, _sparse_noise(weighed, mu, spread, weight))
+        return cls(mu, _make_sparse_noise(weighed, mu, spread, weight))
 
     def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples of all skills together: float64 [n_samples, n]."""
-        drawn: Floats = self.mu + self._noise(rng, n_samples)
-        return drawn
+        samples: Floats = self.mu + self._noise(rng, n_samples)
+        return samples
 
 
 def best_shares(samples: Floats) -> Floats:
@@ -83,7 +83,7 @@ def superiority_shares(samples: Floats) -> Floats:
     return above
 
 
-def _dense_noise(covariance: Floats) -> _Noise:
+def _make_dense_noise(covariance: Floats) -> _Noise:
     # The covariance of equal agents may be singular by rounding.
     jitter = _JITTER * float(np.diag(covariance).max(initial=0))
     # LAPACK and not numpy: its status says which row failed, instead of an exception.
@@ -94,7 +94,7 @@ def _dense_noise(covariance: Floats) -> _Noise:
     return lambda rng, n_samples: rng.standard_normal((n_samples, len(lower))) @ lower.T
 
 
-def _sparse_noise(
+def _make_sparse_noise(
     weighed: WeighedCounts[PairCounts | TeamCounts], mu: Floats, spread: float, weight: float
 ) -> _Noise:
     played, n = weighed.counts.agents, len(mu)
@@ -113,8 +113,8 @@ def _sparse_noise(
         information = SparseInformation(pattern, curvature, precision, is_rough=True)
 
     def noise(rng: np.random.Generator, n_samples: int) -> Floats:
-        drawn: Floats = spread * rng.standard_normal((n_samples, n))
-        drawn[:, played] = _UNIT * information.draw_samples(rng, n_samples).T
-        return drawn
+        skills: Floats = spread * rng.standard_normal((n_samples, n))
+        skills[:, played] = _UNIT * information.draw_samples(rng, n_samples).T
+        return skills
 
     return noise

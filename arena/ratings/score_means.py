@@ -47,11 +47,11 @@ def summarize_scores(agents: Ints, seeds: Ints, scores: Floats, *, seed: int = 0
     means = np.array(
         [fsum(scores[at : at + n]) / n for at, n in zip(starts, n_seeds, strict=True)], np.float64
     )
-    who = np.repeat(np.arange(len(names)), n_seeds)
+    agent_rows = np.repeat(np.arange(len(names)), n_seeds)
     every_seed, of_seed = np.unique(seeds, return_inverse=True)
     n_bags = min(max(1, len(every_seed)), MOST_BAGS)
     # Deviations, not scores: large ones would lose the digits in which agents differ.
-    table = who, of_seed % n_bags, scores - means[who]
+    table = agent_rows, of_seed % n_bags, scores - means[agent_rows]
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(n_bags, [1 / n_bags] * n_bags, N_RESAMPLES)
     low, high = np.full((2, len(names)), np.nan)
@@ -77,10 +77,10 @@ def _resample(
 
     NaN where none of an agent's seeds was drawn.
     """
-    who, bags, deviations = table
-    rows = slice(*np.searchsorted(who, (begin, end)))
+    agent_rows, bags, deviations = table
+    rows = slice(*np.searchsorted(agent_rows, (begin, end)))
     n_agents, n_bags = end - begin, weights.shape[1]
-    cells = bags[rows] * n_agents + (who[rows] - begin)
+    cells = bags[rows] * n_agents + (agent_rows[rows] - begin)
     sums = np.bincount(cells, deviations[rows], n_bags * n_agents).reshape(n_bags, n_agents)
     times = np.bincount(cells, minlength=n_bags * n_agents).reshape(n_bags, n_agents)
     n_drawn = weights @ times

@@ -85,7 +85,7 @@ class ScoreBook:
     def _replace(
         self, episode: Episode, before: float | None, after: float | None
     ) -> Iterator[PairResult]:
-        """Yield what changes when the score of an agent in a block becomes another one."""
+        """Yield the pair results that change when an agent's score in a block changes."""
         if before == after:
             return
         for other, played in self._blocks[episode.game_seed].items():
@@ -128,7 +128,9 @@ def weigh_blocks(counts: PairCounts) -> float:
     if not counts.n_results:
         return 1.0
     n_common: Ints = counts.n_first_wins + counts.n_draws + counts.n_second_wins
-    first, second = (np.searchsorted(counts.agents, who) for who in (counts.first, counts.second))
+    first, second = (
+        np.searchsorted(counts.agents, names) for names in (counts.first, counts.second)
+    )
     # The pairs are negated, as scipy looks for the least; a pair may come in both orders.
     shape = (len(counts.agents), len(counts.agents))
     low, high = np.minimum(first, second), np.maximum(first, second)

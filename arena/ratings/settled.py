@@ -40,7 +40,7 @@ from arena.ratings.lineage import (
 from arena.ratings.mixtures import Mixture, find_gap_variances, find_superiorities
 from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
 from arena.ratings.ranking_weight import count_meetings, weigh_at_strengths
-from arena.ratings.rankings import weigh_rankings
+from arena.ratings.rankings import WeighedCounts, weigh_rankings
 from arena.ratings.spread_doubt import SpreadDoubt, weigh_spreads
 from arena.ratings.tail_doubt import ROOT_MEAN_SQUARE
 from arena.ratings.teamcounts import TeamCounts
@@ -125,7 +125,7 @@ class SettledRatings:
         if self.above is not None:
             return float(self.above[i, j])
         pair = np.array([i, j])
-        return float(find_superiorities(self.mu[pair], self._joint(pair))[0, 1])
+        return float(find_superiorities(self.mu[pair], self._read_joint(pair))[0, 1])
 
     def gap_ends(self, i: Ints, j: Ints) -> tuple[Floats, Floats]:
         """Return the ends of the 95 % intervals of how far agents i [k] are above agents j [k].
@@ -133,7 +133,7 @@ class SettledRatings:
         They lie on both sides of 0 where P(i is above j) is within 0.025 and 0.975.
         """
         lead, agents = self.mu[i] - self.mu[j], np.arange(len(self.mu))
-        half = Z95 * np.sqrt(find_gap_variances(self._joint(agents), i, j))
+        half = Z95 * np.sqrt(find_gap_variances(self._read_joint(agents), i, j))
         low, high = lead - half, lead + half
         if self.believed is None or self.places is None:
             return low, high
@@ -151,9 +151,9 @@ class SettledRatings:
         """Return P(row is above column) for all pairs: float64 [n, n], one half on the diagonal."""
         if self.above is not None:
             return self.above
-        return find_superiorities(self.mu, self._joint(np.arange(len(self.mu))))
+        return find_superiorities(self.mu, self._read_joint(np.arange(len(self.mu))))
 
-    def _joint(self, agents: Ints) -> Floats:
+    def _read_joint(self, agents: Ints) -> Floats:
         """Return the covariance of these agents, [k, k].
 
         Without one they count as independent about the mean, as they nearly are.
@@ -194,30 +194,14 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     fitted = np.union1d(weighed.counts.agents, find_families(parent_of, weighed.counts.agents))
     if fitted.size == 0:
         return _assemble_field(counts, parent_of, fitted, None, draw_probability)
-    within, n_fitted = weighed.counts.reindex(fitted), len(fitted)
-    weight = weighed.weight * weight
-    likelihood: Likelihood
-    if isinstance(within, PairCounts):
-        likelihood = PairLikelihood(
-            within,
-            n_fitted,
-            margin=weighed.margin,
-            weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
-            is_seated=terms.seat,
-        )
-    elif terms.seat:
-        raise RatingError("terms.seat: teams have no first seat, leave it out")
-    else:
-        likelihood = TeamLikelihood(
-            within, n_fitted, margin=weighed.margin, weight=_read_number(weight)
-        )
-    z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
+    likelihood = _make_likelihood(weighed, fitted, weight, is_seated=terms.seat)
+    z = (_find_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     objective = make_objective(likelihood, parent_prior(parent_of, fitted))
     is_fitted = terms.draws and weighed.margin > 0
     posterior, objective = _fit_skills(objective, z, fits_draws=is_fitted)
     if n_sides > _PAIR and terms.is_shown and isinstance(counts, PairCounts):
-        met = count_meetings(counts, fitted)
-        anew = weigh_at_strengths(posterior.z, met, n_sides, weighed.decided) / weighed.weight
+        n_met = count_meetings(counts, fitted)
+        anew = weigh_at_strengths(posterior.z, n_met, n_sides, weighed.decided) / weighed.weight
         posterior, objective = _fit_skills(
             objective.with_weight(anew), posterior.z, fits_draws=is_fitted
         )
@@ -227,7 +211,30 @@ def settle_ratings(  # noqa: PLR0913 - each is one thing that a fit depends on
     if not terms.is_shown:
         return settled
     doubt = weigh_spreads(objective, posterior, given_margin=weighed.margin if is_fitted else 0.0)
-    return settled if doubt is None else _put_doubt(settled, parent_of, fitted, doubt)
+    return settled if doubt is None else _add_doubt(settled, parent_of, fitted, doubt)
+
+
+def _make_likelihood(
+    weighed: WeighedCounts[PairCounts | TeamCounts],
+    fitted: Ints,
+    weight: float | Floats,
+    *,
+    is_seated: bool,
+) -> Likelihood:
+    """Return the likelihood of the skills of the fitted agents, in their order."""
+    within, n_fitted = weighed.counts.reindex(fitted), len(fitted)
+    weight = weighed.weight * weight
+    if isinstance(within, PairCounts):
+        return PairLikelihood(
+            within,
+            n_fitted,
+            margin=weighed.margin,
+            weight=weight if isinstance(weight, float | int) else weight[np.ix_(fitted, fitted)],
+            is_seated=is_seated,
+        )
+    if is_seated:
+        raise RatingError("terms.seat: teams have no first seat, leave it out")
+    return TeamLikelihood(within, n_fitted, margin=weighed.margin, weight=_read_number(weight))
 
 
 def _fit_skills(
@@ -243,7 +250,7 @@ def _fit_skills(
     for _ in range(_N_SPREAD_ROUNDS):
         # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
         rough = find_mode(objective, spread, np.append(z, seat), is_rough=True)
-        z, spread = rough.z, _next_spread(rough, objective.prior.children)
+        z, spread = rough.z, _find_next_spread(rough, objective.prior.children)
         seat = [] if rough.seat is None else [rough.seat]
         if fits_draws:
             objective = objective.with_margin(_fit_draws(objective.likelihood, rough, first_margin))
@@ -258,7 +265,7 @@ def _fit_draws(likelihood: Likelihood, posterior: Posterior, prior: float) -> fl
     )
 
 
-def _next_spread(posterior: Posterior, children: Ints) -> float:
+def _find_next_spread(posterior: Posterior, children: Ints) -> float:
     """Return the spread about the field's mean; the mean itself is fixed by the prior alone.
 
     Those with a parent say nothing about it, as their prior is another.
@@ -278,14 +285,14 @@ def _assemble_field(
     posterior: Posterior | None,
     draw_probability: float,
 ) -> SettledRatings:
-    """Put the fit of those that played among the others, back on the scale of the ratings."""
+    """Return the ratings of all agents: the fit of those that played, and the prior of the rest."""
     mu, drift = np.full(len(parents), MU), find_prior_drift(parents)
     if posterior is None:
         sd = np.hypot(SIGMA, drift)
         low, high = mu - Z95 * sd, mu + Z95 * sd
-        alone, digest = find_prior_covariance(parents, SIGMA**2), counts.digest
+        prior, digest = find_prior_covariance(parents, SIGMA**2), counts.digest
         return SettledRatings(
-            mu, sd, low, high, alone, SIGMA, 0, digest, draw_probability=draw_probability
+            mu, sd, low, high, prior, SIGMA, 0, digest, draw_probability=draw_probability
         )
     spread = posterior.spread * _UNIT
     sd = np.hypot(spread, drift)
@@ -305,10 +312,10 @@ def _assemble_field(
     )
 
 
-def _put_doubt(
+def _add_doubt(
     settled: SettledRatings, parents: Ints, fitted: Ints, doubt: SpreadDoubt
 ) -> SettledRatings:
-    """Return ratings with the doubt of those that played, on the scale of the skills there."""
+    """Return the ratings with intervals and chances of the fitted agents taken from the doubt."""
     # Whoever has no results is as far from the mean as any spread allows, and as anybody who has,
     # but for those that surely are where hardly anybody is.
     low, high = MU + doubt.low * _UNIT, MU + doubt.high * _UNIT
@@ -341,7 +348,7 @@ def _read_number(weight: float | Floats) -> float:
     raise RatingError("weight must be one number for results of teams")
 
 
-def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
+def _find_starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     full = np.full(n_agents, MU)
     if start is not None:
         earlier = np.asarray(start, np.float64)

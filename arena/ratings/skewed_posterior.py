@@ -69,7 +69,7 @@ class _Rows:
         return covariance @ self._likelihood.pull(factors.pull), covariance
 
     def _add_up(self, precision: Floats) -> Floats:
-        """Return what leads of these precisions [m] add to that of all skills, and the seat."""
+        """Return what leads of these precisions [m] add to the precision of skills and seat."""
         likelihood, n = self._likelihood, self._likelihood.n_agents
         one_way = sum_by_key(likelihood.i * n + likelihood.j, precision, n * n).reshape(n, n)
         both_ways = one_way + one_way.T
@@ -87,10 +87,10 @@ class _Rows:
     def variances(self, covariance: Floats) -> Floats:
         """Return the variance of each lead: [m]."""
         i, j, seat = self._likelihood.i, self._likelihood.j, self._likelihood.seat
-        alone = np.diag(covariance)
-        variances: Floats = alone[i] + alone[j] - 2 * covariance[i, j]
+        diagonal = np.diag(covariance)
+        variances: Floats = diagonal[i] + diagonal[j] - 2 * covariance[i, j]
         if seat is not None:
-            variances += alone[-1] + 2 * seat * (covariance[i, -1] - covariance[j, -1])
+            variances += diagonal[-1] + 2 * seat * (covariance[i, -1] - covariance[j, -1])
         return variances
 
     def log_likelihood(self, lead: Floats) -> Floats:

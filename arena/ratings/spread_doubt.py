@@ -65,8 +65,8 @@ def weigh_spreads(
     n_known = float(np.clip(1 - narrow / posterior.spread**2, 0, 1).sum())
     if n_known <= _ENOUGH:
         return _describe(posterior, _believe(Evidence(objective, posterior, given_margin)))
-    alone = Mixture(np.ones(1), [_find_part(objective, posterior)])
-    return _describe(posterior, alone) if _is_small(objective) else None
+    single = Mixture(np.ones(1), [_find_part(objective, posterior)])
+    return _describe(posterior, single) if _is_small(objective) else None
 
 
 def _believe(evidence: Evidence) -> Mixture:
@@ -83,12 +83,14 @@ def _believe(evidence: Evidence) -> Mixture:
         margins = list_margins(evidence, evidence.find(objective, fitted))
         if len(margins) > 1:
             candidates = [
-                evidence.find(one.objective.with_margin(margin), one.posterior.spread)
-                for one in likely
+                evidence.find(candidate.objective.with_margin(margin), candidate.posterior.spread)
+                for candidate in likely
                 for margin in margins
             ]
     likely, shares = choose_likely(candidates)
-    return Mixture(shares, [_find_part(one.objective, one.posterior) for one in likely])
+    return Mixture(
+        shares, [_find_part(candidate.objective, candidate.posterior) for candidate in likely]
+    )
 
 
 def _describe(posterior: Posterior, believed: Mixture) -> SpreadDoubt:

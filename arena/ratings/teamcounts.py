@@ -74,7 +74,7 @@ class TeamCounts:
 
     @cached_property
     def n_results(self) -> int:
-        """How many results there are; a match of t teams counts as t(t-1)/2 of them."""
+        """The number of results; a match of t teams counts as t(t-1)/2 results."""
         return int(self.times.sum())
 
     @property
@@ -83,7 +83,7 @@ class TeamCounts:
         return bool(self.times[:, 1].any())
 
     def without_draws(self) -> Self:
-        """Return the counts of those results only that one of the sides won."""
+        """Return the counts of decided results only."""
         return replace(self, times=self.times * np.array([1, 0, 1], np.int64))
 
     @cached_property
@@ -144,7 +144,7 @@ def _check_columns(first: Ints, second: Ints, times: Ints) -> None:
 
 
 def _merge_sides(first: Ints, second: Ints, times: Ints) -> tuple[Ints, Ints, Ints]:
-    """Turn the lower side to the front, sort the rows and add up those of the same sides."""
+    """Put the lower side first, sort the rows and sum the rows of equal sides."""
     # Sides share no agent, so their first members say which is lower.
     is_turned = (first[:, :1] > second[:, :1]) if first.size else np.zeros((len(first), 1), bool)
     sides = np.where(is_turned, np.hstack([second, first]), np.hstack([first, second]))

@@ -37,10 +37,10 @@ class TeamLikelihood:
             (behind, ahead, times[:, _LOST]),
             (ahead, behind, times[:, _DREW]),
         ]
-        kept = [(one[n > 0], two[n > 0], n[n > 0]) for one, two, n in parts]
-        self.n_decided = len(kept[0][2]) + len(kept[1][2])
-        one, two, n_times = (np.concatenate([part[i] for part in kept]) for i in range(3))
-        self.members: Ints = np.concatenate([one, two], axis=1)
+        counted = [(first[n > 0], second[n > 0], n[n > 0]) for first, second, n in parts]
+        self.n_decided = len(counted[0][2]) + len(counted[1][2])
+        winners, losers, n_times = (np.concatenate([part[i] for part in counted]) for i in range(3))
+        self.members: Ints = np.concatenate([winners, losers], axis=1)
         self.times = weight * n_times.astype(np.float64)
         # The sum of s performances has s times the variance of one: a standard deviation of
         # sqrt(s).

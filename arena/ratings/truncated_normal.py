@@ -28,7 +28,7 @@ def win_moments(x: float) -> tuple[float, float]:
     if x > -_TAIL:
         v = SQRT_2_OVER_PI * exp(-0.5 * x * x) / erfc(-SQRT_HALF * x)
         return v, v * (v + x)
-    excess = _tail_excess(-x)
+    excess = _find_tail_excess(-x)
     return excess - x, min(1.0, (excess - x) * excess)
 
 
@@ -60,7 +60,7 @@ def _draw_narrow(low: float, width: float) -> tuple[float, float]:
 
 def _draw_far(low: float, high: float, width: float) -> tuple[float, float]:
     """Return v = low + m and w = m (low + m) + ..., m the mean distance from the near margin."""
-    low_excess, high_excess = _tail_excess(low), _tail_excess(high)
+    low_excess, high_excess = _find_tail_excess(low), _find_tail_excess(high)
     low_ratio, high_ratio = 1 / (low + low_excess), 1 / (high + high_excess)
     at_high = exp(-width * (low + high) / 2)
     beyond = at_high * high_ratio
@@ -69,7 +69,7 @@ def _draw_far(low: float, high: float, width: float) -> tuple[float, float]:
     return low + mean, min(1.0, mean * (low + mean) + width * at_high / mass)
 
 
-def _tail_excess(z: float) -> float:
+def _find_tail_excess(z: float) -> float:
     """Return phi(z) / Phi(-z) - z for z >= _TAIL: how far beyond z its tail lies on average."""
     # From the innermost level outwards, which needs no test of convergence.
     fraction = 0.0

@@ -1,11 +1,18 @@
 """What a node says of its machine."""
 
 import os
+import platform
 from pathlib import Path
 
 import pytest
 
-from arena.machine import LabelError, measure_load, read_labels, read_machine_labels
+from arena.machine import (
+    LabelError,
+    measure_load,
+    read_labels,
+    read_machine_labels,
+    read_versions,
+)
 
 
 def test_labels_are_pairs_of_name_and_value() -> None:
@@ -81,3 +88,9 @@ def test_a_variable_that_contradicts_a_label_is_refused_with_both_values(
         read_machine_labels(environ)
     assert refused.value.variable == next(iter(environ))
     assert all(word in str(refused.value) for word in words)
+
+
+def test_versions_are_those_of_python_and_of_installed_packages() -> None:
+    versions = read_versions(("numpy", "no-such-package"))
+    assert list(versions) == ["python", "numpy"]
+    assert versions["python"] == platform.python_version()

@@ -1,4 +1,4 @@
-"""What a way to train is called, and what can be chosen of it."""
+"""A training algorithm: its name and the parameters that can be chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,9 +26,9 @@ class Cycle:
     p_value: float
 
 
-def find_cycles(met: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
+def find_cycles(table: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
     """Return the cycles that are significant at this level, the surest first, at most limit."""
-    doubts = _binomial_doubts(met)
+    doubts = _find_binomial_doubts(table)
     # The trace of the cube counts each triple whose pairs all met six times; it has two cycles.
     met_pairs = (doubts <= 1).astype(np.float64)
     n_possible = round(float(np.trace(met_pairs @ met_pairs @ met_pairs)) / 3)
@@ -36,27 +36,27 @@ def find_cycles(met: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES
         return []
     # Holm's correction, largest factor first: the surest cycle is tested as if all were tested.
     candidates = sorted(_find_candidates(doubts, level / n_possible))
-    shares = np.full((met.n_agents, met.n_agents), 0.5)
-    shares[met.low, met.high], shares[met.high, met.low] = met.share, 1 - met.share
-    kept: list[Cycle] = []
+    shares = np.full((table.n_agents, table.n_agents), 0.5)
+    shares[table.low, table.high], shares[table.high, table.low] = table.share, 1 - table.share
+    cycles: list[Cycle] = []
     worst = 0.0
     for place, (doubt, agents) in enumerate(candidates[:limit]):
         worst = max(worst, min(1.0, doubt * (n_possible - place)))
         a, b, c = agents
         three = float(shares[a, b]), float(shares[b, c]), float(shares[c, a])
-        kept.append(Cycle(agents, three, worst))
-    return kept
+        cycles.append(Cycle(agents, three, worst))
+    return cycles
 
 
-def _binomial_doubts(met: PairTable) -> Floats:
+def _find_binomial_doubts(table: PairTable) -> Floats:
     """Return for each two agents the p-value of "the first is no better": [n, n].
 
     The exact binomial test of the decided matches; 2 where they never met.
     """
-    doubts = np.full((met.n_agents, met.n_agents), 2.0)
+    doubts = np.full((table.n_agents, table.n_agents), 2.0)
     for first, second, wins, losses in (
-        (met.low, met.high, met.low_wins, met.high_wins),
-        (met.high, met.low, met.high_wins, met.low_wins),
+        (table.low, table.high, table.low_wins, table.high_wins),
+        (table.high, table.low, table.high_wins, table.low_wins),
     ):
         tail = betainc(np.maximum(wins, 1), losses + 1, 0.5)
         doubts[first, second] = np.where(wins > 0, tail, 1.0)

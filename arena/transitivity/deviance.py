@@ -57,49 +57,49 @@ def deviance_test(
     """
     if n_agents > DENSE_LIMIT:
         raise RatingError(f"the test is for {DENSE_LIMIT} agents at most, got {n_agents}")
-    met = tabulate_pairs(counts, n_agents)
+    table = tabulate_pairs(counts, n_agents)
     # Pairs less the differences that the ratings fit: one fewer than agents in each part of the
     # field in which all met, directly or through others.
-    n, ones = met.n_agents, np.ones(len(met.low))
-    n_parts = connected_components(coo_array((ones, (met.low, met.high)), shape=(n, n)))[0]
-    df = len(met.low) - (n - n_parts)
-    settled, draw_probability = fit_field(counts, met)
+    n, ones = table.n_agents, np.ones(len(table.low))
+    n_parts = connected_components(coo_array((ones, (table.low, table.high)), shape=(n, n)))[0]
+    df = len(table.low) - (n - n_parts)
+    settled, draw_probability = fit_field(counts, table)
     if df == 0:
         return Deviance(0.0, 0, 1.0, draw_probability, 0.0)
-    replicates = _Replicates(met, settled, unit_draw_margin(draw_probability))
+    replicates = _Replicates(table, settled, unit_draw_margin(draw_probability))
     observed = replicates.measure_observed()
-    drawn = replicates.draw_deviances(n_replicates, np.random.default_rng(seed))
-    n_as_far = int(np.count_nonzero(drawn >= observed))
+    replicated = replicates.draw_deviances(n_replicates, np.random.default_rng(seed))
+    n_as_far = int(np.count_nonzero(replicated >= observed))
     # The results count as one replicate of themselves, so that no p-value is 0.
     p_value = (1 + n_as_far) / (1 + n_replicates)
-    return Deviance(observed, df, p_value, draw_probability, float(drawn.mean()))
+    return Deviance(observed, df, p_value, draw_probability, float(replicated.mean()))
 
 
-def fit_field(counts: PairCounts, met: PairTable) -> tuple[SettledRatings, float]:
+def fit_field(counts: PairCounts, table: PairTable) -> tuple[SettledRatings, float]:
     """Return the ratings under the draw probability that explains the number of draws, and it."""
-    probability = DRAW_PROBABILITY if met.draws.any() else 0.0
-    settled = settle_ratings(counts, met.n_agents, draw_probability=probability)
-    for _ in range(_N_FITS if met.draws.any() else 0):
-        probability = _fit_draws(met, settled)
+    probability = DRAW_PROBABILITY if table.draws.any() else 0.0
+    settled = settle_ratings(counts, table.n_agents, draw_probability=probability)
+    for _ in range(_N_FITS if table.draws.any() else 0):
+        probability = _fit_draws(table, settled)
         settled = settle_ratings(
-            counts, met.n_agents, draw_probability=probability, start=settled.mu
+            counts, table.n_agents, draw_probability=probability, start=settled.mu
         )
     return settled, probability
 
 
-def _fit_draws(met: PairTable, settled: SettledRatings) -> float:
-    gap = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
+def _fit_draws(table: PairTable, settled: SettledRatings) -> float:
+    gap = (settled.mu[table.low] - settled.mu[table.high]) / _UNIT
 
     def excess(probability: float) -> float:
-        win, loss = _win_chances(gap, unit_draw_margin(probability))
-        return float(met.n_results @ (1 - win - loss) - met.draws.sum())
+        win, loss = _find_win_chances(gap, unit_draw_margin(probability))
+        return float(table.n_results @ (1 - win - loss) - table.draws.sum())
 
     if excess(_MOST) <= 0:
         return _MOST
     return _FEWEST if excess(_FEWEST) >= 0 else float(brentq(excess, _FEWEST, _MOST))
 
 
-def _win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
+def _find_win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
     """Return the chances that the lower and that the higher index wins."""
     return ndtr(gap - margin), ndtr(-gap - margin)
 
@@ -107,15 +107,15 @@ def _win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
 class _Replicates:
     """Tables drawn from the fitted model, and how far they are from a ranking."""
 
-    def __init__(self, met: PairTable, settled: SettledRatings, margin: float) -> None:
-        self._met, self._margin = met, margin
-        self._gap = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
+    def __init__(self, table: PairTable, settled: SettledRatings, margin: float) -> None:
+        self._table, self._margin = table, margin
+        self._gap = (settled.mu[table.low] - settled.mu[table.high]) / _UNIT
         self._covariance = np.asarray(settled.covariance) / _UNIT**2
-        self._n = met.n_results
+        self._n = table.n_results
 
     def measure_observed(self) -> float:
         """Return the deviance of the results themselves."""
-        return float(self._deviance(self._met.share[None], self._gap[None])[0])
+        return float(self._find_deviance(self._table.share[None], self._gap[None])[0])
 
     def draw_deviances(self, n_replicates: int, rng: np.random.Generator) -> Floats:
         """Return the deviance of each replicate, [n_replicates], after one step of Newton's."""
@@ -125,36 +125,36 @@ class _Replicates:
         return np.concatenate([self._draw_some(n, rng) for n in sizes])
 
     def _draw_some(self, n_replicates: int, rng: np.random.Generator) -> Floats:
-        win, loss = _win_chances(self._gap, self._margin)
+        win, loss = _find_win_chances(self._gap, self._margin)
         chances = np.stack([win, np.maximum(1 - win - loss, 0), loss], axis=1)
         chances /= chances.sum(axis=1, keepdims=True)
         times = rng.multinomial(self._n.astype(np.int64), chances, (n_replicates, len(self._gap)))
         share = (times[..., 0] + times[..., 1] / 2) / self._n
-        moved = self._deviance(share, self._gap + self._refit_gaps(times))
+        moved = self._find_deviance(share, self._gap + self._refit_gaps(times))
         # A step that a rare upset made too long is worse than none.
-        return np.minimum(moved, self._deviance(share, self._gap[None]))
+        return np.minimum(moved, self._find_deviance(share, self._gap[None]))
 
     def _refit_gaps(self, times: Ints) -> Floats:
         """Return how much one step of Newton's method changes the gaps: [replicates, m]."""
-        met, n = self._met, self._met.n_agents
+        table, n = self._table, self._table.n_agents
         # The slope of the logarithm of each outcome's chance by the gap: [m, 3].
         win = win_terms(self._gap, self._margin).slope
         loss = -win_terms(-self._gap, self._margin).slope
-        drawn = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
-        slopes = np.stack([win, drawn, loss], axis=1)
-        seen = np.stack([met.low_wins, met.draws, met.high_wins], axis=1)
+        draw = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
+        slopes = np.stack([win, draw, loss], axis=1)
+        counts = np.stack([table.low_wins, table.draws, table.high_wins], axis=1)
         # At the mode the slope of the prior is minus that of what was seen.
-        slope = ((times - seen) * slopes).sum(axis=2)
+        slope = ((times - counts) * slopes).sum(axis=2)
         gradient = np.stack(
-            [sum_by_key(met.low, row, n) - sum_by_key(met.high, row, n) for row in slope]
+            [sum_by_key(table.low, row, n) - sum_by_key(table.high, row, n) for row in slope]
         )
         step = gradient @ self._covariance
-        moved: Floats = step[:, met.low] - step[:, met.high]
+        moved: Floats = step[:, table.low] - step[:, table.high]
         return moved
 
-    def _deviance(self, share: Floats, gap: Floats) -> Floats:
+    def _find_deviance(self, share: Floats, gap: Floats) -> Floats:
         """Return twice the loss of likelihood by the ratings: [replicates]."""
-        win, loss = _win_chances(gap, self._margin)
+        win, loss = _find_win_chances(gap, self._margin)
         # A share of 0 or 1 that the ratings call impossible has an endless deviance.
         expected = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
         apart = xlogy(share, share / expected) + xlogy(1 - share, (1 - share) / (1 - expected))

@@ -52,17 +52,19 @@ def examine_results(
         raise RatingError(
             f"the order of {MAX_AGENTS} agents at most is examined, got {len(mu)}: pass the highest"
         )
-    met = tabulate_pairs(counts, len(mu))
-    shares = smooth_shares(met, mu)
+    table = tabulate_pairs(counts, len(mu))
+    shares = smooth_shares(table, mu)
     deviance = deviance_test(counts, len(mu), seed=seed, n_replicates=n_replicates)
-    return Examination(deviance, find_cycles(met), shares, nash_average(shares))
+    return Examination(deviance, find_cycles(table), shares, nash_average(shares))
 
 
-def smooth_shares(met: PairTable, mu: Floats) -> Floats:
+def smooth_shares(table: PairTable, mu: Floats) -> Floats:
     """Return the share of points of row against column, [n, n], one half on the diagonal."""
     shares: Floats = ndtr((mu[:, None] - mu) / (np.sqrt(2) * BETA))
-    n = met.n_results
+    n = table.n_results
     # A pair that met once is not a sure win: the ratings count as one match more of each pair.
-    seen = (n * met.share + _PRIOR_MATCHES * shares[met.low, met.high]) / (n + _PRIOR_MATCHES)
-    shares[met.low, met.high], shares[met.high, met.low] = seen, 1 - seen
+    smoothed = (n * table.share + _PRIOR_MATCHES * shares[table.low, table.high]) / (
+        n + _PRIOR_MATCHES
+    )
+    shares[table.low, table.high], shares[table.high, table.low] = smoothed, 1 - smoothed
     return shares

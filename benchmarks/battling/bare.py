@@ -35,6 +35,6 @@ def play_bare(battle_format: str, n: int) -> Bare:
         played.append(json.loads(out))
     return Bare(
         # Side by side, from data that is read to the end: the parts are about equally long.
-        sum(one["battles"] for one in played) / max(one["seconds"] for one in played),
-        sum(one["choices"] for one in played) / sum(one["battles"] for one in played),
+        sum(player["battles"] for player in played) / max(player["seconds"] for player in played),
+        sum(player["choices"] for player in played) / sum(player["battles"] for player in played),
     )

@@ -125,16 +125,16 @@ class Agreement(NamedTuple):
     same_columns: bool
 
 
-def compare_generated(one: Generated, other: Generated) -> Agreement:
+def compare_generated(first: Generated, second: Generated) -> Agreement:
     """Compare two runs battle by battle, from the first decision on."""
-    rows, other_rows = one.read_rows(), other.read_rows()
-    battles, others = (trajectories.split_episodes(table) for table in (rows, other_rows))
+    rows, other_rows = first.read_rows(), second.read_rows()
+    battles, other_battles = (trajectories.split_episodes(table) for table in (rows, other_rows))
     n_same = n_near = 0
     for number, battle in battles.items():
-        if read_winner(battle) == read_winner(others[number]):
+        if read_winner(battle) == read_winner(other_battles[number]):
             n_same += 1
         else:
-            n_near += is_near_tie(battle, others[number])
+            n_near += is_near_tie(battle, other_battles[number])
     same_columns = rows.schema.equals(other_rows.schema)
     return Agreement(len(battles), n_same, n_near, same_columns)
 
@@ -147,10 +147,10 @@ def read_winner(battle: pa.Table) -> int | None:
     )
 
 
-def is_near_tie(one: pa.Table, other: pa.Table) -> bool:
+def is_near_tie(first: pa.Table, second: pa.Table) -> bool:
     """Say whether the logits were the same up to rounding where the battles part."""
-    steps, others = (read_columns(battle, "action", "logits") for battle in (one, other))
-    for (action, logits), (other_action, other_logits) in zip(steps, others, strict=False):
+    steps, other_steps = (read_columns(battle, "action", "logits") for battle in (first, second))
+    for (action, logits), (other_action, other_logits) in zip(steps, other_steps, strict=False):
         if action != other_action:
             return logits is not None and np.allclose(logits, other_logits, atol=NEAR)
     return False

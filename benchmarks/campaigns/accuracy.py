@@ -109,7 +109,7 @@ def make_rows(field: str, n_agents: int, followed: Sequence[Followed]) -> list[d
     """Return the rows of the benchmark, one a level, of the mean of all seeds."""
     means = []
     for name in ("ours", "online"):
-        curves = np.array([getattr(one, name) for one in followed])
+        curves = np.array([getattr(run, name) for run in followed])
         means.append(list(zip(curves[0, :, 0], curves[:, :, 1].mean(axis=0), strict=True)))
     return [
         make_level_row(field, n_agents, level, *(find_crossing(curve, level) for curve in means))

@@ -85,11 +85,11 @@ def tell_apart(gap: Floats, margin: float) -> Floats:
 def list_ordered(mu: Floats, question: str) -> tuple[Ints, Ints]:
     """Return the pairs, the better one first, whose order is the answer."""
     order, n = np.argsort(-mu, kind="stable"), len(mu)
-    one, other = np.triu_indices(n, 1)
+    first, second = np.triu_indices(n, 1)
     if question in N_NAMED:
-        is_named = (one < N_NAMED[question]) & (other >= N_NAMED[question])
-        one, other = one[is_named], other[is_named]
-    return order[one], order[other]
+        is_named = (first < N_NAMED[question]) & (second >= N_NAMED[question])
+        first, second = first[is_named], second[is_named]
+    return order[first], order[second]
 
 
 def _vary(
@@ -114,17 +114,17 @@ def track_shares(question: str, margin: float) -> Planner:
     """
 
     def plan_blocks(progress: Progress, n_blocks: int) -> Sequence[Lineup]:
-        (one, other), shares, _ = find_shares(progress.settled.mu, question, margin)
-        met = _count_met(progress)
+        (first, second), shares, _ = find_shares(progress.settled.mu, question, margin)
+        n_met = _count_met(progress)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            n_each, total = met.sum(axis=0), met.sum() / 2
-            left_behind = np.minimum(n_each[one], n_each[other]) < np.sqrt(total)
-            lack = shares * (total + COUPLE) - met[one, other] + left_behind * total
+            n_each, total = n_met.sum(axis=0), n_met.sum() / 2
+            left_behind = np.minimum(n_each[first], n_each[second]) < np.sqrt(total)
+            lack = shares * (total + COUPLE) - n_met[first, second] + left_behind * total
             pair = int(lack.argmax())
-            i, j = int(one[pair]), int(other[pair])
+            i, j = int(first[pair]), int(second[pair])
             chosen.append((i, j))
-            met[[i, j], [j, i]] += COUPLE
+            n_met[[i, j], [j, i]] += COUPLE
         return chosen
 
     return plan_blocks
@@ -132,12 +132,12 @@ def track_shares(question: str, margin: float) -> Planner:
 
 def _count_met(progress: Progress) -> Floats:
     counts, n = progress.count_pairs(), progress.n_agents
-    met = np.zeros((n, n))
+    n_met = np.zeros((n, n))
     np.add.at(
-        met,
+        n_met,
         (counts.first, counts.second),
         counts.n_first_wins + counts.n_draws + counts.n_second_wins,
     )
     for i, j in progress.in_flight:
-        met[i, j] += COUPLE
-    return met + met.T
+        n_met[i, j] += COUPLE
+    return n_met + n_met.T

@@ -37,9 +37,9 @@ class RealField(NamedTuple):
     n_matches: int
     levels: tuple[float, ...] = (0.9, 0.95, 1.0)
 
-    def open_board(self, what: str, seed: int) -> Any:
+    def open_board(self, purpose: str, seed: int) -> Any:
         """Return a board, not rated: what the others know is no evidence here."""
-        name = f"{self.name} {what} {seed}"
+        name = f"{self.name} {purpose} {seed}"
         words = "".join(letter if letter.isalnum() else " " for letter in name).lower().split()
         return open_board("-".join(words), GAME, is_rated=False)
 
@@ -61,9 +61,9 @@ def play_fields(replicates: int) -> tuple[list[Row], list[Row]]:
 
         # The other checkpoints of the run are too close to be told apart in a few hundred matches.
         checkpoints = [
-            one
-            for one in read_run_folder(CHECKPOINTS, New("run", game=GAME))
-            if one[1].step in STEPS
+            checkpoint
+            for checkpoint in read_run_folder(CHECKPOINTS, New("run", game=GAME))
+            if checkpoint[1].step in STEPS
         ]
         add_run(checkpoints, now=db_now())
         rows = [row for field in FIELDS for row in compare_pairings(field, replicates)]
@@ -129,16 +129,16 @@ def play_tournament(field: RealField, pairing: str, seed: int) -> list[tuple[int
 def hold_campaigns(field: RealField, replicates: int) -> Row:
     """Ask for the best of a field as often, each time from nothing; return how it went."""
     campaigns = [hold_campaign(field, seed) for seed in range(replicates)]
-    decided = [one for one in campaigns if not one.why.startswith("out_of_budget")]
+    decided = [campaign for campaign in campaigns if not campaign.why.startswith("out_of_budget")]
     right = f"{field.agents[-1]} is the best"
     return {
         "question": "best",
         "field": field.name,
         "stated_error": ERROR,
-        "wrong": sum(not one.statement.startswith(right) for one in decided),
+        "wrong": sum(not campaign.statement.startswith(right) for campaign in decided),
         "n": replicates,
         "decided": len(decided),
-        "median_matches": float(np.median([one.n_played for one in campaigns])),
+        "median_matches": float(np.median([campaign.n_played for campaign in campaigns])),
         "round_robin_matches": None,
     }
 

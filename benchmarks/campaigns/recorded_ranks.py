@@ -53,12 +53,12 @@ class RecordedRanks:
         self._points = np.zeros((n_agents, n_agents))
         n_met = np.zeros((n_agents, n_agents))
         for lineup, blocks in ranks.items():
-            for one, other, scores in RankedBlock(
+            for first, second, scores in RankedBlock(
                 lineup, blocks.reshape(-1, self.n_seats)
             ).list_scores():
-                self._points[one, other] += (1 + scores).sum() / 2
-                self._points[other, one] += (1 - scores).sum() / 2
-                n_met[[one, other], [other, one]] += len(scores)
+                self._points[first, second] += (1 + scores).sum() / 2
+                self._points[second, first] += (1 - scores).sum() / 2
+                n_met[[first, second], [second, first]] += len(scores)
         self._points /= np.maximum(n_met, 1)
 
     def play_block(self, lineup: Sequence[int], rng: np.random.Generator) -> RankedBlock:
@@ -135,13 +135,13 @@ def _believe(blocks: Sequence[RankedBlock], n_agents: int) -> Belief:
 
 def _measure_dispersion(blocks: Sequence[RankedBlock], mu: Floats) -> float:
     """Return how much more blocks vary than ratings expect; shared ranks say nothing."""
-    met = [
-        (mu[one] - mu[other], np.count_nonzero(scores), np.count_nonzero(scores > 0))
+    pairs = [
+        (mu[first] - mu[second], np.count_nonzero(scores), np.count_nonzero(scores > 0))
         for block in blocks
-        for one, other, scores in block.list_scores()
+        for first, second, scores in block.list_scores()
         if scores.any()
     ]
-    lead, n_games, points = np.array(met, np.float64).reshape(-1, 3).T
+    lead, n_games, points = np.array(pairs, np.float64).reshape(-1, 3).T
     return measure_sum_dispersion(
         lead / _UNIT, n_games.astype(np.int64), points, draw_probability=0.0
     )
@@ -155,9 +155,9 @@ def _settle(counts: PairCounts, n_agents: int, n_seats: int, weight: float = 1.0
 
 
 def _count_pairs(blocks: Iterable[RankedBlock]) -> PairCounts:
-    met = [
-        np.stack([np.full(len(scores), one), np.full(len(scores), other), scores], axis=1)
+    pairs = [
+        np.stack([np.full(len(scores), first), np.full(len(scores), second), scores], axis=1)
         for block in blocks
-        for one, other, scores in block.list_scores()
+        for first, second, scores in block.list_scores()
     ]
-    return count_results(np.concatenate([np.zeros((0, 3), np.int64), *met]))
+    return count_results(np.concatenate([np.zeros((0, 3), np.int64), *pairs]))

@@ -119,24 +119,24 @@ def is_wrong(question: str, world: Truth, verdict: Verdict, allowed: float) -> b
         return gap >= 0 if "not" in verdict.statement else gap <= 0
     others = np.delete(np.arange(len(world.truth)), named).tolist()
     # An order says something of all its agents, the others only of those outside.
-    behind = {one: named[place + 1 :] for place, one in enumerate(named)}
+    behind = {agent: named[place + 1 :] for place, agent in enumerate(named)}
     pairs = behind if question == "rank_all" else dict.fromkeys(named, others)
-    return any(world.find_lead(low, one) > allowed for one in named for low in pairs[one])
+    return any(world.find_lead(low, agent) > allowed for agent in named for low in pairs[agent])
 
 
 def make_rows(ours: Sequence[Held], even: Sequence[Held]) -> list[dict[str, object]]:
     """Return the rows of the benchmark, one an error."""
     task, rows = ours[0].task, list[dict[str, object]]()
     for error in ERRORS:
-        ended = [held.ended[error] for held in ours]
+        ended = [campaign.ended[error] for campaign in ours]
         # Fewer than ours: a median needs fewer campaigns than an error rate.
-        even_matches = [held.ended[error].n_matches for held in even]
-        n_wrong = sum(one.is_wrong for one in ended)
-        n_decided = sum(one.why is not StopReason.OUT_OF_BUDGET for one in ended)
+        even_matches = [campaign.ended[error].n_matches for campaign in even]
+        n_wrong = sum(ending.is_wrong for ending in ended)
+        n_decided = sum(ending.why is not StopReason.OUT_OF_BUDGET for ending in ended)
         rows.append(
             {
                 "question": task.question,
-                "field": "+".join(sorted({held.task.field for held in ours})),
+                "field": "+".join(sorted({campaign.task.field for campaign in ours})),
                 "agents": task.n_agents,
                 "margin": task.margin,
                 "budget": task.budget,
@@ -147,8 +147,8 @@ def make_rows(ours: Sequence[Held], even: Sequence[Held]) -> list[dict[str, obje
                 "wrong_share": n_wrong / max(1, n_decided),
                 "decided": n_decided,
                 "decided_share": n_decided / len(ended),
-                "by_margin": sum(one.why is StopReason.WITHIN_MARGIN for one in ended),
-                "median_matches": median(one.n_matches for one in ended),
+                "by_margin": sum(ending.why is StopReason.WITHIN_MARGIN for ending in ended),
+                "median_matches": median(ending.n_matches for ending in ended),
                 "round_robin_matches": median(even_matches) if even_matches else None,
                 "round_robin_n": len(even_matches),
             }

@@ -111,7 +111,7 @@ def write_seasons(main: MainBoard, n_agents: int) -> None:
 def write_schedules(main: MainBoard, n_agents: int) -> None:
     """Write schedules, of which the last one is enabled and has agents of its own."""
     n = n_agents // 16
-    made = Schedule.objects.bulk_create(
+    schedules = Schedule.objects.bulk_create(
         Schedule(
             name=f"every night {number}",
             leaderboard=main.board,
@@ -125,7 +125,7 @@ def write_schedules(main: MainBoard, n_agents: int) -> None:
     )
     agents = range(1, min(N_ENTERED, n_agents) + 1)
     entered = Schedule.agents.through
-    write_rows(entered, len(agents), schedule_id=made[-1].pk, agent_id=agents)
+    write_rows(entered, len(agents), schedule_id=schedules[-1].pk, agent_id=agents)
 
 
 def write_audit(main: MainBoard, n: int) -> None:

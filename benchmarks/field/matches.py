@@ -196,7 +196,9 @@ def leave_uncounted(main: MainBoard) -> None:
 
 def _write_pieces(main: MainBoard) -> None:
     """Write the pieces of the one tournament that keeps its trajectories."""
-    tournament = next(one for one in main.tournaments if one.keeps_trajectories)
+    tournament = next(
+        tournament for tournament in main.tournaments if tournament.keeps_trajectories
+    )
     numbers = range(1, tournament.n_matches // 10 + 1)
     write_rows(
         TrajectoryPiece,

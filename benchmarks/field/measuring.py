@@ -139,7 +139,7 @@ def measure_addresses(*, n_warm: int, n_cold: int, only: str = "") -> list[dict[
     """
     subjects = find_subjects()
     # The addresses are the same for all sizes, so that their queries can be compared.
-    chosen = [one for one in addresses.find_addresses(subjects) if only in one.name]
+    chosen = [address for address in addresses.find_addresses(subjects) if only in address.name]
     operator = User.objects.get(username=people.ADMIN)
     secret = tokens.issue_token(operator, name="benchmark", scopes=list(Scope), days=1)[1]
     headers: dict[str, Headers] = {
@@ -171,11 +171,11 @@ def summarise_answers(name: str, cold: list[Answer], warm: list[Answer]) -> dict
     answers = [*cold, *warm]
     figures = {
         "path": name,
-        "p95_ms": find_p95(one.wall_ms for one in answers),
-        "queries": max(one.n_queries for one in answers),
-        "warm_ms": median(one.wall_ms for one in warm),
-        "cold_ms": median(one.wall_ms for one in cold),
-        "cpu_ms": find_p95(one.cpu_ms for one in answers),
+        "p95_ms": find_p95(answer.wall_ms for answer in answers),
+        "queries": max(answer.n_queries for answer in answers),
+        "warm_ms": median(answer.wall_ms for answer in warm),
+        "cold_ms": median(answer.wall_ms for answer in cold),
+        "cpu_ms": find_p95(answer.cpu_ms for answer in answers),
         "kb": len(answers[0].body) / 1e3,
     }
     spent = f"{figures['p95_ms']:8.1f} ms {figures['cpu_ms']:7.1f} ms CPU"
@@ -188,11 +188,11 @@ def forget_answers() -> None:
     cache.clear()
     for name, module in list(sys.modules.items()):
         if name.startswith(OURS):
-            for attribute, kept in vars(module).items():
-                if hasattr(kept, "cache_clear"):
-                    kept.cache_clear()
-                elif attribute.startswith("_kept") and hasattr(kept, "clear"):
-                    kept.clear()
+            for attribute, value in vars(module).items():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+                elif attribute.startswith("_kept") and hasattr(value, "clear"):
+                    value.clear()
 
 
 def find_p95(values: Iterable[float]) -> float:

@@ -54,17 +54,19 @@ def _cut(field: "Field[Any, Any]", values: Any, begin: int, end: int) -> Iterabl
     if isinstance(field, DateTimeField):
         # Quicker than get_db_prep_save, and there are two million of them.
         return map(connection.ops.adapt_datetimefield_value, part)
-    return (_adapt(field, value) for value in part) if _is_converted(field) else part
-
-
-def _is_converted(field: "Field[Any, Any]") -> bool:
-    return isinstance(field, JSONField | UUIDField)
+    return (
+        (_adapt(field, value) for value in part)
+        if isinstance(field, JSONField | UUIDField)
+        else part
+    )
 
 
 def _adapt(field: "Field[Any, Any]", value: object) -> Any:
-    kept = field.get_db_prep_save(value, connection)
+    stored = field.get_db_prep_save(value, connection)
     # COPY takes JSON as text, not the wrapper that psycopg makes for INSERT.
-    return kept.dumps(kept.obj) if hasattr(kept, "obj") and hasattr(kept, "dumps") else kept
+    return (
+        stored.dumps(stored.obj) if hasattr(stored, "obj") and hasattr(stored, "dumps") else stored
+    )
 
 
 def _insert(

@@ -115,14 +115,19 @@ class Hall(NamedTuple):
             n_rows = max(1, round(cell.count_rows_per_forward(window)))
             # At once, as the machine is as noisy now as it was for ours.
             direct = self.find_cell(cell.network, DIRECT, DIRECT_LOADS[0])
-            alone = replace(direct, load=Load(1, n_rows), fixed_rows=n_rows, windows=[])
-            limit = alone.measure(self.pool, length, SHAPE)
+            single = replace(direct, load=Load(1, n_rows), fixed_rows=n_rows, windows=[])
+            limit = single.measure(self.pool, length, SHAPE)
             cell.shares.append(window.observations_per_s / limit.observations_per_s)
 
     def find_ratio(self, network: str, other: str, figure: Callable[[Window], float]) -> float:
         """Return a figure of ours over that of another way, at 4 x 64, the median of rounds."""
-        ours, theirs = (self.find_cell(network, name, BLOCKS).windows for name in (OURS, other))
-        return median(figure(one) / figure(two) for one, two in zip(ours, theirs, strict=True))
+        own_windows, other_windows = (
+            self.find_cell(network, name, BLOCKS).windows for name in (OURS, other)
+        )
+        return median(
+            figure(own_window) / figure(other_window)
+            for own_window, other_window in zip(own_windows, other_windows, strict=True)
+        )
 
     def find_share_of_direct(self, network: str, load: Load) -> float:
         """Return what ours reached of the direct forward of as many rows as ours merged."""
@@ -135,11 +140,13 @@ class Hall(NamedTuple):
 
 def make_answer(siblings: Sequence[Checkpoint]) -> Callable[[FloatBatch], FloatBatch]:
     """Return what computes the right logits: every sibling is asked an equal part of a block."""
-    forwards = [Forward(one.path) for one in siblings]
+    forwards = [Forward(sibling.path) for sibling in siblings]
 
     def answer(observations: FloatBatch) -> FloatBatch:
         parts = np.split(observations, len(forwards))
-        logits = [one.answer_logits(part) for one, part in zip(forwards, parts, strict=True)]
+        logits = [
+            forward.answer_logits(part) for forward, part in zip(forwards, parts, strict=True)
+        ]
         return np.concatenate(logits)
 
     return answer

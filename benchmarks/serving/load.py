@@ -45,11 +45,11 @@ class Pool:
         context = make_context()
         self._orders, self._processes = list[Connection](), []
         for _ in range(size):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=serve_orders, args=(theirs,), daemon=True)
+            own_end, child_end = context.Pipe()
+            process = context.Process(target=serve_orders, args=(child_end,), daemon=True)
             process.start()
-            theirs.close()
-            self._orders.append(ours)
+            child_end.close()
+            self._orders.append(own_end)
             self._processes.append(process)
 
     def begin(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> int:
@@ -113,7 +113,7 @@ class Window(NamedTuple):
 
     def find_percentile_ms(self, percent: float) -> float:
         """Return within how many milliseconds so many percent of the requests were answered."""
-        latencies = [one for tally in self.tallies for one in tally.latencies]
+        latencies = [latency for tally in self.tallies for latency in tally.latencies]
         return 1000 * float(np.percentile(latencies, percent))
 
 
@@ -166,7 +166,9 @@ def measure_window(
 
     def begin(start_at: float, end_at: float) -> int:
         clients = enumerate(shapes)
-        return pool.begin(ask_in_a_loop, ((*one, key, make, start_at, end_at) for one in clients))
+        return pool.begin(
+            ask_in_a_loop, ((*client, key, make, start_at, end_at) for client in clients)
+        )
 
     pool.end(begin(0, 0))
     # All begin at one moment: monotonic clocks are one on a machine.

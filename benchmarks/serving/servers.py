@@ -113,12 +113,12 @@ def run_zmq(paths: Mapping[str, Path]) -> Iterator[tuple[str, Served]]:
     """Run the bar in a process of its own; yield its address and what to read of it."""
     context = make_context()
     counts: Any = context.RawArray(ctypes.c_longlong, 2)
-    ours, theirs = context.Pipe()
-    server = context.Process(target=serve_zmq, args=(paths, counts, theirs), daemon=True)
+    own_end, child_end = context.Pipe()
+    server = context.Process(target=serve_zmq, args=(paths, counts, child_end), daemon=True)
     server.start()
-    theirs.close()
+    child_end.close()
     try:
-        yield ours.recv(), Served(lambda: (server.pid or 0,), lambda: (counts[0], counts[1]))
+        yield own_end.recv(), Served(lambda: (server.pid or 0,), lambda: (counts[0], counts[1]))
     finally:
         server.kill()
         server.join()
@@ -160,7 +160,7 @@ def receive_all(router: zmq.Socket[bytes]) -> Iterator[list[bytes]]:
 
 def connect_ours(environment: Mapping[str, str], checkpoints: Sequence[Checkpoint]) -> Asker:
     """Connect to our queue; a block is divided evenly among the checkpoints."""
-    own, refs = read_settings(environment), [one.ref for one in checkpoints]
+    own, refs = read_settings(environment), [checkpoint.ref for checkpoint in checkpoints]
     celery = Celery("doorbell", broker=environment["REDIS_URL"])
 
     def ring(shard: int, lease: str) -> None:

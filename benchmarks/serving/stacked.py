@@ -72,7 +72,9 @@ def warm_engine(engine: Engine, blocks: Sequence[BlockRequest]) -> str:
         if engine.counts["stacked"]:
             return ""
     trials = engine.stacks.trials.values() if engine.stacks else ()
-    reasons = [one.reason or f"{one.alone_s / one.stacked_s:.2f} a network" for one in trials]
+    reasons = [
+        trial.reason or f"{trial.alone_s / trial.stacked_s:.2f} a network" for trial in trials
+    ]
     return f"not stacked: {'; '.join(reasons)}"
 
 
@@ -101,4 +103,4 @@ def time_in_turns(ways: Mapping[str, Callable[[], object]], repeats: int) -> dic
                 began = time.perf_counter()
                 way()
                 seconds[name].append(time.perf_counter() - began)
-    return {name: median(taken) for name, taken in seconds.items()}
+    return {name: median(times) for name, times in seconds.items()}

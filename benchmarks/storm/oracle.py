@@ -141,7 +141,7 @@ def read_record(url: str, *, score_margin: float = 0.0) -> Record:
         record.boards = {row[0]: row[1:] for row in database.execute(BOARDS)}
     if len(matches) != record.n_planned:
         record.faults.append(f"{record.n_planned} matches were planned, {len(matches)} have a row")
-    for board, sequence, lineup, state, attempt, ranks, *rest in matches:
+    for board, sequence, lineup, state, attempt, ranks, *more in matches:
         record.n_attempts += attempt
         record.n_void += state == "void"
         if (state == "done") != (ranks is not None):
@@ -149,7 +149,7 @@ def read_record(url: str, *, score_margin: float = 0.0) -> Record:
         elif state not in {"done", "void"}:
             record.faults.append(f"{board} {sequence} was left {state}")
         if ranks is not None:
-            record.outcomes[board, sequence] = (lineup, ranks, *rest)
+            record.outcomes[board, sequence] = (lineup, ranks, *more)
     record.n_counted = sum(sum(numbers) for _, _, _, *numbers in pairs)
     record.faults += [
         *find_wrong_pairs(record, pairs),
@@ -163,15 +163,15 @@ def find_wrong_pairs(record: Record, pairs: list[Row]) -> Iterator[str]:
     """Yield the pair counts that are not those of the outcomes."""
     # A pair that is in neither table has no entry: so absence is compared too.
     counted = Counter(result[:4] for result in record.results())
-    kept = {
+    stored = {
         (board, first, second, result): n
         for board, first, second, *numbers in pairs
         for result, n in zip((1, 0, -1), numbers, strict=True)
         if n
     }
-    for place in sorted(kept.keys() | counted.keys()):
-        if kept.get(place, 0) != counted[place]:
-            yield f"{place}: {kept.get(place, 0)} counted, {counted[place]} outcomes"
+    for place in sorted(stored.keys() | counted.keys()):
+        if stored.get(place, 0) != counted[place]:
+            yield f"{place}: {stored.get(place, 0)} counted, {counted[place]} outcomes"
 
 
 def find_wrong_counters(record: Record) -> Iterator[str]:
@@ -224,8 +224,8 @@ def compare_records(calm: Record, stormy: Record) -> list[str]:
         ("board", calm.boards, stormy.boards),
     ]
     return [
-        f"{name} {key}: {one.get(key)} undisturbed, {other.get(key)} disturbed"
-        for name, one, other in tables
-        for key in sorted(one.keys() | other.keys())
-        if one.get(key) != other.get(key)
+        f"{name} {key}: {undisturbed.get(key)} undisturbed, {disturbed.get(key)} disturbed"
+        for name, undisturbed, disturbed in tables
+        for key in sorted(undisturbed.keys() | disturbed.keys())
+        if undisturbed.get(key) != disturbed.get(key)
     ]

@@ -141,7 +141,7 @@ def play_served(n_matches: int, *, is_stormy: bool) -> ServedPlay:
             return around.enter_context(server)
 
         servers = {name: start(name) for name in LISTENING}
-        addresses = ",".join(one.address for one in servers.values())
+        addresses = ",".join(server.address for server in servers.values())
         settings = {"EVALSITE_PLUGINS": str(plugins), "EVALSITE_GAME_SERVERS": addresses}
         stack = around.enter_context(
             start_stack(folder / "var", nodes=2, slots=1, gpus=0, head=True, settings=settings)

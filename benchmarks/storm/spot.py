@@ -138,7 +138,7 @@ def read_books(url: str) -> dict[str, Any]:
         sum(column) for column in list(zip(*classes, strict=True))[1:]
     )
     parts = ((node_s, busy_s), (priced_s, busy_s), (money, busy_money))
-    adds_up = all(abs(one - other) <= NEARLY for one, other in parts) and node_s <= lived_s
+    adds_up = all(abs(booked - lived) <= NEARLY for booked, lived in parts) and node_s <= lived_s
     return {
         "node_hours": round(lived_s / HOUR_S, 4),
         "node_hours_with_orders": round(node_s / HOUR_S, 4),

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
 from evalsite import health
-from evalsite.health import ORPHANED, Kept
+from evalsite.health import ORPHANED, KeptChecks
 from launcher.folders import MARK
 from matches.models import RecorderMark
 from matches.operations import readiness
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_kept", Kept())
+    monkeypatch.setattr(health, "_kept", KeptChecks())
 
 
 def test_a_process_that_answers_is_alive_whatever_else_is_away(
@@ -103,7 +103,7 @@ def test_the_checks_are_made_once_a_second_whoever_asks(monkeypatch: pytest.Monk
         return []
 
     monkeypatch.setattr(readiness, "run_checks", checks)
-    kept = Kept()
+    kept = KeptChecks()
     for now_s in (0.0, 0.5, 0.9, 1.0, 1.5):
         kept.run_checks(now_s=now_s)
     assert len(made) == 2

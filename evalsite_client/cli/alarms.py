@@ -22,11 +22,11 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     listed.add_argument("-l", "--leaderboard")
     listed.add_argument("--open", action="store_true", help="only those nobody has acknowledged")
     add_limit(listed)
-    seen = add_command(
+    acknowledging = add_command(
         commands, "acknowledge", acknowledge_alarm, examples="  evalsite acknowledge 4"
     )
-    seen.add_argument("alarm", type=read_whole(1), metavar="ID")
-    add_reason(seen, is_required=False)
+    acknowledging.add_argument("alarm", type=read_whole(1), metavar="ID")
+    add_reason(acknowledging, is_required=False)
 
 
 def show_alarms(client: Client, options: Namespace) -> Answer:

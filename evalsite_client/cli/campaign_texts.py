@@ -31,7 +31,9 @@ def describe_progress(campaign: CampaignDetail) -> str:
     parts = [f"{campaign.n_done:,} of at most {campaign.max_matches:,} matches"]
     latest = campaign.latest_point
     if campaign.question == "best":
-        parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in campaign.chances[:1]]
+        parts += [
+            f"P(best) {chance.p_best:.1%}: {chance.agent.name}" for chance in campaign.chances[:1]
+        ]
     elif latest is not None and latest.llr is not None:
         parts.append(f"LLR {latest.llr:+.2f}")
     elif latest is not None and (campaign.is_answered or not campaign.is_over):
@@ -57,7 +59,7 @@ def _describe_likely(campaign: Campaign, probability: float) -> str:
 def describe_verdict(campaign: CampaignDetail) -> Answer:
     """Return where a campaign stands; the status is UNDECIDED unless its question is answered."""
     likeliest = campaign.chances[:N_CHANCES] if campaign.question in ABOUT_BEST else ()
-    chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in likeliest)
+    chances = ", ".join(f"{chance.agent.name} {chance.p_best:.1%}" for chance in likeliest)
     rows = {
         "verdict": _describe_answer(campaign),
         # A sequential test without a verdict has a ratio, and a probability of 0.
@@ -99,14 +101,16 @@ def _describe_answer(campaign: Campaign) -> str:
 def describe_ranking(ranking: Sequence[Ranked]) -> str:
     """Return an order, the best first, each with the probability that it is above the next."""
     return " > ".join(
-        one.agent.name if one.p_above_next is None else f"{one.agent.name} {one.p_above_next:.1%}"
-        for one in ranking
+        place.agent.name
+        if place.p_above_next is None
+        else f"{place.agent.name} {place.p_above_next:.1%}"
+        for place in ranking
     )
 
 
 def _describe_upsets(upsets: Sequence[Upset]) -> str:
     """Return who beats whom that stands before it in that order."""
-    return ", ".join(f"{one.agent.name} beats {one.beats.name}" for one in upsets)
+    return ", ".join(f"{upset.agent.name} beats {upset.beats.name}" for upset in upsets)
 
 
 def _describe_blocks(pairs: Pairs) -> Mapping[str, object]:
@@ -185,9 +189,11 @@ def _describe_more(more: ForecastMore) -> str:
     return f"P {more.now:.1%} -> {more.then:.1%}, {ends}"
 
 
-def make_row(one: Campaign) -> list[object]:
+def make_row(campaign: Campaign) -> list[object]:
     """Return a campaign as a row of the list: how sure only where that is of an answer."""
-    cells = (one.id, one.tournament, one.leaderboard, one.question, one.shown_state, one.n_done)
-    is_likely = one.probability is not None and (one.is_answered or not one.is_over)
-    sure = f"{one.probability:.1%}" if is_likely else ""
-    return [*cells, one.max_matches, sure, _describe_answer(one) if one.is_over else ""]
+    cells = (campaign.id, campaign.tournament, campaign.leaderboard, campaign.question)
+    progress = (campaign.shown_state, campaign.n_done, campaign.max_matches)
+    is_likely = campaign.probability is not None and (campaign.is_answered or not campaign.is_over)
+    sure = f"{campaign.probability:.1%}" if is_likely else ""
+    answer = _describe_answer(campaign) if campaign.is_over else ""
+    return [*cells, *progress, sure, answer]

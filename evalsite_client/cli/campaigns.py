@@ -95,10 +95,12 @@ def ask_question(client: Client, options: Namespace) -> Answer:
     entered = [] if names == [ALL] else names
     field: dict[str, Any] = {"leaderboard": options.leaderboard, "agents": entered}
     if options.no_wait:
-        made = client.campaigns.start(**field, **plan)
+        campaign = client.campaigns.start(**field, **plan)
         if isinstance(options.json, Path):
-            save_json(options.json, made)
-        return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
+            save_json(options.json, campaign)
+        return Answer(
+            campaign, f"campaign {campaign.id}: `evalsite verdict {campaign.id}` shows it"
+        )
     if options.forecast:
         ahead = _forecast(client, field, plan)
         if isinstance(options.json, Path):
@@ -109,13 +111,13 @@ def ask_question(client: Client, options: Namespace) -> Answer:
     if not is_by_scores:
         following.write_line(out, describe_ahead(_forecast(client, field, plan)))
     cluster = following.wait_for_cluster(client)
-    made = client.campaigns.start(**field, **plan)
+    campaign = client.campaigns.start(**field, **plan)
     # Only now: without a forecast nobody has said before whether it can be asked.
     if is_by_scores:
         following.write_line(out, NO_FORECAST.format(plan["max_matches"]))
     following.write_line(out, cluster)
-    following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
-    return _await_answer(client, made, options.json)
+    following.write_line(out, f"campaign {campaign.id} is tournament {campaign.tournament}")
+    return _await_answer(client, campaign, options.json)
 
 
 def _read_names(client: Client, options: Namespace) -> list[str]:
@@ -130,15 +132,15 @@ def _forecast(client: Client, field: dict[str, Any], plan: dict[str, Any]) -> Ah
     return client.campaigns.forecast(**field, **questions)
 
 
-def _await_answer(client: Client, made: CampaignDetail, path: Path | bool | None) -> Answer:
+def _await_answer(client: Client, started: CampaignDetail, path: Path | bool | None) -> Answer:
     """Follow a campaign to its verdict, which goes into the file that was named, if one was."""
     try:
-        campaign = _follow_campaign(client, made, is_shown=True)
+        campaign = _follow_campaign(client, started, is_shown=True)
     except KeyboardInterrupt:
         # While the server is away: what was known at the start.
         with suppress(ClientError):
-            made = client.campaigns.get(made.id)
-        save_campaign(path, made, INTERRUPTED)
+            started = client.campaigns.get(started.id)
+        save_campaign(path, started, INTERRUPTED)
         raise
     answer = describe_verdict(campaign)
     save_campaign(path, campaign, answer.status)
@@ -171,9 +173,9 @@ def save_campaign(path: Path | bool | None, campaign: CampaignDetail, status: in
         "n_reused": campaign.n_reused,
         "n_round_robin": campaign.n_round_robin,
         "spent": campaign.spent,
-        "chances": {one.agent.name: one.p_best for one in campaign.chances},
-        "ranking": [[one.agent.name, one.p_above_next] for one in campaign.ranking],
-        "upsets": [[one.agent.name, one.beats.name] for one in campaign.upsets],
+        "chances": {chance.agent.name: chance.p_best for chance in campaign.chances},
+        "ranking": [[place.agent.name, place.p_above_next] for place in campaign.ranking],
+        "upsets": [[upset.agent.name, upset.beats.name] for upset in campaign.upsets],
     }
     save_json(path, value)
 
@@ -187,7 +189,7 @@ def show_campaigns(client: Client, options: Namespace) -> Answer:
         page_size=page_size(options),
     )
     shown = take_rows(campaigns, options)
-    return Answer(shown, format_table(HEAD, [make_row(one) for one in shown]))
+    return Answer(shown, format_table(HEAD, [make_row(campaign) for campaign in shown]))
 
 
 def show_verdict(client: Client, options: Namespace) -> Answer:
@@ -207,24 +209,24 @@ def stop_campaign(client: Client, options: Namespace) -> Answer:
     )
 
 
-def _follow_campaign(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
+def _follow_campaign(client: Client, started: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
     """Return the campaign with its verdict; after Ctrl-C it goes on."""
     # On stderr: in place on a terminal, elsewhere now and then.
     lines = following.Lines(client, sys.stderr)
-    still = following.Standstill(client, lambda: client.campaigns.explain(made.id))
+    still = following.Standstill(client, lambda: client.campaigns.explain(started.id))
 
     def show(now: CampaignDetail) -> None:
         lines.show(f"{describe_progress(now)}{still.describe(now.n_done)}")
 
     try:
         ended = client.campaigns.wait(
-            made.id,
+            started.id,
             progress=show if is_shown else None,
             trouble=lambda why: lines.show(f"no answer: {why}"),
         )
     except KeyboardInterrupt:
         sys.stderr.write(
-            f"\ncampaign {made.id} goes on: `evalsite cancel {made.tournament}` stops it\n"
+            f"\ncampaign {started.id} goes on: `evalsite cancel {started.tournament}` stops it\n"
         )
         raise
     if is_shown:

@@ -37,7 +37,7 @@ def check_plugin(
     A check that takes longer than limit_s fails, and those after it run in a new process.
     Raises InputError where the package that checks is not installed.
     """
-    with _plugin_root(path, folder) as root:
+    with _make_plugin_root(path, folder) as root:
         environment = _make_environment(root, module)
         command = [sys.executable, "-m", module, family, path.stem, "--folder", folder]
         command += [word for game in games for word in ("--game", game)]
@@ -51,20 +51,20 @@ def check_plugin(
 def _make_environment(root: Path, module: str) -> dict[str, str]:
     environment = find_package(module.partition(".")[0])
     others = environment.get(PLUGINS, "").split(os.pathsep)
-    roots = [str(root), *(one for one in others if one and Path(one).resolve() != root)]
+    roots = [str(root), *(other for other in others if other and Path(other).resolve() != root)]
     return {**environment, PLUGINS: os.pathsep.join(roots)}
 
 
 @contextmanager
-def _plugin_root(path: Path, folder: str) -> Iterator[Path]:
+def _make_plugin_root(path: Path, folder: str) -> Iterator[Path]:
     """Yield a folder of plug-ins that holds this one: its own, or one made for the check."""
     if path.parent.name == folder:
         yield path.parent.parent
         return
-    with TemporaryDirectory() as made:
-        (Path(made) / folder).mkdir()
-        (Path(made) / folder / path.name).symlink_to(path)
-        yield Path(made).resolve()
+    with TemporaryDirectory() as root:
+        (Path(root) / folder).mkdir()
+        (Path(root) / folder / path.name).symlink_to(path)
+        yield Path(root).resolve()
 
 
 class _Run:

@@ -136,19 +136,19 @@ def add_files(client: Client, options: Namespace) -> Answer:
         rows = _read_states(client, hashes)
         complaint = "not waited for: the checks go on, `evalsite checkpoints` shows them"
         status = INTERRUPTED
-    refused = [one for one in rows if one.reason]
+    refused = [row for row in rows if row.reason]
     if refused and not status:
         status, complaint = REFUSED, "\n".join(_describe_refused(refused))
     return Answer(
-        rows, format_table(ADDED_HEAD, [_make_added_row(one) for one in rows]), status, complaint
+        rows, format_table(ADDED_HEAD, [_make_added_row(row) for row in rows]), status, complaint
     )
 
 
 def _describe_refused(refused: Sequence[Checkpoint]) -> list[str]:
     """Return each reason once, with the first file and how many more have it."""
     names: dict[str, list[str]] = {}
-    for one in refused:
-        names.setdefault(one.reason, []).append(one.source_name)
+    for row in refused:
+        names.setdefault(row.reason, []).append(row.source_name)
     return [
         f"{first}{f' and {len(others):,} more' if others else ''}: refused: {reason}"
         for reason, (first, *others) in names.items()
@@ -170,8 +170,8 @@ def _send_files(client: Client, options: Namespace) -> list[str]:
     sent: list[Checkpoint] = []
     try:
         for step, path in files:
-            if options.sha256 and (found := compute_sha256(path)) != options.sha256:
-                raise InputError("sha256", f"{path} has {found}, not {options.sha256}")
+            if options.sha256 and (digest := compute_sha256(path)) != options.sha256:
+                raise InputError("sha256", f"{path} has {digest}, not {options.sha256}")
             sent.append(
                 client.checkpoints.upload(
                     path,
@@ -186,23 +186,25 @@ def _send_files(client: Client, options: Namespace) -> list[str]:
             )
     except (ClientError, KeyboardInterrupt):
         if sent:
-            names = ", ".join(f"{options.agent}@{one.step}" for one in sent)
+            names = ", ".join(f"{options.agent}@{checkpoint.step}" for checkpoint in sent)
             sys.stderr.write(
                 f"added before it: {names}; for the rest take their files out of the folder "
                 f"and say --parent {sent[-1].sha256}\n"
             )
         raise
-    return [one.sha256 for one in sent]
+    return [checkpoint.sha256 for checkpoint in sent]
 
 
 def _check_names(
     client: Client, options: Namespace, files: Sequence[tuple[int | None, Path]]
 ) -> None:
-    """Refuse a run of which a name is taken before any of it is sent. Raises InputError."""
+    """Refuse a run with a name that is taken, before anything is sent. Raises InputError."""
     # The server takes one file at a time, so it would keep those before the one that it refuses.
     for step, path in files if options.path.is_dir() else ():
         name, game = f"{options.agent}@{step}", options.game or read_game(path)
-        agent = next((one for one in client.agents.list(name=name) if one.game == game), None)
+        agent = next(
+            (listed for listed in client.agents.list(name=name) if listed.game == game), None
+        )
         if agent is None:
             continue
         # One whose checkpoint was refused has never played: the server gives its name again.
@@ -239,7 +241,9 @@ def show_checkpoint(client: Client, options: Namespace) -> Answer:
         matching = [client.checkpoints.get(agent.checkpoint)]
     else:
         stored = client.checkpoints.list(game=options.game or None, page_size=1_000)
-        matching = [one for one in stored if one.sha256.startswith(text.lower())]
+        matching = [
+            checkpoint for checkpoint in stored if checkpoint.sha256.startswith(text.lower())
+        ]
     if len(matching) != 1 or (len(text) < SHORTEST and agent is None):
         advice = "no checkpoint begins so, or several do; `evalsite checkpoints` shows all"
         raise InputError("hash", f"{text!r}: {advice}")
@@ -285,28 +289,41 @@ def show_checkpoints(client: Client, options: Namespace) -> Answer:
     )
 
 
-def _make_added_row(one: Checkpoint) -> list[object]:
-    names = ", ".join(sorted(agent.name for agent in one.agents))
-    return [names, one.step, one.sha256[:12], one.state, one.placement or None, one.row_ms]
+def _make_added_row(checkpoint: Checkpoint) -> list[object]:
+    names = ", ".join(sorted(agent.name for agent in checkpoint.agents))
+    return [
+        names,
+        checkpoint.step,
+        checkpoint.sha256[:12],
+        checkpoint.state,
+        checkpoint.placement or None,
+        checkpoint.row_ms,
+    ]
 
 
-def _make_row(one: Checkpoint) -> list[object]:
-    names = " ".join(agent.name for agent in one.agents)
-    cells = (one.sha256[:12], one.game, one.architecture, one.state, names)
-    return [*cells, one.n_bytes, one.created_at]
+def _make_row(checkpoint: Checkpoint) -> list[object]:
+    names = " ".join(agent.name for agent in checkpoint.agents)
+    cells = (
+        checkpoint.sha256[:12],
+        checkpoint.game,
+        checkpoint.architecture,
+        checkpoint.state,
+        names,
+    )
+    return [*cells, checkpoint.n_bytes, checkpoint.created_at]
 
 
-def _describe_checkpoint(one: Checkpoint) -> str:
+def _describe_checkpoint(checkpoint: Checkpoint) -> str:
     return format_pairs(
         {
-            "sha256": one.sha256,
-            "agents": ", ".join(f"{agent.name} ({agent.id})" for agent in one.agents),
-            "game": one.game,
-            "architecture": one.architecture,
-            "placement": one.placement,
-            "state": one.state,
-            "reason": one.reason,
-            "waits for": one.waits_for,
+            "sha256": checkpoint.sha256,
+            "agents": ", ".join(f"{agent.name} ({agent.id})" for agent in checkpoint.agents),
+            "game": checkpoint.game,
+            "architecture": checkpoint.architecture,
+            "placement": checkpoint.placement,
+            "state": checkpoint.state,
+            "reason": checkpoint.reason,
+            "waits for": checkpoint.waits_for,
         }
     )
 

@@ -125,7 +125,17 @@ def show_datasets(client: Client, options: Namespace) -> Answer:
     listed = client.datasets.list(game=options.game, page_size=page_size(options))
     rows = take_rows(listed, options)
     table = [
-        (one.name, one.game, one.source, one.state, *_count(one), one.created_at) for one in rows
+        (
+            dataset.name,
+            dataset.game,
+            dataset.source,
+            dataset.state,
+            dataset.n_episodes,
+            dataset.n_steps,
+            dataset.n_bytes,
+            dataset.created_at,
+        )
+        for dataset in rows
     ]
     return Answer(rows, format_table(HEAD, table))
 
@@ -142,12 +152,12 @@ def build_dataset(client: Client, options: Namespace) -> Answer:
     dataset = client.datasets.build(**{name: getattr(options, name) for name in names})
     if options.wait:
         dataset = client.datasets.wait(dataset.name, timeout_s=options.timeout)
-    return _describe(dataset)
+    return _describe_dataset(dataset)
 
 
 def show_dataset(client: Client, options: Namespace) -> Answer:
     """Show how far a dataset is, and what it was asked for."""
-    return _describe(client.datasets.get(options.name))
+    return _describe_dataset(client.datasets.get(options.name))
 
 
 def download_dataset(client: Client, options: Namespace) -> Answer:
@@ -176,8 +186,8 @@ def delete_dataset(client: Client, options: Namespace) -> Answer:
     return Answer({"deleted": options.name}, f"dataset {options.name} is deleted")
 
 
-def _describe(dataset: Dataset) -> Answer:
-    asked = {name: value for name, value in dataset.query.items() if value not in (None, [])}
+def _describe_dataset(dataset: Dataset) -> Answer:
+    conditions = {name: value for name, value in dataset.query.items() if value not in (None, [])}
     values: dict[str, Any] = {
         "dataset": dataset.name,
         "state": dataset.state,
@@ -186,7 +196,7 @@ def _describe(dataset: Dataset) -> Answer:
         "steps": dataset.n_steps,
         "left out": dataset.n_steps_unfinished,
         "bytes": dataset.n_bytes,
-        **{name: _join_values(value) for name, value in asked.items()},
+        **{name: _join_values(value) for name, value in conditions.items()},
     }
     is_failed = dataset.state == "failed"
     return Answer(dataset, format_pairs(values), status=FAILED if is_failed else 0)
@@ -194,7 +204,3 @@ def _describe(dataset: Dataset) -> Answer:
 
 def _join_values(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _count(dataset: Dataset) -> tuple[int, int, int]:
-    return dataset.n_episodes, dataset.n_steps, dataset.n_bytes

@@ -89,7 +89,7 @@ def evaluate_agents(client: Client, options: Namespace) -> Answer:
 
 
 def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> Answer:
-    """Follow it to its end, or until somebody stops it; tell what is there either way."""
+    """Follow a tournament to its end or until the user stops it; report the results either way."""
     out, is_stopped = following.find_stream(options), False
     began_s = client.clock.monotonic()
     try:
@@ -105,23 +105,13 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
     elapsed_s = client.clock.monotonic() - began_s
     going_on = _cancel_rest(client, tournament)
     if is_stopped:
-        rest = going_on or "the rest is cancelled"
-        following.write_line(out, f"\nstopped: {rest}; what was played is told now")
+        remainder = going_on or "the rest is cancelled"
+        following.write_line(out, f"\nstopped: {remainder}; what was played is told now")
     elif going_on:
         following.write_line(out, f"Note: {going_on}")
     limit_s = STOPPED_WAIT_S if is_stopped else following.RATING_WAIT_S
-    rated_s = client.clock.monotonic()
-    report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
-    # Again: reports of nodes may have come meanwhile.
-    one = client.tournaments.get(tournament)
-    finished = reporting.Finished(
-        tournament=one,
-        game=client.leaderboards.get(one.leaderboard).game,
-        report=report,
-        lag=lag,
-        elapsed_s=elapsed_s,
-        rate_s=client.clock.monotonic() - rated_s,
-        is_skill=not options.agents,
+    finished = _await_ratings(
+        client, tournament, limit_s=limit_s, elapsed_s=elapsed_s, is_skill=not options.agents
     )
     for line in reporting.write_report(finished):
         following.write_line(out, line)
@@ -135,14 +125,33 @@ def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> A
     return Answer(value)
 
 
+def _await_ratings(
+    client: Client, tournament: int, *, limit_s: float, elapsed_s: float, is_skill: bool
+) -> reporting.Finished:
+    """Return what came out, once it is rated or limit_s is over; elapsed_s: what play took."""
+    began_s = client.clock.monotonic()
+    report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
+    # Again: reports of nodes may have come meanwhile.
+    latest = client.tournaments.get(tournament)
+    return reporting.Finished(
+        tournament=latest,
+        game=client.leaderboards.get(latest.leaderboard).game,
+        report=report,
+        lag=lag,
+        elapsed_s=elapsed_s,
+        rate_s=client.clock.monotonic() - began_s,
+        is_skill=is_skill,
+    )
+
+
 def _cancel_rest(client: Client, tournament: int) -> str:
-    """Cancel what is open of a tournament; return why some of it goes on, where that is refused."""
+    """Cancel the open matches of a tournament; where that is refused, return why they go on."""
     try:
         client.tournaments.cancel(tournament)
     except NotAllowedError as error:
         # Whoever may start it need not be allowed to end it: what was played is told all the same.
-        one = client.tournaments.get(tournament)
-        n_open = one.n_matches - one.n_closed
+        latest = client.tournaments.get(tournament)
+        n_open = latest.n_matches - latest.n_closed
         return f"{n_open} matches go on, as they cannot be cancelled: {error}" if n_open else ""
     return ""
 
@@ -161,17 +170,23 @@ def _read_evaluation(options: Namespace) -> dict[str, Any]:
     return request
 
 
-def _describe_rest(client: Client, one: TournamentDetail) -> str:
+def _describe_rest(client: Client, tournament: TournamentDetail) -> str:
     """Return how many were played, and the command that plays the rest on the same leaderboard."""
-    begins = f"interrupted after {one.n_done} of {one.n_matches} matches"
-    if one.faults is not None:
+    begins = f"interrupted after {tournament.n_done} of {tournament.n_matches} matches"
+    if tournament.faults is not None:
         return f"{begins}; with emulated faults nothing is taken over: the same command begins anew"
-    names = [entrant.agent.name for entrant in client.tournaments.agents(one.id)]
+    names = [entrant.agent.name for entrant in client.tournaments.agents(tournament.id)]
     agents = shlex.join(names) if len(names) <= MOST_NAMED else "AGENT..."
     # An evaluation plays what is known again: asked for once more, that would be all.
-    options = shlex.join(flags_from_plan(vars(one), leave_out=("name", "is_paused", "replays")))
-    plays = "all again for their trajectories" if one.keeps_trajectories else "only what is missing"
+    options = shlex.join(
+        flags_from_plan(vars(tournament), leave_out=("name", "is_paused", "replays"))
+    )
+    plays = (
+        "all again for their trajectories"
+        if tournament.keeps_trajectories
+        else "only what is missing"
+    )
     return (
         f"{begins}; to go on, which plays {plays}: "
-        f"evalsite schedule -l {shlex.quote(one.leaderboard)} {options} {agents}"
+        f"evalsite schedule -l {shlex.quote(tournament.leaderboard)} {options} {agents}"
     )

@@ -22,10 +22,10 @@ _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
 def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command."""
     examples = "  evalsite explain tournament 7\n  evalsite explain agent mcts:100 --game hex"
-    asked = add_command(commands, "explain", explain_row, examples=examples)
-    asked.add_argument("kind", choices=tuple(_EXPLAINING))
-    asked.add_argument("id", metavar="ID|NAME", help="number of the row, or its name")
-    asked.add_argument("--game", default="", help="of the agent, where several have its name")
+    command = add_command(commands, "explain", explain_row, examples=examples)
+    command.add_argument("kind", choices=tuple(_EXPLAINING))
+    command.add_argument("id", metavar="ID|NAME", help="number of the row, or its name")
+    command.add_argument("--game", default="", help="of the agent, where several have its name")
 
 
 def explain_row(client: Client, options: Namespace) -> Answer:
@@ -36,12 +36,12 @@ def explain_row(client: Client, options: Namespace) -> Answer:
     return Answer(explanation, f"{title}\n{_describe_explanation(explanation)}")
 
 
-def _describe_explanation(found: Explanation) -> str:
+def _describe_explanation(explanation: Explanation) -> str:
     return format_pairs(
         {
-            "waits for": "; ".join(found.waits_for) or "nothing",
-            "next": found.next,
-            "at about": found.next_at,
-            "notes": "; ".join(found.notes),
+            "waits for": "; ".join(explanation.waits_for) or "nothing",
+            "next": explanation.next,
+            "at about": explanation.next_at,
+            "notes": "; ".join(explanation.notes),
         }
     )

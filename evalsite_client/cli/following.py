@@ -77,12 +77,12 @@ def _describe_cluster(nodes: Sequence[Worker], address: str) -> str:
     return "\n".join(lines)
 
 
-def describe_progress(one: Tournament, elapsed_s: float) -> str:
+def describe_progress(tournament: Tournament, elapsed_s: float) -> str:
     """Return how far a tournament is, in one line."""
     return (
-        f"{one.n_done + one.n_void}/{one.n_matches} - "
-        f"Pending: {one.n_matches - one.n_closed}, Error: {one.n_void}, "
-        f"Completed: {one.n_done}, Elapsed time: {elapsed_s:.2f}"
+        f"{tournament.n_done + tournament.n_void}/{tournament.n_matches} - "
+        f"Pending: {tournament.n_matches - tournament.n_closed}, Error: {tournament.n_void}, "
+        f"Completed: {tournament.n_done}, Elapsed time: {elapsed_s:.2f}"
     )
 
 
@@ -141,18 +141,18 @@ def follow_tournament(
     # It explains by itself what stands still, and more seldom.
     looks = client.tournaments.watch(tournament, poll_s=POLL_S, is_explained=False)
     for look in looks:
-        one = look.tournament
-        line = describe_progress(one, look.elapsed_s)
-        is_enough = one.n_done + one.n_void >= fraction * one.n_matches
+        latest = look.tournament
+        line = describe_progress(latest, look.elapsed_s)
+        is_enough = latest.n_done + latest.n_void >= fraction * latest.n_matches
         is_late = timeout_s is not None and look.elapsed_s >= timeout_s
         # Without its code nothing of it can begin: the caller says why.
-        is_held = bool(one.problem) and not one.n_planned
-        if is_enough or is_late or is_held or one.finished_at is not None:
+        is_held = bool(latest.problem) and not latest.n_planned
+        if is_enough or is_late or is_held or latest.finished_at is not None:
             lines.end(line)
             break
-        why = f", no answer: {look.trouble}" if look.trouble else still.describe(one.n_closed)
+        why = f", no answer: {look.trouble}" if look.trouble else still.describe(latest.n_closed)
         lines.show(f"{line}{why}")
-    return one
+    return latest
 
 
 def wait_for_ratings(client: Client, tournament: int, *, limit_s: float) -> tuple[Report, str]:

@@ -36,41 +36,41 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     show = actions.add_parser("show", help="observations, actions and results", parents=common)
     show.add_argument("game", help="its name, as `evalsite games` lists it")
     show.set_defaults(run=show_game)
-    tried = actions.add_parser(
+    trying = actions.add_parser(
         "try", help="check a game of OpenSpiel without a server, and say its file", parents=common
     )
-    tried.add_argument("game", metavar="openspiel:NAME")
-    tried.add_argument("--limit", type=read_seconds, default=SECONDS, metavar="S", help="a check")
-    tried.set_defaults(run=try_game)
+    trying.add_argument("game", metavar="openspiel:NAME")
+    trying.add_argument("--limit", type=read_seconds, default=SECONDS, metavar="S", help="a check")
+    trying.set_defaults(run=try_game)
 
 
-def list_games(client: Client, given: Namespace) -> Answer:
+def list_games(client: Client, options: Namespace) -> Answer:
     """List the games that can be played; `games show NAME` tells more of one."""
-    del given
+    del options
     games = list(client.games.list())
     rows = [
-        (one.id, one.title, one.n_seats, one.n_actions, _format_shape(one.observation_shape))
-        for one in games
+        (game.id, game.title, game.n_seats, game.n_actions, _format_shape(game.observation_shape))
+        for game in games
     ]
     return Answer(games, format_table(HEAD, rows))
 
 
-def show_game(client: Client, given: Namespace) -> Answer:
+def show_game(client: Client, options: Namespace) -> Answer:
     """Show what who trains an agent must know of a game."""
-    reference = client.games.get(given.game)
+    reference = client.games.get(options.game)
     return Answer(reference, "\n\n".join(_list_sections(reference)))
 
 
-def try_game(client: Client, given: Namespace) -> Answer:
+def try_game(client: Client, options: Namespace) -> Answer:
     """Run all checks on a game of OpenSpiel, and say which file adds it."""
-    name = _read_name(given.game)
+    name = _read_name(options.game)
     source = SOURCE.format(name=name)
     with TemporaryDirectory() as root:
         folder = Path(root) / "games"
         folder.mkdir()
         (folder / f"{name}.py").write_text(source, encoding="utf-8")
-        given.file, given.game = folder / f"{name}.py", []
-        checked = check_file(client, given)
+        options.file, options.game = folder / f"{name}.py", []
+        checked = check_file(client, options)
     if checked.status:
         return checked
     hint = f"To add it, write this to games/{name}.py in a folder that EVALSITE_PLUGINS names:"
@@ -89,10 +89,10 @@ def _read_name(spelled: str) -> str:
 def _list_sections(reference: Reference) -> list[str]:
     facts = format_table(("", ""), [(fact.name, fact.says) for fact in reference.facts])
     observed = [
-        (str(one.first) if one.first == one.last else f"{one.first} to {one.last}", one.holds)
-        for one in reference.observation
+        (str(part.first) if part.first == part.last else f"{part.first} to {part.last}", part.holds)
+        for part in reference.observation
     ]
-    actions = [(one.action, ", ".join(one.names)) for one in reference.actions]
+    actions = [(action.action, ", ".join(action.names)) for action in reference.actions]
     left_out = f"\n{reference.n_left_out} more are not listed" if reference.n_left_out else ""
     return [
         f"{reference.title} ({reference.id})",

@@ -203,15 +203,16 @@ def make_values(
 
 def write_markdown(now: Gate, names: Sequence[str], grade: str, n_reused: int) -> Iterator[str]:
     """Yield a summary: the test, its blocks, what they say and, while undecided, what is left."""
-    asked = now.parameters
+    parameters = now.parameters
     yield f"### {grade}: {names[0]} against {names[1]}"
     yield ""
     if now.gap:
         yield from (f"{names[0]} plays {now.gap}.", "")
     yield "| test | LLR | bounds | games | known before |"
     yield "|---|---|---|---|---|"
+    gaps = f"{parameters['elo0']:g} against {parameters['elo1']:g} Elo"
     yield (
-        f"| {asked['elo0']:g} against {asked['elo1']:g} Elo ({asked['model']}) | {now.llr:+.2f} "
+        f"| {gaps} ({parameters['model']}) | {now.llr:+.2f} "
         f"| {now.lower:+.2f}, {now.upper:+.2f} | {now.n_games} | {n_reused} |"
     )
     if now.saved:

@@ -109,13 +109,13 @@ def _start_run(client: Client, options: Namespace) -> int:
     """Return the tournament, scheduled once all that it needs is there."""
     body = _read_body(options)
     checked = client.generations.check(**body)
-    asked = {
+    settings = {
         "agents": [list(agent) for agent in checked.agents],
         "game": checked.game,
         **{name: body[name] for name in CONTENT},
         "matches_per_shard": options.matches_per_shard,
     }
-    run = generation.open_run(options.out, asked)
+    run = generation.open_run(options.out, settings)
     if not (run.folder / generation.RUN).exists():
         if checked.missing:
             limit = f"up to {generation.WORKER_WAIT_S:g} s"
@@ -138,12 +138,12 @@ def _open_stored(client: Client, options: Namespace) -> int:
         reason = f"there is no tournament {stored.id} that keeps trajectories"
         raise InputError("tournament", reason)
     # When it was made tells it from that of another server with the same number.
-    asked = {
+    settings = {
         "tournament": stored.id,
         "created_at": stored.created_at.isoformat(),
         "matches_per_shard": options.matches_per_shard,
     }
-    generation.open_run(options.out, asked).save()
+    generation.open_run(options.out, settings).save()
     return stored.id
 
 
@@ -249,6 +249,8 @@ def _follow_shards(
             following.write_line(out, f"{line}{more}")
 
 
-def _describe_progress(one: TournamentDetail, collection: Collection, elapsed_s: float) -> str:
+def _describe_progress(
+    tournament: TournamentDetail, collection: Collection, elapsed_s: float
+) -> str:
     shards = f"{len(collection.shards)} shard(s) with {collection.n_episodes} episodes"
-    return f"{following.describe_progress(one, elapsed_s)}, {shards}"
+    return f"{following.describe_progress(tournament, elapsed_s)}, {shards}"

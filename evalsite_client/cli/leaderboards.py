@@ -157,14 +157,14 @@ def compare_agents(client: Client, options: Namespace) -> Answer:
     if first_id == second_id:
         raise InputError("B", f"{options.second!r} is the same agent as A: name another")
     comparison = client.leaderboards.compare(name, first_id, second_id)
-    ratings = tuple(client.leaderboards.rating(name, one) for one in (first_id, second_id))
+    ratings = tuple(client.leaderboards.rating(name, agent) for agent in (first_id, second_id))
     return Answer(
         {"comparison": comparison, "ratings": ratings}, _describe_comparison(comparison, ratings)
     )
 
 
 def _describe_comparison(comparison: Comparison, ratings: tuple[Rating, ...]) -> str:
-    met, next_one = comparison.head_to_head, comparison.expected
+    head_to_head, next_one = comparison.head_to_head, comparison.expected
     share = f"{next_one.win:.0%} / {next_one.draw:.0%} / {next_one.loss:.0%}"
     certainty = (
         f"{comparison.certainty:.1%}" if comparison.certainty < ALMOST else "more than 99.9%"
@@ -174,14 +174,16 @@ def _describe_comparison(comparison: Comparison, ratings: tuple[Rating, ...]) ->
         verdict = f"neither can be told to be the better one: it is {certainty} either way"
     rows = {
         f"P({comparison.first.name} > {comparison.second.name})": f"{comparison.p_above:.4f}",
-        "head to head (W-D-L)": format_counts((met.n_wins, met.n_draws, met.n_losses)),
+        "head to head (W-D-L)": format_counts(
+            (head_to_head.n_wins, head_to_head.n_draws, head_to_head.n_losses)
+        ),
         "next match (win / draw / loss)": share,
     }
-    table = format_table(RATING_HEAD, [_make_row(one) for one in ratings])
+    table = format_table(RATING_HEAD, [_make_row(rating) for rating in ratings])
     return f"{verdict}\n{format_pairs(rows)}\n\n{table}"
 
 
-def _make_row(one: Rating) -> list[object]:
-    counts = format_counts((one.n_wins, one.n_draws, one.n_losses))
-    cells = (one.rank, one.agent.id, one.agent.name, one.mu, one.low, one.high)
-    return [*cells, one.live_mu, one.n_matches, counts, one.n_forfeits]
+def _make_row(rating: Rating) -> list[object]:
+    counts = format_counts((rating.n_wins, rating.n_draws, rating.n_losses))
+    cells = (rating.rank, rating.agent.id, rating.agent.name, rating.mu, rating.low, rating.high)
+    return [*cells, rating.live_mu, rating.n_matches, counts, rating.n_forfeits]

@@ -216,8 +216,8 @@ def _write_complaint(error: ClientError, *, is_json: bool) -> None:
 
 def _describe_missing(error: NotThereError) -> str:
     """Return which row there is not; the server names it only by its address."""
-    noun, _, rest = error.instance.partition("/api/v1/")[2].partition("/")
-    name = rest.partition("/")[0]
+    noun, _, path = error.instance.partition("/api/v1/")[2].partition("/")
+    name = path.partition("/")[0]
     is_named = error.detail.startswith("there is no ") and error.detail.endswith(
         f" {unquote(name)}"
     )
@@ -225,8 +225,8 @@ def _describe_missing(error: NotThereError) -> str:
     is_missing = is_named or "matches the given query" in error.detail
     if noun not in LISTING or not name or not is_missing:
         return str(error)
-    one, listing = LISTING[noun]
-    return f"there is no {one} {unquote(name)}{listing}"
+    singular, listing = LISTING[noun]
+    return f"there is no {singular} {unquote(name)}{listing}"
 
 
 def _make_error_values(error: ClientError) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def show_model(client: Client, options: Namespace) -> Answer:
     model = client.models.get(options.name)
     versions = take_rows(client.models.versions(model.run, page_size=page_size(options)), options)
     summary = format_pairs(dict(zip(HEAD, _make_row(model), strict=True)))
-    table = format_table(VERSIONS_HEAD, [_make_version_row(one) for one in versions])
+    table = format_table(VERSIONS_HEAD, [_make_version_row(version) for version in versions])
     return Answer({"model": model, "versions": versions}, f"{summary}\n\n{table}")
 
 
@@ -132,6 +132,13 @@ def _make_row(model: PublishedModel) -> list[object]:
     return [*cells, model.latest_version, model.released_version, model.n_downloads]
 
 
-def _make_version_row(one: Version) -> list[object]:
-    cells = (one.version, one.state, one.n_steps, one.agent, one.size, one.n_downloads)
-    return [*cells, one.created_at, one.reason]
+def _make_version_row(version: Version) -> list[object]:
+    cells = (
+        version.version,
+        version.state,
+        version.n_steps,
+        version.agent,
+        version.size,
+        version.n_downloads,
+    )
+    return [*cells, version.created_at, version.reason]

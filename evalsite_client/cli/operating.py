@@ -12,32 +12,32 @@ _KINDS = ("agent", "worker")
 
 def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    held = add_command(
+    quarantine = add_command(
         commands,
         "quarantine",
         quarantine_row,
         examples='  evalsite quarantine agent run@2000 --reason "forfeits every third match"\n'
         '  evalsite quarantine worker 3 --reason "its results differ"',
     )
-    released = add_command(commands, "release", release_row, examples="  evalsite release agent 7")
-    for parser, is_required in ((held, True), (released, False)):
+    release = add_command(commands, "release", release_row, examples="  evalsite release agent 7")
+    for parser, is_required in ((quarantine, True), (release, False)):
         parser.add_argument("kind", choices=_KINDS)
         parser.add_argument("id", metavar="ID|NAME", help="its number, or its name")
         parser.add_argument("--game", default="", help="of the agent, where several have its name")
         add_reason(parser, is_required=is_required)
-    voided = add_command(
+    void = add_command(
         commands,
         "void",
         void_matches,
         examples='  evalsite void 812 813 --reason "a wrong checkpoint"',
     )
-    again = add_command(
+    requeue = add_command(
         commands,
         "requeue",
         requeue_matches,
         examples='  evalsite requeue 812 813 --reason "mended"',
     )
-    for parser in (voided, again):
+    for parser in (void, requeue):
         parser.add_argument("matches", nargs="+", type=read_whole(1), metavar="MATCH")
         add_reason(parser, is_required=True)
 
@@ -76,5 +76,8 @@ def void_matches(client: Client, options: Namespace) -> Answer:
 def requeue_matches(client: Client, options: Namespace) -> Answer:
     """Play void matches again: same agents, seats and game seed, each once."""
     requeued = client.matches.requeue(options.matches, reason=options.reason)
-    lines = [f"{one.replaced} is played again as {one.match}" for one in requeued.replacements]
+    lines = [
+        f"{replacement.replaced} is played again as {replacement.match}"
+        for replacement in requeued.replacements
+    ]
     return Answer(requeued, "\n".join(lines))

@@ -189,9 +189,9 @@ def add_reason(parser: ArgumentParser, *, is_required: bool) -> None:
     parser.add_argument("--reason", required=is_required, default="", help=text)
 
 
-def take_rows(found: Iterable[T], options: Namespace) -> tuple[T, ...]:
+def take_rows(rows: Iterable[T], options: Namespace) -> tuple[T, ...]:
     """Return as many rows as were asked for."""
-    return tuple(islice(found, options.limit))
+    return tuple(islice(rows, options.limit))
 
 
 def page_size(options: Namespace) -> int:

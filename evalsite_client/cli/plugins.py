@@ -58,32 +58,34 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     new.set_defaults(run=write_skeleton)
 
 
-def explain_plugins(client: Client, given: Namespace) -> Answer:
+def explain_plugins(client: Client, options: Namespace) -> Answer:
     """Say what can be done with plug-ins: new, check."""
-    del client, given
+    del client, options
     raise InputError("plugin", "say what: `plugin new FAMILY NAME` or `plugin check FILE`")
 
 
-def check_file(client: Client, given: Namespace) -> Answer:
+def check_file(client: Client, options: Namespace) -> Answer:
     """Check a plug-in, telling what becomes of each check as it ends; status 1 if one fails."""
     del client
-    family = read_family(given.file)
+    family = read_family(options.file)
     checked: list[Checked] = []
-    for one in check_plugin(
-        given.file.resolve(), family, *FAMILIES[family], games=given.game, limit_s=given.limit
+    for check in check_plugin(
+        options.file.resolve(), family, *FAMILIES[family], games=options.game, limit_s=options.limit
     ):
-        checked.append(one)
-        if not getattr(given, "json", False):
-            sys.stdout.write(f"{_format_checked(one)}\n")
+        checked.append(check)
+        if not getattr(options, "json", False):
+            sys.stdout.write(f"{_format_checked(check)}\n")
             sys.stdout.flush()
-    n_failed = sum(bool(one.failure) for one in checked)
+    n_failed = sum(bool(check.failure) for check in checked)
     text = f"{len(checked) - n_failed} checks passed, {n_failed} failed"
-    return Answer([one._asdict() for one in checked], text, status=int(n_failed > 0))
+    return Answer([check._asdict() for check in checked], text, status=int(n_failed > 0))
 
 
 def _format_checked(checked: Checked) -> str:
-    rest = "; ".join(filter(None, (checked.failure, checked.note)))
-    return f"{'FAIL' if checked.failure else 'ok  '}  {checked.name}{': ' if rest else ''}{rest}"
+    remark = "; ".join(filter(None, (checked.failure, checked.note)))
+    return (
+        f"{'FAIL' if checked.failure else 'ok  '}  {checked.name}{': ' if remark else ''}{remark}"
+    )
 
 
 def write_skeleton(client: Client, options: Namespace) -> Answer:

@@ -39,30 +39,30 @@ class Finished:
         return "; ".join(filter(None, problems)) or "no match was played to its end"
 
 
-def write_report(found: Finished) -> Iterator[str]:
+def write_report(finished: Finished) -> Iterator[str]:
     """Yield the report as lines, then the table of ratings."""
-    one, report = found.tournament, found.report
+    tournament, report = finished.tournament, finished.report
     yield f"Game run in {report.play_s:.2f}"
-    yield f"Skills computed in {found.rate_s:.2f}"
-    if found.is_skill and report.accuracy is not None:
+    yield f"Skills computed in {finished.rate_s:.2f}"
+    if finished.is_skill and report.accuracy is not None:
         yield f"Accuracy of the ratings: {_format_share(report.accuracy.seed)}"
         yield f"Strict accuracy: {_format_share(report.accuracy.strict)}"
-    forfeits = f"{one.n_forfeits}{_list_reasons(report.forfeit_reasons)}"
-    yield f"Completed {one.n_done} of which forfeits {forfeits}"
-    void = f"{one.n_void}{_list_reasons(report.void_reasons)}"
-    yield f"Errors (void) {void}, cancelled {one.n_cancelled}"
+    forfeits = f"{tournament.n_forfeits}{_list_reasons(report.forfeit_reasons)}"
+    yield f"Completed {tournament.n_done} of which forfeits {forfeits}"
+    void = f"{tournament.n_void}{_list_reasons(report.void_reasons)}"
+    yield f"Errors (void) {void}, cancelled {tournament.n_cancelled}"
     yield (
-        f"Attempts retried {one.n_retried}: failed {_sum_reasons(report.failed_attempts)}, "
+        f"Attempts retried {tournament.n_retried}: failed {_sum_reasons(report.failed_attempts)}, "
         f"interrupted {_sum_reasons(report.interrupted_attempts)}"
     )
     for why, n in _list_causes(report):
         yield f"  failed {n} times: {why}"
     yield from _write_nodes(report.nodes)
-    if one.problem:
-        yield f"Problem: {one.problem}"
-    yield from _write_differing(found)
-    if found.lag:
-        yield f"Not all of it is rated yet: {found.lag}"
+    if tournament.problem:
+        yield f"Problem: {tournament.problem}"
+    yield from _write_differing(finished)
+    if finished.lag:
+        yield f"Not all of it is rated yet: {finished.lag}"
     yield from write_table(report.ratings)
     if report.warning:
         yield f"Note: {report.warning}"
@@ -73,8 +73,8 @@ def _write_nodes(nodes: NodeReport) -> Iterator[str]:
     if not nodes.node_hours:
         return
     classes = [
-        f"{one.machine_class or 'no class'} {one.node_hours:.3f}{_format_money(one.money)}"
-        for one in nodes.classes
+        f"{use.machine_class or 'no class'} {use.node_hours:.3f}{_format_money(use.money)}"
+        for use in nodes.classes
     ]
     saved = "" if nodes.saved is None else f", saved against on demand {nodes.saved:.2f}"
     thrown = nodes.thrown_share or 0.0
@@ -88,54 +88,54 @@ def _format_money(money: float | None) -> str:
     return "" if money is None else f" (money {money:.2f})"
 
 
-def make_values(found: Finished) -> dict[str, Any]:
+def make_values(finished: Finished) -> dict[str, Any]:
     """Return the report as JSON values: all that the table shows, and more."""
-    one, report = found.tournament, found.report
-    accuracy = report.accuracy if found.is_skill else None
+    tournament, report = finished.tournament, finished.report
+    accuracy = report.accuracy if finished.is_skill else None
     return {
-        "game": found.game,
-        "tournament": one.id,
-        "matches": one.n_matches,
-        "completed": one.n_done,
-        "forfeits": one.n_forfeits,
-        "void": one.n_void,
+        "game": finished.game,
+        "tournament": tournament.id,
+        "matches": tournament.n_matches,
+        "completed": tournament.n_done,
+        "forfeits": tournament.n_forfeits,
+        "void": tournament.n_void,
         "errors": report.void_reasons,
-        "retried": one.n_retried,
-        "pending": one.n_matches - one.n_closed,
-        "cancelled": one.n_cancelled,
+        "retried": tournament.n_retried,
+        "pending": tournament.n_matches - tournament.n_closed,
+        "cancelled": tournament.n_cancelled,
         "forfeit_reasons": report.forfeit_reasons,
         "failed_attempts": report.failed_attempts,
         "interrupted_attempts": report.interrupted_attempts,
         "failure_details": report.failure_details,
-        "problem": one.problem,
+        "problem": tournament.problem,
         "warning": report.warning,
-        "lag": found.lag,
+        "lag": finished.lag,
         "nodes": asdict(report.nodes),
-        "differing": one.n_differing,
-        "elapsed_s": round(found.elapsed_s, 3),
+        "differing": tournament.n_differing,
+        "elapsed_s": round(finished.elapsed_s, 3),
         "play_s": round(report.play_s, 3),
-        "rate_s": round(found.rate_s, 3),
+        "rate_s": round(finished.rate_s, 3),
         "accuracy_seed": accuracy and accuracy.seed,
         "accuracy_strict": accuracy and accuracy.strict,
-        "leaderboard": one.leaderboard,
+        "leaderboard": tournament.leaderboard,
         "ratings": [_make_rating_values(rating) for rating in report.ratings],
     }
 
 
-def _make_rating_values(one: EntrantRating) -> dict[str, Any]:
+def _make_rating_values(rating: EntrantRating) -> dict[str, Any]:
     return {
-        "rank": one.rank,
-        "agent": one.agent.name,
-        "mu": one.mu,
-        "sd": one.sd,
-        "low": one.low,
-        "high": one.high,
-        "live_mu": one.live_mu,
-        "games": one.n_matches,
-        "wins": one.n_wins,
-        "draws": one.n_draws,
-        "losses": one.n_losses,
-        "forfeits": one.n_forfeits,
+        "rank": rating.rank,
+        "agent": rating.agent.name,
+        "mu": rating.mu,
+        "sd": rating.sd,
+        "low": rating.low,
+        "high": rating.high,
+        "live_mu": rating.live_mu,
+        "games": rating.n_matches,
+        "wins": rating.n_wins,
+        "draws": rating.n_draws,
+        "losses": rating.n_losses,
+        "forfeits": rating.n_forfeits,
     }
 
 
@@ -144,12 +144,12 @@ def write_table(ratings: Sequence[EntrantRating]) -> Iterator[str]:
     width = max([len("Agent"), *(len(rating.agent.name) for rating in ratings)])
     header = f"{'':>4} {'Agent':<{width}} {'Rating':>7}  {'95 % interval':^16} {'Live':>7}"
     yield f"{header} {'Matches':>8} {'W/D/L':>14} {'Forfeits':>8}"
-    for one in ratings:
-        interval = f"{one.low:6.2f} .. {one.high:6.2f}"
-        record = f"{one.n_wins}/{one.n_draws}/{one.n_losses}"
+    for rating in ratings:
+        interval = f"{rating.low:6.2f} .. {rating.high:6.2f}"
+        record = f"{rating.n_wins}/{rating.n_draws}/{rating.n_losses}"
         yield (
-            f"{one.rank:>4} {one.agent.name:<{width}} {one.mu:>7.2f}  {interval:^16} "
-            f"{one.live_mu:>7.2f} {one.n_matches:>8} {record:>14} {one.n_forfeits:>8}"
+            f"{rating.rank:>4} {rating.agent.name:<{width}} {rating.mu:>7.2f}  {interval:^16} "
+            f"{rating.live_mu:>7.2f} {rating.n_matches:>8} {record:>14} {rating.n_forfeits:>8}"
         )
 
 
@@ -158,11 +158,11 @@ def _list_causes(report: Report) -> list[tuple[str, int]]:
     return sorted(report.failure_details.items(), key=lambda cause: (-cause[1], cause[0]))
 
 
-def _write_differing(found: Finished) -> Iterator[str]:
+def _write_differing(finished: Finished) -> Iterator[str]:
     """Yield which matches came out otherwise than the same games before."""
-    if n := found.tournament.n_differing:
+    if n := finished.tournament.n_differing:
         yield f"{n} matches came out otherwise than the same games before, which count:"
-        for pair in found.report.differing:
+        for pair in finished.report.differing:
             yield f"  match {pair.match}, first match {pair.first}"
 
 

@@ -45,7 +45,7 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 
 def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
-    made = add_command(
+    importing = add_command(
         actions,
         "import",
         import_file,
@@ -54,9 +54,9 @@ def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
         "--column second=black --column key=game_id\n"
         "  evalsite results import games.pgn --board chess --new-agents",
     )
-    made.add_argument("file", type=read_path, metavar="FILE", help=".csv, .parquet or .pgn")
-    made.add_argument("-l", "--board", required=True, help="the leaderboard")
-    made.add_argument(
+    importing.add_argument("file", type=read_path, metavar="FILE", help=".csv, .parquet or .pgn")
+    importing.add_argument("-l", "--board", required=True, help="the leaderboard")
+    importing.add_argument(
         "--column",
         type=read_column,
         action="append",
@@ -66,8 +66,8 @@ def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
         "first may also be called white or player1, second black or player2, result score. "
         "With a key a row is known again in any file, else by its file and place",
     )
-    made.add_argument(*FORM, choices=FORMS, default="", help="as FILE ends")
-    made.add_argument(
+    importing.add_argument(*FORM, choices=FORMS, default="", help="as FILE ends")
+    importing.add_argument(
         "--new-agents",
         action="store_true",
         help="names that are no agents of the game become imported ones: rated, never played",
@@ -75,16 +75,18 @@ def _add_import(actions: "_SubParsersAction[ArgumentParser]") -> None:
 
 
 def _add_export(actions: "_SubParsersAction[ArgumentParser]") -> None:
-    made = add_command(
+    exporting = add_command(
         actions,
         "export",
         export_results,
         examples="  evalsite results export --board chess --out games.csv\n"
         "  evalsite results export --board chess --format pgn --out games.pgn && ordo -p games.pgn",
     )
-    made.add_argument("-l", "--board", required=True, help="the leaderboard")
-    made.add_argument(*FORM, choices=FORMS, help="pgn: for BayesElo and Ordo; else as FILE ends")
-    made.add_argument("--out", type=writable_file, metavar="FILE", help="else NAME.FORM")
+    exporting.add_argument("-l", "--board", required=True, help="the leaderboard")
+    exporting.add_argument(
+        *FORM, choices=FORMS, help="pgn: for BayesElo and Ordo; else as FILE ends"
+    )
+    exporting.add_argument("--out", type=writable_file, metavar="FILE", help="else NAME.FORM")
 
 
 def read_column(text: str) -> tuple[str, str]:
@@ -97,25 +99,29 @@ def read_column(text: str) -> tuple[str, str]:
 
 def import_file(client: Client, options: Namespace) -> Answer:
     """Put the results of a file on a leaderboard; the same file again changes nothing."""
-    made = client.imports.upload(
+    imported = client.imports.upload(
         options.file,
         leaderboard=options.board,
         columns=dict(options.column),
         form=options.format,
         adds_agents=options.new_agents,
     )
-    n_known = made.n_rows - made.n_new
-    text = f"import {made.id}: {made.n_new:,} new results on {made.leaderboard}"
+    n_known = imported.n_rows - imported.n_new
+    text = f"import {imported.id}: {imported.n_new:,} new results on {imported.leaderboard}"
     text += f", {n_known:,} were there before" if n_known else ""
-    text += f", {made.n_new_agents:,} new agents" if made.n_new and made.n_new_agents else ""
-    return Answer(made, text)
+    text += (
+        f", {imported.n_new_agents:,} new agents"
+        if imported.n_new and imported.n_new_agents
+        else ""
+    )
+    return Answer(imported, text)
 
 
 def export_results(client: Client, options: Namespace) -> Answer:
     """Write all results that the ratings of a leaderboard count to a file."""
     ending = options.out.suffix.removeprefix(".") if options.out else ""
     form_name = options.format or ending
-    form = next((one for one in FORMS if one == form_name), FORMS[0])
+    form = next((choice for choice in FORMS if choice == form_name), FORMS[0])
     path = options.out or Path(f"{options.board}.{form}")
     client.leaderboards.download_results(options.board, path, form=form)
     return Answer({"file": str(path), "form": form}, f"{path}: {path.stat().st_size:,} bytes")

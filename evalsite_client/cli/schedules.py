@@ -60,9 +60,9 @@ def _add_schedule_at(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "--once", type=_read_moment, metavar="TIME", help="such as 2027-01-01T04:00:00Z"
     )
     new.add_argument("--timezone", default="UTC", help="of the crontab (%(default)s)")
-    what = new.add_mutually_exclusive_group()
-    what.add_argument("-q", "--question", default="", help="start campaigns: best, top_k, ...")
-    what.add_argument("--season", choices=MODES, default="", help="begin seasons")
+    kind = new.add_mutually_exclusive_group()
+    kind.add_argument("-q", "--question", default="", help="start campaigns: best, top_k, ...")
+    kind.add_argument("--season", choices=MODES, default="", help="begin seasons")
     add_plan_flags(new, "schedule", leave_out=("question",))
     add_reason(new, is_required=False)
 
@@ -75,7 +75,9 @@ def show_schedules(client: Client, options: Namespace) -> Answer:
         page_size=page_size(options),
     )
     shown_schedules = take_rows(schedules, options)
-    return Answer(shown_schedules, format_table(HEAD, [_make_row(one) for one in shown_schedules]))
+    return Answer(
+        shown_schedules, format_table(HEAD, [_make_row(schedule) for schedule in shown_schedules])
+    )
 
 
 def add_schedule(client: Client, options: Namespace) -> Answer:
@@ -85,7 +87,7 @@ def add_schedule(client: Client, options: Namespace) -> Answer:
     added = client.schedules.add(
         name=options.name,
         leaderboard=options.leaderboard,
-        agents=[one.id for one in entered],
+        agents=[agent.id for agent in entered],
         crontab=options.crontab,
         timezone=options.timezone,
         once_at=options.once,
@@ -116,16 +118,16 @@ def _switch_schedule(switch: Callable[..., Schedule], options: Namespace) -> Ans
     return _show_schedule(switch(options.schedule, reason=options.reason))
 
 
-def _show_schedule(found: Schedule) -> Answer:
-    shown = dict(zip(HEAD, _make_row(found), strict=True))
-    return Answer(found, format_pairs({**shown, "problem": found.problem}))
+def _show_schedule(schedule: Schedule) -> Answer:
+    shown = dict(zip(HEAD, _make_row(schedule), strict=True))
+    return Answer(schedule, format_pairs({**shown, "problem": schedule.problem}))
 
 
-def _make_row(one: Schedule) -> list[object]:
-    when = one.once_at or f"{one.crontab} ({one.timezone})"
-    starts = f"season ({one.season})" if one.season else one.question or "tournament"
-    cells = (one.id, one.name, one.leaderboard, starts, when, one.next_at)
-    return [*cells, one.is_enabled, one.n_started, one.n_skipped]
+def _make_row(schedule: Schedule) -> list[object]:
+    when = schedule.once_at or f"{schedule.crontab} ({schedule.timezone})"
+    starts = f"season ({schedule.season})" if schedule.season else schedule.question or "tournament"
+    cells = (schedule.id, schedule.name, schedule.leaderboard, starts, when, schedule.next_at)
+    return [*cells, schedule.is_enabled, schedule.n_started, schedule.n_skipped]
 
 
 def _read_moment(text: str) -> datetime:

@@ -54,9 +54,11 @@ def show_seasons(client: Client, options: Namespace) -> Answer:
 
 def freeze_season(client: Client, options: Namespace) -> Answer:
     """Keep ranks and ratings as they stand now, as a season that nobody changes."""
-    made = client.leaderboards.freeze(options.leaderboard, name=options.name, reason=options.reason)
-    counts = f"{made.n_agents:,} agents, {made.n_counted:,} outcomes"
-    return Answer(made, f"season {made.id}, {made.name}, keeps {counts}")
+    season = client.leaderboards.freeze(
+        options.leaderboard, name=options.name, reason=options.reason
+    )
+    counts = f"{season.n_agents:,} agents, {season.n_counted:,} outcomes"
+    return Answer(season, f"season {season.id}, {season.name}, keeps {counts}")
 
 
 def begin_season(client: Client, options: Namespace) -> Answer:

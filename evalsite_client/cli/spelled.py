@@ -38,7 +38,7 @@ def _name_agent(client: Client, text: str, game: str, out: TextIO) -> str:
 
 
 def _find_agent(client: Client, path: Path, game: str) -> str:
-    """Return the name of the agent that its hash means; empty: none of the game has this file."""
+    """Return the name of the game's agent with a checkpoint of this hash; empty if none."""
     try:
         stored = client.checkpoints.get(compute_sha256(path))
     except NotThereError:

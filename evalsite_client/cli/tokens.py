@@ -16,23 +16,23 @@ PASSWORD_VARIABLE = "EVALSITE_PASSWORD"  # the name of a variable
 
 def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    made = add_command(
+    creating = add_command(
         commands,
         "token",
         create_token,
         examples="  export EVALSITE_TOKEN=$(evalsite token laptop --user ada "
         "--scope read --scope submit)",
     )
-    made.add_argument("name", help="what it is for")
-    made.add_argument(
+    creating.add_argument("name", help="what it is for")
+    creating.add_argument(
         "--user",
         help=f"log in with name and password (asked for, or {PASSWORD_VARIABLE}); "
         "else with the token that you have",
     )
-    made.add_argument(
+    creating.add_argument(
         *("-s", "--scope"), action="append", choices=SCOPES, help="read if none is given"
     )
-    made.add_argument(
+    creating.add_argument(
         "--days",
         type=read_whole(1),
         default=90,
@@ -55,8 +55,8 @@ def ask_password(user: str) -> tuple[str, str]:
 
 def create_token(client: Client, options: Namespace) -> Answer:
     """Make a token of the API for oneself and print its secret, which is shown this once."""
-    made = client.tokens.create(name=options.name, scopes=options.scope, days=options.days)
-    return Answer(made, made.token or "")
+    token = client.tokens.create(name=options.name, scopes=options.scope, days=options.days)
+    return Answer(token, token.token or "")
 
 
 def show_tokens(client: Client, options: Namespace) -> Answer:

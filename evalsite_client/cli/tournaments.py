@@ -70,19 +70,19 @@ def schedule_tournament(client: Client, options: Namespace) -> Answer:
     game = client.leaderboards.get(options.leaderboard).game
     entered = find_entrants(client, options.agents, game=game)
     plan = plan_from_flags(options)
-    plan["name"] = plan["name"] or ", ".join(one.name for one in entered)[:120]
-    made = client.tournaments.schedule(
+    plan["name"] = plan["name"] or ", ".join(agent.name for agent in entered)[:120]
+    tournament = client.tournaments.schedule(
         leaderboard=options.leaderboard,
-        agents=[one.id for one in entered],
+        agents=[agent.id for agent in entered],
         is_paused=options.paused,
         **plan,
     )
     if options.watch:
-        return watch_tournament(client, made.id, is_json=options.json, timeout_s=None)
+        return watch_tournament(client, tournament.id, is_json=options.json, timeout_s=None)
     # Such as a warning that so many matches may end it before its final.
-    notes = [] if options.json else client.tournaments.explain(made.id).notes
-    lines = [_describe_tournament(made), *(f"Note: {note}" for note in notes)]
-    return Answer(made, "\n".join([*lines, f"`evalsite watch {made.id}` follows it"]))
+    notes = [] if options.json else client.tournaments.explain(tournament.id).notes
+    lines = [_describe_tournament(tournament), *(f"Note: {note}" for note in notes)]
+    return Answer(tournament, "\n".join([*lines, f"`evalsite watch {tournament.id}` follows it"]))
 
 
 def show_tournaments(client: Client, options: Namespace) -> Answer:
@@ -92,7 +92,8 @@ def show_tournaments(client: Client, options: Namespace) -> Answer:
     )
     shown_tournaments = take_rows(tournaments, options)
     return Answer(
-        shown_tournaments, format_table(HEAD, [_make_row(one) for one in shown_tournaments])
+        shown_tournaments,
+        format_table(HEAD, [_make_row(tournament) for tournament in shown_tournaments]),
     )
 
 
@@ -127,10 +128,17 @@ def _change_tournament(change: Callable[[int], TournamentDetail], options: Names
     return Answer(tournament, _describe_tournament(tournament))
 
 
-def _describe_tournament(one: TournamentDetail) -> str:
-    return format_pairs(dict(zip(HEAD, _make_row(one), strict=True)))
+def _describe_tournament(tournament: TournamentDetail) -> str:
+    return format_pairs(dict(zip(HEAD, _make_row(tournament), strict=True)))
 
 
-def _make_row(one: Tournament) -> list[object]:
-    cells = (one.id, one.name, one.leaderboard, one.shown_state, one.n_closed, one.n_matches)
-    return [*cells, one.n_forfeits, one.n_void, one.created_at]
+def _make_row(tournament: Tournament) -> list[object]:
+    cells = (
+        tournament.id,
+        tournament.name,
+        tournament.leaderboard,
+        tournament.shown_state,
+        tournament.n_closed,
+        tournament.n_matches,
+    )
+    return [*cells, tournament.n_forfeits, tournament.n_void, tournament.created_at]

@@ -122,26 +122,26 @@ def watch_tournament(
     return Answer(None if is_json else ended, text, status)
 
 
-def _write_line(seen: Progress) -> None:
-    sys.stdout.write(f"{as_json(_make_values(seen), indent=None)}\n")
+def _write_line(progress: Progress) -> None:
+    sys.stdout.write(f"{as_json(_make_values(progress), indent=None)}\n")
     sys.stdout.flush()
 
 
-def _make_values(seen: Progress) -> dict[str, Any]:
-    one = seen.tournament
+def _make_values(progress: Progress) -> dict[str, Any]:
+    tournament = progress.tournament
     return {
-        "tournament": one.id,
-        "name": one.name,
-        "state": one.state,
-        "n_closed": one.n_closed,
-        "n_matches": one.n_matches,
-        "n_done": one.n_done,
-        "n_forfeits": one.n_forfeits,
-        "n_void": one.n_void,
-        "n_cancelled": one.n_cancelled,
-        "elapsed_s": round(seen.elapsed_s, 3),
-        "matches_per_s": seen.matches_per_s,
-        "eta_s": seen.eta_s,
-        "waits_for": seen.waits_for,
-        "trouble": seen.trouble,
+        "tournament": tournament.id,
+        "name": tournament.name,
+        "state": tournament.state,
+        "n_closed": tournament.n_closed,
+        "n_matches": tournament.n_matches,
+        "n_done": tournament.n_done,
+        "n_forfeits": tournament.n_forfeits,
+        "n_void": tournament.n_void,
+        "n_cancelled": tournament.n_cancelled,
+        "elapsed_s": round(progress.elapsed_s, 3),
+        "matches_per_s": progress.matches_per_s,
+        "eta_s": progress.eta_s,
+        "waits_for": progress.waits_for,
+        "trouble": progress.trouble,
     }

@@ -79,14 +79,16 @@ class FolderWatch:
     def run(self) -> None:
         """Judge what is new, and go on with that until there is an end."""
         options, client = self.options, self.client
-        files = self._look()
-        self._say(following.wait_for_cluster(client))
+        files = self._find_files()
+        self._write_line(following.wait_for_cluster(client))
         often = "" if options.once else f", looking every {options.every:g} s"
-        self._say(f"{len(files.new)} new checkpoint(s) in {self.folder}{often}")
+        self._write_line(f"{len(files.new)} new checkpoint(s) in {self.folder}{often}")
         if files.n_others and not (files.new or files.left_out):
-            self._say(f"none of the {files.n_others} file(s) there is a *.safetensors: {CONVERT}")
+            self._write_line(
+                f"none of the {files.n_others} file(s) there is a *.safetensors: {CONVERT}"
+            )
         self._catch_up()
-        for files, trouble in ask_again(self._look, client.clock, poll_s=options.every):
+        for files, trouble in ask_again(self._find_files, client.clock, poll_s=options.every):
             if trouble:
                 sys.stderr.write(f"no answer: {trouble}\n")
                 continue
@@ -97,7 +99,7 @@ class FolderWatch:
             if options.once or (self.n_alarms and options.stop_on_regression):
                 break
 
-    def _look(self) -> Files:
+    def _find_files(self) -> Files:
         watched = self.client.watches.look(
             self.options.agent, game=self.options.game, against=",".join(self.against)
         )
@@ -110,13 +112,13 @@ class FolderWatch:
         if watched.left_alone is not None:
             judged = self.client.watches.judge(watched.left_alone, level=self.options.level)
             if judged.alarm is not None:
-                self._tell(judged)
+                self._report_verdict(judged)
 
     def _judge_file(self, step: int, path: Path) -> None:
         """Upload and evaluate one file; a refused one is named once and left alone."""
         self.told.add(path)
         try:
-            agent = self._admit(step, path)
+            agent = self._admit_checkpoint(step, path)
         except (InputError, ProblemError) as error:
             if isinstance(error, ProblemError) and error.status != HTTPStatus.BAD_REQUEST:
                 self.told.discard(path)
@@ -144,9 +146,9 @@ class FolderWatch:
         lines.end(describe_progress(ended))
         limit_s = following.RATING_WAIT_S
         following.wait_for_ratings(client, begun.tournament, limit_s=limit_s)
-        self._tell(client.watches.judge(begun.campaign, level=options.level))
+        self._report_verdict(client.watches.judge(begun.campaign, level=options.level))
 
-    def _admit(self, step: int, path: Path) -> int:
+    def _admit_checkpoint(self, step: int, path: Path) -> int:
         """Return the agent of a checkpoint once it is checked, sent unless it is there already.
 
         A new one is the child of the one before it in the run. Raises InputError, ProblemError
@@ -155,8 +157,12 @@ class FolderWatch:
         options, client = self.options, self.client
         stored = client.watches.look(options.agent, game=options.game).steps
         # Also of one that is stored: a watch may have been stopped while it was checked.
-        before = [one for one in stored if one.step == step and one.agent is not None]
-        sha256 = before[0].sha256 if before else self._send(step, path, stored)
+        before = [
+            checkpoint
+            for checkpoint in stored
+            if checkpoint.step == step and checkpoint.agent is not None
+        ]
+        sha256 = before[0].sha256 if before else self._send_checkpoint(step, path, stored)
         checked = wait_checked(client, sha256, is_waiting=True)
         if checked.state == "refused":
             raise InputError("file", checked.reason)
@@ -165,9 +171,13 @@ class FolderWatch:
         named = f"{options.agent}@{step}"
         return next(agent.id for agent in checked.agents if agent.name == named)
 
-    def _send(self, step: int, path: Path, stored: Sequence[WatchedStep]) -> str:
+    def _send_checkpoint(self, step: int, path: Path, stored: Sequence[WatchedStep]) -> str:
         options = self.options
-        before = [one.sha256 for one in stored if one.step is not None and one.step < step]
+        before = [
+            checkpoint.sha256
+            for checkpoint in stored
+            if checkpoint.step is not None and checkpoint.step < step
+        ]
         sent = self.client.checkpoints.upload(
             path,
             name=options.agent,
@@ -190,22 +200,24 @@ class FolderWatch:
             self.told.update(paths)
             names = ", ".join(path.name for path in paths[:N_NAMED])
             more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
-            self._say(f"not judged: {names}{more}: {reason}")
+            self._write_line(f"not judged: {names}{more}: {reason}")
 
-    def _tell(self, found: WatchVerdict) -> None:
+    def _report_verdict(self, verdict: WatchVerdict) -> None:
         compared = "no ancestor yet"
-        if found.probability is not None:
+        if verdict.probability is not None:
             unit = "" if self.options.margin_score is None else " in mean score"
-            worse = f"worse than {found.ancestor} by more than {found.margin:g}{unit}"
-            compared = f"P({worse}) = {found.probability:.3f}"
-        rated = f"{found.agent}: rating {found.mu:.2f} ({found.low:.2f} to {found.high:.2f})"
-        line = f"{rated} after {found.n_played} matches, {compared}"
-        self._say(f"REGRESSION {line}" if found.alarm else line)
-        if found.alarm is not None:
+            worse = f"worse than {verdict.ancestor} by more than {verdict.margin:g}{unit}"
+            compared = f"P({worse}) = {verdict.probability:.3f}"
+        rated = (
+            f"{verdict.agent}: rating {verdict.mu:.2f} ({verdict.low:.2f} to {verdict.high:.2f})"
+        )
+        line = f"{rated} after {verdict.n_played} matches, {compared}"
+        self._write_line(f"REGRESSION {line}" if verdict.alarm else line)
+        if verdict.alarm is not None:
             self.n_alarms += 1
-            self._post(found.alarm)
+            self._post_alarm(verdict.alarm)
 
-    def _post(self, alarm: Alarm) -> None:
+    def _post_alarm(self, alarm: Alarm) -> None:
         """Post an alarm; one that does not arrive is said, and stays on the page."""
         address = self.options.webhook
         if not address:
@@ -217,11 +229,11 @@ class FolderWatch:
         posted = urllib.request.Request(address, body, headers)
         try:
             with urllib.request.urlopen(posted, timeout=WEBHOOK_S):
-                self._say(f"alarm posted to {address}")
+                self._write_line(f"alarm posted to {address}")
         except (URLError, TimeoutError, OSError) as error:
             sys.stderr.write(f"the alarm could not be posted to {address}: {error}\n")
 
-    def _say(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         following.write_line(following.find_stream(self.options), line)
 
 

@@ -123,13 +123,13 @@ def show_win_rates(client: Client, options: Namespace) -> Answer:
     if isinstance(options.json, Path):
         save_json(options.json, value)
     complaint = describe_lack(pairs, options.matches)
-    return Answer(value, draw_table([one.name for one in agents], pairs), 0, complaint)
+    return Answer(value, draw_table([agent.name for agent in agents], pairs), 0, complaint)
 
 
 def find_agents(client: Client, run: str, game: str) -> Sequence[Agent]:
     """Return the agents of a run's checkpoints by step. Raises InputError without a pair."""
     checkpoints = client.checkpoints.list(run=run)
-    games = sorted({one.game for one in checkpoints if game in ("", one.game)})
+    games = sorted({checkpoint.game for checkpoint in checkpoints if game in ("", checkpoint.game)})
     if len(games) > 1:
         raise InputError("game", f"is missing: {run!r} has checkpoints of {', '.join(games)}")
     agents = client.agents.of_run(run, game=games[0]) if games else []
@@ -148,14 +148,14 @@ def _play_missing(
 ) -> None:
     """Follow what is under way on the board, then play what a pair still lacks."""
     game = agents[0].game
-    if all(one.name != board for one in client.leaderboards.list(game=game)):
+    if all(listed.name != board for listed in client.leaderboards.list(game=game)):
         client.leaderboards.open(name=board, game=game, title=f"Win rates of {agents[0].name}")
     tournaments = list(client.tournaments.list(leaderboard=board))
     for one in tournaments:
         if one.state in OPEN:
             if one.state == "paused":
                 client.tournaments.resume(one.id)
-            _follow(client, one.id, out)
+            _follow_tournament(client, one.id, out)
     lacking = [n_matches - pair.n for pair in read_pairs(client, agents, board)]
     if max(lacking) <= 0:
         return
@@ -166,7 +166,7 @@ def _play_missing(
     # As at the beginning, and as long as nothing was lost and no checkpoint came.
     if len(set(lacking)) == 1:
         fields = [(agents, lacking[0])]
-    made = [
+    started = [
         client.tournaments.schedule(
             leaderboard=board,
             agents=[agent.id for agent in field],
@@ -179,11 +179,11 @@ def _play_missing(
         )
         for seed, (field, n) in enumerate(fields, len(tournaments))
     ]
-    for tournament in made:
-        _follow(client, tournament.id, out)
+    for tournament in started:
+        _follow_tournament(client, tournament.id, out)
 
 
-def _follow(client: Client, tournament: int, out: TextIO) -> None:
+def _follow_tournament(client: Client, tournament: int, out: TextIO) -> None:
     following.follow_tournament(client, tournament, out, timeout_s=None, fraction=1.0)
     _, lag = following.wait_for_ratings(client, tournament, limit_s=following.RATING_WAIT_S)
     if lag:
@@ -197,8 +197,8 @@ def read_pairs(client: Client, agents: Sequence[Agent], board: str) -> Sequence[
     for first, second in combinations(agents, 2):
         counts = (0, 0, 0)
         if {first.id, second.id} <= rated:
-            met = client.leaderboards.compare(board, first.id, second.id).head_to_head
-            counts = (met.n_wins, met.n_draws, met.n_losses)
+            head_to_head = client.leaderboards.compare(board, first.id, second.id).head_to_head
+            counts = (head_to_head.n_wins, head_to_head.n_draws, head_to_head.n_losses)
         pairs.append(Pair(first.name, second.name, *counts))
     return pairs
 
@@ -223,15 +223,19 @@ def describe_lack(pairs: Sequence[Pair], n_matches: int) -> str:
 
 def draw_table(names: Sequence[str], pairs: Sequence[Pair]) -> str:
     """Return the win rates of rows against columns."""
-    rates = {(one.first, one.second): one for pair in pairs for one in (pair, pair.turned())}
+    rates = {
+        (ordered_pair.first, ordered_pair.second): ordered_pair
+        for pair in pairs
+        for ordered_pair in (pair, pair.turned())
+    }
     rows = [
-        [row, *("" if row == column else _show(rates[row, column]) for column in names)]
+        [row, *("" if row == column else _format_pair(rates[row, column]) for column in names)]
         for row in names
     ]
     return format_table(("win rate of", *(name.rpartition("@")[2] for name in names)), rows)
 
 
-def _show(pair: Pair) -> str:
+def _format_pair(pair: Pair) -> str:
     if pair.win_rate is None:
         return "-"
     low, high = pair.interval

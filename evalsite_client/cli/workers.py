@@ -19,12 +19,19 @@ def show_workers(client: Client, options: Namespace) -> Answer:
     """List the nodes that play and those that answer for networks, the newest first."""
     shown_workers = take_rows(client.workers.list(page_size=page_size(options)), options)
     rows = [
-        (one.id, one.node, one.is_alive, one.slots, _describe(one), one.last_seen_at)
-        for one in shown_workers
+        (
+            worker.id,
+            worker.node,
+            worker.is_alive,
+            worker.slots,
+            _describe_labels(worker),
+            worker.last_seen_at,
+        )
+        for worker in shown_workers
     ]
     return Answer(shown_workers, format_table(HEAD, rows))
 
 
-def _describe(worker: Worker) -> str:
+def _describe_labels(worker: Worker) -> str:
     labels = (f"{name}={value}" for name, value in worker.labels.items())
     return " ".join([*worker.capabilities, *labels])

@@ -85,9 +85,9 @@ class Recorder:
         if len(steps) < FEWEST_CUT_STEPS:
             while steps and not steps[-1].is_last:
                 steps.pop()
-        return self._write(steps) if steps else None
+        return self._write_chunk(steps) if steps else None
 
-    def _write(self, steps: Sequence[Step]) -> Chunk:
+    def _write_chunk(self, steps: Sequence[Step]) -> Chunk:
         chunk_id = self._draw_id()
         arrays = {
             name: np.array(column, dtype).tobytes()

@@ -39,13 +39,13 @@ def play_for_run(client: Client, options: Namespace) -> Answer:
         lines = Lines(client, sys.stderr)
         try:
             is_complete = player.play(
-                terms, stop, lambda now: lines.show(_describe(now, options.episodes))
+                terms, stop, lambda now: lines.show(_describe_progress(now, options.episodes))
             )
         except ClientError:
             if player.uploader.n_waiting:
-                _say(f"{player.uploader.n_waiting:,} steps were not sent")
+                _write_line(f"{player.uploader.n_waiting:,} steps were not sent")
             raise
-        lines.end(_describe(player, options.episodes))
+        lines.end(_describe_progress(player, options.episodes))
     result = {
         "run": options.run_name,
         "env": env_id,
@@ -70,16 +70,20 @@ def _make_player(
 ) -> Player:
     """Return who plays, once the run has a version. Raises ClientError."""
     follower = Follower(
-        client.models, options.run_name, game, is_released=options.released, say=_say
+        client.models, options.run_name, game, is_released=options.released, say=_write_line
     )
     with stop.interrupt_wait():
         follower.wait_for_first(options.wait, client.clock)
     playing_rng, keeping_rng = np.random.default_rng(options.seed).spawn(2)
     uploader = Uploader(
-        client.experience.upload_chunk, clock=client.clock, rng=keeping_rng, stop=stop, say=_say
+        client.experience.upload_chunk,
+        clock=client.clock,
+        rng=keeping_rng,
+        stop=stop,
+        say=_write_line,
     )
     recorder = Recorder(game.id, draw_id=lambda: uuid4().hex)
-    return Player(environment, follower, uploader, recorder, rng=playing_rng, say=_say)
+    return Player(environment, follower, uploader, recorder, rng=playing_rng, say=_write_line)
 
 
 def _read_game(client: Client, name: str) -> Game:
@@ -100,7 +104,7 @@ def _check_run(client: Client, name: str, game: Game) -> None:
         raise InputError("run", f"{name!r} plays {run.game}, not {game.id}")
 
 
-def _describe(player: Player, n_episodes: int) -> str:
+def _describe_progress(player: Player, n_episodes: int) -> str:
     counts = player.uploader.counts
     recent = "-" if player.recent_return is None else f"{player.recent_return:.1f}"
     parts = [
@@ -114,5 +118,5 @@ def _describe(player: Player, n_episodes: int) -> str:
     return ", ".join(parts)
 
 
-def _say(line: str) -> None:
+def _write_line(line: str) -> None:
     write_line(sys.stderr, f"evalsite: {line}")

@@ -50,12 +50,19 @@ class GymnasiumEnvironment:
     def reset(self, *, seed: int) -> Floats:
         """Begin an episode; return its first observation."""
         observation, _ = self._env.reset(seed=seed)
-        return _flatten(observation)
+        return _flatten_observation(observation)
 
     def step(self, action: int) -> Outcome:
         """Take an action."""
-        seen, reward, is_terminated, is_truncated, _ = self._env.step(self._first_action + action)
-        return Outcome(_flatten(seen), float(reward), bool(is_terminated), bool(is_truncated))
+        observation, reward, is_terminated, is_truncated, _ = self._env.step(
+            self._first_action + action
+        )
+        return Outcome(
+            _flatten_observation(observation),
+            float(reward),
+            bool(is_terminated),
+            bool(is_truncated),
+        )
 
 
 def find_environment(text: str) -> str:
@@ -89,5 +96,5 @@ def make_environment(env_id: str, game: Game) -> Environment:
     return GymnasiumEnvironment(env, first_action=int(actions.start))
 
 
-def _flatten(observation: Any) -> Floats:
+def _flatten_observation(observation: Any) -> Floats:
     return np.array(observation, np.float32).reshape(-1)

@@ -104,17 +104,27 @@ class Player:
         policy = self.follower.policy
         assert policy is not None
         number, place, total = len(self.returns), 0, 0.0
-        seen, is_over = self._environment.reset(seed=int(self._rng.integers(MOST_SEED))), False
+        observation, is_over = (
+            self._environment.reset(seed=int(self._rng.integers(MOST_SEED))),
+            False,
+        )
         while not is_over:
             stop.check()
-            action, log_prob = choose_action(policy, seen, self._rng)
+            action, log_prob = choose_action(policy, observation, self._rng)
             outcome = self._environment.step(action)
-            step = Step(number, place, seen, outcome.observation, action, *outcome[1:], log_prob)
-            self._record(step)
-            place, total, seen, is_over = place + 1, total + step.reward, outcome[0], step.is_last
+            step = Step(
+                number, place, observation, outcome.observation, action, *outcome[1:], log_prob
+            )
+            self._record_step(step)
+            place, total, observation, is_over = (
+                place + 1,
+                total + step.reward,
+                outcome[0],
+                step.is_last,
+            )
         self.returns.append(total)
 
-    def _record(self, step: Step) -> None:
+    def _record_step(self, step: Step) -> None:
         self.n_steps += 1
         chunk = self._recorder.add_step(step, version=self.follower.version)
         if chunk is not None:
@@ -133,9 +143,9 @@ class Player:
         is_told = self.uploader.latest_version > max(self.follower.version, self._told_version)
         if is_told or n_episodes % terms.download_every == 0:
             self._told_version = self.uploader.latest_version
-            self._follow(stop)
+            self._follow_versions(stop)
 
-    def _follow(self, stop: Stop) -> None:
+    def _follow_versions(self, stop: Stop) -> None:
         try:
             with stop.interrupt_wait():
                 is_new = self.follower.follow()
@@ -151,9 +161,9 @@ class Player:
             self._close_chunk()
 
 
-def choose_action(policy: Mlp, seen: Floats, rng: Generator) -> tuple[int, float]:
+def choose_action(policy: Mlp, observation: Floats, rng: Generator) -> tuple[int, float]:
     """Return an action that the policy draws for an observation [F], and its log-probability."""
-    log_probs = compute_log_probs(policy.compute_logits(seen[None])[0])
+    log_probs = compute_log_probs(policy.compute_logits(observation[None])[0])
     cumulative = np.cumsum(np.exp(log_probs), dtype=np.float64)
     # They need not end at 1 to the last bit.
     drawn = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")

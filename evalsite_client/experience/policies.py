@@ -65,15 +65,15 @@ class Mlp:
 
     def compute_logits(self, observations: Floats) -> Floats:
         """Return logits float32 [B, A] of observations float32 [B, F]."""
-        return self.policy.apply(self._run(self.body, observations))
+        return self.policy.apply(self._run_layers(self.body, observations))
 
     def compute_values(self, observations: Floats) -> Floats:
         """Return values float32 [B] of observations float32 [B, F]."""
         body = self.body if self.value_body is None else self.value_body
-        values: Floats = self.value.apply(self._run(body, observations))[:, 0]
+        values: Floats = self.value.apply(self._run_layers(body, observations))[:, 0]
         return np.tanh(values) if self.is_bounded else values
 
-    def _run(self, layers: Sequence[Layer], rows: Floats) -> Floats:
+    def _run_layers(self, layers: Sequence[Layer], rows: Floats) -> Floats:
         for layer in layers:
             rows = self.activate(layer.apply(rows))
         return rows

@@ -34,19 +34,19 @@ def read_weights(content: bytes) -> Weights:
     begin = LENGTH_BYTES + n_header
     is_headed = content[LENGTH_BYTES : LENGTH_BYTES + 1] == b"{"
     if not is_headed or n_header > MOST_HEADER_BYTES or begin > len(content):
-        raise _refuse("no header of a JSON object begins after 8 bytes")
+        raise _make_error("no header of a JSON object begins after 8 bytes")
     try:
         # Bytes would be taken for UTF-16 where they look like it.
         header = json.loads(content[LENGTH_BYTES:begin].decode())
     except (ValueError, RecursionError) as error:
-        raise _refuse(f"its header is no JSON: {error!s:.100}") from error
+        raise _make_error(f"its header is no JSON: {error!s:.100}") from error
     metadata = header.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(t, str) for t in metadata.values()):
-        raise _refuse("its metadata does not map texts to texts")
+        raise _make_error("its metadata does not map texts to texts")
     buffer = memoryview(content)[begin:]
     tensors = {name: _read_tensor(name, entry, buffer) for name, entry in header.items()}
     if sum(tensor.nbytes for tensor in tensors.values()) != len(buffer):
-        raise _refuse("its tensors overlap or do not fill it")
+        raise _make_error("its tensors overlap or do not fill it")
     return Weights(metadata, tensors)
 
 
@@ -57,15 +57,17 @@ def _read_tensor(name: str, entry: Any, buffer: memoryview) -> Floats:
         ):
             pass
         case _:
-            raise _refuse(f"tensor {name!r:.60} has no dtype, shape and offsets")
+            raise _make_error(f"tensor {name!r:.60} has no dtype, shape and offsets")
     if dtype != DTYPE:
-        raise _refuse(f"tensor {name!r:.60} is {dtype!r:.20}: {DTYPE} is read")
+        raise _make_error(f"tensor {name!r:.60} is {dtype!r:.20}: {DTYPE} is read")
     if end > len(buffer) or end - begin != prod(shape) * FLOAT_BYTES:
-        raise _refuse(f"tensor {name!r:.60} is {shape} from byte {begin} to {end} of {len(buffer)}")
+        raise _make_error(
+            f"tensor {name!r:.60} is {shape} from byte {begin} to {end} of {len(buffer)}"
+        )
     # A copy of one's own, in whose memory arithmetic is fast.
     tensor = np.frombuffer(buffer[begin:end], "<f4").reshape(shape).astype(np.float32)
     if not np.isfinite(tensor).all():
-        raise _refuse(f"tensor {name!r:.60} holds NaN or infinity")
+        raise _make_error(f"tensor {name!r:.60} holds NaN or infinity")
     return tensor
 
 
@@ -74,5 +76,5 @@ def _are_counts(values: list[Any]) -> bool:
     return all(type(value) is int and 0 <= value < 2**62 for value in values)
 
 
-def _refuse(reason: str) -> AnswerError:
+def _make_error(reason: str) -> AnswerError:
     return AnswerError(f"the weights are not safetensors as evalsite publishes them: {reason}")

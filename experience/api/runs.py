@@ -155,7 +155,7 @@ class TrainingRunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def resume(self, request: Request, name: str) -> Response:
         """Let a run that failed, was stopped or is done go on from the state that it left."""
         del name
-        run, asked = self.get_object(), read_body(ResumptionSerializer, request)
-        resume_run(run, **asked, **read_actor(request))
+        run, resumption = self.get_object(), read_body(ResumptionSerializer, request)
+        resume_run(run, **resumption, **read_actor(request))
         run.refresh_from_db()
         return Response(TrainingRunSerializer(run).data)

@@ -100,13 +100,13 @@ class UploadView(APIView):
             content, form, user=user, now_s=time(), clock=monotonic
         )
         is_new = accepted.n_accepted > 0
-        told = {
+        body = {
             "accepted": accepted.n_accepted,
             "duplicate": not is_new,
             "latest_policy_version": accepted.latest_policy_version,
             "keep_fraction": accepted.keep_fraction,
         }
-        return JsonResponse(told, status=HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK)
+        return JsonResponse(body, status=HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK)
 
     # Django asks by the method whether a view is asynchronous, the table of rights by the action.
     post = create
@@ -117,8 +117,8 @@ class UploadView(APIView):
         try:
             if request.method != "POST":
                 raise MethodNotAllowed(request.method or "")
-            shown = request.headers.get("Authorization", "")
-            user = await callers.find_user(shown, self._check_caller, clock=monotonic)
+            credentials = request.headers.get("Authorization", "")
+            user = await callers.find_user(credentials, self._check_caller, clock=monotonic)
             answer = await self.create(request, user)
         except BodyError as error:
             problem = build_problem(error.status, str(error), request.path)

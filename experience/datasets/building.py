@@ -22,7 +22,6 @@ from arena.games import registry as games
 from arena.trajectories import TrajectorySpec
 from experience import segment_files
 from experience.datasets import trajectories, uploads
-from experience.datasets.plans import ShardPlan
 from experience.models import Dataset, DatasetShard, DatasetSource
 from matches.errors import MatchError
 
@@ -42,9 +41,9 @@ def build_datasets(*, now: datetime, clock_s: Callable[[], float]) -> int:
         if dataset is None:
             break
         try:
-            n_written += _advance(dataset, now=now)
+            n_written += _advance_dataset(dataset, now=now)
         except (MatchError, ArenaError) as error:
-            _fail(dataset, str(error))
+            _fail_dataset(dataset, str(error))
         except OSError as error:  # a full disk, a storage that is away: at the next tick again
             waiting.add(dataset.pk)
             _note_problem(dataset, f"it waits: {error}")
@@ -63,46 +62,44 @@ def name_shard(dataset: str, digest: str) -> str:
     return f"{segment_files.DATASETS}/{dataset}/{digest}.parquet"
 
 
-def _advance(dataset: Dataset, *, now: datetime) -> bool:
+def _advance_dataset(dataset: Dataset, *, now: datetime) -> bool:
     """Take one step; say whether it wrote a shard."""
     form = read_form(dataset)
     if dataset.state == _States.PLANNING:
-        _plan(dataset, form, now=now)
+        _plan_shards(dataset, form, now=now)
         return False
     shard = dataset.shards.filter(sha256="").first()
     if shard is None:
-        _finish(dataset, now=now)
+        _finish_dataset(dataset, now=now)
         return False
-    _write(shard, form)
+    _write_shard(shard, form)
     return True
 
 
-def _plan(dataset: Dataset, form: TrajectorySpec, *, now: datetime) -> None:
+def _plan_shards(dataset: Dataset, form: TrajectorySpec, *, now: datetime) -> None:
     if dataset.source == Dataset.Source.EXPERIENCE:
         plans, n_unfinished = uploads.plan_shards(dataset, form)
     else:
         plans, n_unfinished = trajectories.plan_shards(dataset, now=now), 0
     if not plans:
         unfinished = f"; {n_unfinished} steps are of unfinished episodes" if n_unfinished else ""
-        _fail(dataset, f"nothing fits it{unfinished}")
+        _fail_dataset(dataset, f"nothing fits it{unfinished}")
         return
     with transaction.atomic():
         # The lock: of two ticks one plans it.
-        if _move(
+        if _change_state(
             dataset,
             _States.BUILDING,
             n_steps_unfinished=n_unfinished,
             n_episodes=sum(shard.n_episodes for shard in plans),
             n_steps=sum(shard.n_steps for shard in plans),
         ):
-            DatasetShard.objects.bulk_create(_make_row(dataset, shard) for shard in plans)
+            DatasetShard.objects.bulk_create(
+                DatasetShard(dataset=dataset, **vars(shard)) for shard in plans
+            )
 
 
-def _make_row(dataset: Dataset, shard: ShardPlan) -> DatasetShard:
-    return DatasetShard(dataset=dataset, **vars(shard))
-
-
-def _write(shard: DatasetShard, form: TrajectorySpec) -> None:
+def _write_shard(shard: DatasetShard, form: TrajectorySpec) -> None:
     file = BytesIO()
     n_steps = write_shard(file, _read_tables(shard, form), form)
     content = file.getvalue()
@@ -123,32 +120,34 @@ def _read_tables(shard: DatasetShard, form: TrajectorySpec) -> list[pa.Table]:
 
 
 @transaction.atomic
-def _finish(dataset: Dataset, *, now: datetime) -> None:
+def _finish_dataset(dataset: Dataset, *, now: datetime) -> None:
     # Of matches it is known only now how many decisions there were.
     counts = dataset.shards.aggregate(n_bytes=Sum("n_bytes"), n_steps=Sum("n_steps"))
-    _move(dataset, _States.READY, ready_at=now, **counts)
+    _change_state(dataset, _States.READY, ready_at=now, **counts)
 
 
 @transaction.atomic
-def _fail(dataset: Dataset, problem: str) -> None:
+def _fail_dataset(dataset: Dataset, problem: str) -> None:
     log.error("dataset %s has failed: %s", dataset, problem)
-    _move(dataset, _States.FAILED, problem=problem[:500])
+    _change_state(dataset, _States.FAILED, problem=problem[:500])
 
 
 def _note_problem(dataset: Dataset, problem: str) -> None:
     """Say why a dataset waits; empty: it goes on."""
-    told = problem[:500]
-    if told == dataset.problem:
+    shortened = problem[:500]
+    if shortened == dataset.problem:
         return
-    if told:
-        log.error("dataset %s: %s", dataset, told)
+    if shortened:
+        log.error("dataset %s: %s", dataset, shortened)
     # On a disk that is full SQLite does not take it either, and the log has it.
     with suppress(DatabaseError):
-        Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(problem=told)
+        Dataset.objects.filter(pk=dataset.pk).exclude(state=_States.FAILED).update(
+            problem=shortened
+        )
 
 
-def _move(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:
-    """Bring a dataset that is still in the state that was read to another one."""
+def _change_state(dataset: Dataset, state: Dataset.State, **changes: Any) -> bool:
+    """Change the state of a dataset, unless somebody else has changed it since it was read."""
     if not Dataset.objects.filter(pk=dataset.pk, state=dataset.state).update(
         state=state, **changes
     ):

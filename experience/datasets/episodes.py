@@ -55,7 +55,7 @@ def cut_pieces(segment: int, rows: pa.Table) -> Iterator[Piece]:
     chunks = rows.column("chunk").combine_chunks().dictionary_encode().indices.to_numpy()
     rewards = rows.column("reward").to_numpy().astype(np.float64)
     ends = rows.column("terminated").to_numpy() | rows.column("truncated").to_numpy()
-    before, after = (_as_bytes(rows, name) for name in ("observation", "next_observation"))
+    before, after = (_read_bytes(rows, name) for name in ("observation", "next_observation"))
     is_first = np.diff(chunks, prepend=-1) != 0
     for values in (users, episodes):
         is_first[1:] |= values[1:] != values[:-1]
@@ -100,6 +100,6 @@ def count_steps(episode: Episode) -> int:
     return sum(piece.end - piece.start for piece in episode)
 
 
-def _as_bytes(rows: pa.Table, name: str) -> Any:
+def _read_bytes(rows: pa.Table, name: str) -> Any:
     column: Any = rows.column(name).combine_chunks()
     return column.flatten().to_numpy().reshape(rows.num_rows, -1)

@@ -59,8 +59,8 @@ def begin_dataset(new: NewDataset, *, actor: Actor, now: datetime) -> Dataset:
             )
     except IntegrityError as error:
         if Dataset.objects.filter(name=new.name).exists():
-            taken = f"there is a dataset {new.name!r} already: choose another name"
-            raise BadInputError("name", taken) from error
+            problem = f"there is a dataset {new.name!r} already: choose another name"
+            raise BadInputError("name", problem) from error
         raise ConflictError("segments were joined or deleted at this moment: again") from error
     return dataset
 
@@ -110,9 +110,9 @@ def _resolve_query(new: NewDataset) -> dict[str, Any]:
     for name in others:
         if getattr(new, name) not in (None, (), ""):
             raise BadInputError(name, f"is not asked of {new.source}")
-    asked = asdict(new)
-    query: dict[str, Any] = {name: asked[name] for name in (*own, "most_steps")}
-    query |= {name: asked[name].isoformat() if asked[name] else None for name in _TIMES}
+    fields = asdict(new)
+    query: dict[str, Any] = {name: fields[name] for name in (*own, "most_steps")}
+    query |= {name: fields[name].isoformat() if fields[name] else None for name in _TIMES}
     return query | (_resolve_users(new) if is_uploaded else _resolve_matches(new))
 
 

@@ -15,7 +15,7 @@ from arena.trajectories import TrajectorySpec
 from experience.datasets.plans import Plan, ShardPlan, cut_shards
 from experience.models import Dataset
 from matches.artifacts import shards
-from matches.artifacts.shards import MAX_PIECES, PLAYED_COLUMNS, Played
+from matches.artifacts.shards import MAX_PIECES, PLAYED_COLUMNS, PlayedMatch
 from matches.errors import BadInputError, GoneError
 from matches.models import Agent, Leaderboard, Match, Rating, Tournament, TrajectoryPiece
 from matches.models.match import parse_numbers
@@ -91,7 +91,7 @@ def read_tables(plan: Plan, form: TrajectorySpec, *, first_episode: int) -> list
     match_rows = Match.objects.filter(pk__in=among(match_ids)).values_list(
         "tournament_id", *PLAYED_COLUMNS
     )
-    matches = {row[1]: (row[0], Played(*row[1:])) for row in match_rows}
+    matches = {row[1]: (row[0], PlayedMatch(*row[1:])) for row in match_rows}
     tournaments = Tournament.objects.in_bulk({number for number, _ in matches.values()})
     names = dict(_agents_of(played for _, played in matches.values()))
     open_piece = lru_cache(MAX_PIECES)(
@@ -130,14 +130,14 @@ def _list_matches(dataset: Dataset) -> Iterator[tuple[Plan, int]]:
 def _filter_matches(dataset: Dataset) -> "QuerySet[Match]":
     query = dataset.query
     # Of a game with other parameters the columns may be others.
-    kept = Tournament.objects.filter(
+    tournaments = Tournament.objects.filter(
         keeps_trajectories=True, leaderboard__game=dataset.game, leaderboard__game_parameters={}
     )
     if query["leaderboard"]:
-        kept = kept.filter(leaderboard__name=query["leaderboard"])
+        tournaments = tournaments.filter(leaderboard__name=query["leaderboard"])
     if query["tournaments"]:
-        kept = kept.filter(pk__in=query["tournaments"])
-    matches = Match.objects.filter(tournament__in=kept, outcome__trajectory__gt="")
+        tournaments = tournaments.filter(pk__in=query["tournaments"])
+    matches = Match.objects.filter(tournament__in=tournaments, outcome__trajectory__gt="")
     if query["since"]:
         matches = matches.filter(outcome__recorded_at__gte=query["since"])
     if query["until"]:
@@ -146,10 +146,10 @@ def _filter_matches(dataset: Dataset) -> "QuerySet[Match]":
 
 
 def _keep_pieces(matches: Sequence[int], *, now: datetime) -> None:
-    named = Match.objects.filter(pk__in=among(matches)).values("outcome__trajectory")
+    hashes = Match.objects.filter(pk__in=among(matches)).values("outcome__trajectory")
     tournaments = Match.objects.filter(pk__in=among(matches)).values("tournament")
     TrajectoryPiece.objects.filter(
-        tournament__in=tournaments, sha256__in=named, expires_at__lt=now + KEPT
+        tournament__in=tournaments, sha256__in=hashes, expires_at__lt=now + KEPT
     ).update(expires_at=now + KEPT)
 
 

@@ -41,13 +41,13 @@ def plan_shards(dataset: Dataset, form: TrajectorySpec) -> tuple[list[ShardPlan]
     episodes = list(join_episodes(pieces))
     n_whole = sum(map(count_steps, episodes))
     chosen = EpisodeFilter.read(dataset.query)
-    taken = (
+    parts = (
         ([[piece.segment, piece.start, piece.end] for piece in episode], count_steps(episode))
         for episode in episodes
         if chosen.takes(episode)
     )
     plans = list(
-        cut_shards(taken, shard_steps=dataset.shard_steps, most_steps=dataset.query["most_steps"])
+        cut_shards(parts, shard_steps=dataset.shard_steps, most_steps=dataset.query["most_steps"])
     )
     for shard in plans:
         shard.plan = merge_ranges(shard.plan)
@@ -59,9 +59,9 @@ def read_tables(plan: Plan, form: TrajectorySpec, *, first_episode: int) -> list
     paths = dict(
         Segment.objects.filter(pk__in={part[0] for part in plan}).values_list("pk", "path")
     )
-    read = lru_cache(MOST_OPEN)(lambda pk: read_rows(paths[pk], form))
+    read_segment = lru_cache(MOST_OPEN)(lambda pk: read_rows(paths[pk], form))
     try:
-        parts = [read(pk).slice(start, end - start) for pk, start, end in plan]
+        parts = [read_segment(pk).slice(start, end - start) for pk, start, end in plan]
     except KeyError as error:
         raise GoneError(f"segment {error} is not there any more") from error
     rows = pa.concat_tables(parts)
@@ -72,9 +72,9 @@ def read_rows(path: str, form: TrajectorySpec) -> pa.Table:
     """Return the rows of a segment of this form. Raises GoneError, OSError."""
     try:
         with storages[STORAGE].open(path) as opened, pq.ParquetFile(opened) as file:
-            written = segments.read_spec(file.schema_arrow)
-            if written != form:
-                raise GoneError(f"segment {path} is of {written}, the game is {form}")
+            stored_form = segments.read_spec(file.schema_arrow)
+            if stored_form != form:
+                raise GoneError(f"segment {path} is of {stored_form}, the game is {form}")
             return file.read()
     except FileNotFoundError as error:
         raise GoneError(f"segment {path} is not in the storage") from error

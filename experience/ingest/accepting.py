@@ -19,7 +19,7 @@ from matches.errors import BadInputError, ConflictError
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedChunk:
     """What the client of a chunk is told; n_accepted is 0 where the chunk had come before."""
 
     n_accepted: int
@@ -29,7 +29,7 @@ class Accepted:
 
 async def accept_chunk(
     content: bytes, form: Form, *, user: int, now_s: float, clock: Callable[[], float]
-) -> Accepted:
+) -> AcceptedChunk:
     """Put an uploaded chunk into the stream of its game; return what its client is told.
 
     user: its key. now_s: seconds since 1970, whose hour the quota is counted in. Raises
@@ -56,7 +56,7 @@ async def accept_chunk(
         )
     n_accepted = len(chunk) if added.outcome == "added" else 0
     keep_fraction = backpressure.find_keep_fraction(loads)
-    return Accepted(n_accepted, learning.latest_version, keep_fraction)
+    return AcceptedChunk(n_accepted, learning.latest_version, keep_fraction)
 
 
 def _find_game(content: bytes, form: Form) -> str:
@@ -64,7 +64,7 @@ def _find_game(content: bytes, form: Form) -> str:
         game = read_game(content, form=form)
         registry.get(game)
     except ChunkError as error:
-        raise _refuse(error) from error
+        raise _make_error(error) from error
     except UnknownNameError as error:
         raise BadInputError("game", str(error)) from error
     return game
@@ -76,7 +76,7 @@ def _read_checked(content: bytes, form: Form, game: str) -> Chunk:
         chunk = read_chunk(content, spec=spec, form=form)
         check_chunk(chunk, spec)
     except ChunkError as error:
-        raise _refuse(error) from error
+        raise _make_error(error) from error
     return chunk
 
 
@@ -90,6 +90,6 @@ async def _check_version(chunk: Chunk, *, clock: Callable[[], float]) -> None:
         raise BadInputError("policy_version", f"is {version}: {problem}; -1 is for other policies")
 
 
-def _refuse(error: ChunkError) -> BadInputError:
+def _make_error(error: ChunkError) -> BadInputError:
     place = error.field or "body"
     return BadInputError(place if error.index is None else f"{place}.{error.index}", error.reason)

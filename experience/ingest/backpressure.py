@@ -1,4 +1,4 @@
-"""How far the readers of a stream are behind, and what that asks of those who upload."""
+"""How far the readers of a stream are behind, and by how much uploaders must slow down."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -27,9 +27,9 @@ def read_body(request: HttpRequest) -> tuple[bytes, Form]:
     announced = request.headers.get("Content-Length", "")
     # Before it is read: Django refuses long bodies with another answer.
     if announced.isdecimal() and int(announced) > MOST_SENT:
-        raise _too_long(int(announced))
+        raise _make_error(int(announced))
     if len(request.body) > MOST_SENT:
-        raise _too_long(len(request.body))
+        raise _make_error(len(request.body))
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding == "identity":
         return request.body, form
@@ -58,7 +58,7 @@ def inflate(packed: bytes) -> bytes:
     return content
 
 
-def _too_long(n_bytes: int) -> BodyError:
+def _make_error(n_bytes: int) -> BodyError:
     return BodyError(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"the body has {n_bytes} bytes: at most {MOST_SENT} are taken, send fewer steps at once",

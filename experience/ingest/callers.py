@@ -14,15 +14,17 @@ _users: dict[str, tuple[int, float]] = {}
 """By the digest of what was shown: the user's key, and until when that holds."""
 
 
-async def find_user(shown: str, check: Callable[[], int], *, clock: Callable[[], float]) -> int:
+async def find_user(
+    credentials: str, check: Callable[[], int], *, clock: Callable[[], float]
+) -> int:
     """Return the key of the user that shows this token.
 
     check: looks it up, and raises what is to be answered where it may not upload: that is not kept.
     """
-    digest = sha256(shown.encode()).hexdigest()
-    kept, until_s = _users.get(digest, (0, -1.0))
+    digest = sha256(credentials.encode()).hexdigest()
+    cached_user, until_s = _users.get(digest, (0, -1.0))
     if clock() < until_s:
-        return kept
+        return cached_user
     user: int = await database_sync_to_async(check)()
     if len(_users) >= MOST_KEPT:
         _users.clear()

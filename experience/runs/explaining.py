@@ -81,5 +81,5 @@ def _list_notes(run: TrainingRun) -> list[str]:
         return []
     lost = format_count(run.n_lost, "slice")
     # Not always by the last of them: a trainer that is killed says nothing.
-    told = f" (last told: {run.problem})" if run.problem else ""
-    return [f"{lost} in a row came to nothing{told}; after {MOST_LOST} it is given up"]
+    reason = f" (last told: {run.problem})" if run.problem else ""
+    return [f"{lost} in a row came to nothing{reason}; after {MOST_LOST} it is given up"]

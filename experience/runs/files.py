@@ -85,7 +85,7 @@ def copy_weights(run: TrainingRun, sha256: str) -> Iterator[Path]:
 
 def delete_unnamed(run: TrainingRun) -> int:
     """Delete the files of a run that has ended which no row names; return how many."""
-    kept = set(
+    used_names = set(
         Release.objects.filter(run=run)
         .exclude(state=Release.State.EXPIRED)
         .values_list("sha256", flat=True)
@@ -94,7 +94,7 @@ def delete_unnamed(run: TrainingRun) -> int:
         names = storages[STORAGE].listdir(run.name)[1]
     except FileNotFoundError:
         return 0
-    unnamed = [name for name in names if name not in kept]
+    unnamed = [name for name in names if name not in used_names]
     for name in unnamed:
         blobs.delete_file(name_file(run.name, name), storage=STORAGE)
     return len(unnamed)

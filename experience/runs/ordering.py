@@ -58,7 +58,7 @@ def order_due_slices(*, now: datetime) -> int:
 
 
 def _extend_untaken(runs: Sequence[TrainingRun], *, now: datetime) -> list[TrainingRun]:
-    """Return the runs whose order no trainer has taken: nothing of them is lost.
+    """Return the runs whose order no trainer has taken, so that no work is lost.
 
     Their leases are extended, so that they end only some time after the order was taken.
     """
@@ -82,7 +82,7 @@ def _is_due(run: TrainingRun, *, now: datetime) -> bool:
 
 
 def find_next_order(run: TrainingRun) -> datetime:
-    """Return when the slice under way is ordered anew, if nothing is heard of it."""
+    """Return when the slice under way is ordered again, should its trainer stay silent."""
     assert run.leased_until is not None
     next_order: datetime = run.leased_until + PAUSE * (2**run.n_lost - 1)
     return next_order
@@ -101,17 +101,19 @@ def _order_slice(run: TrainingRun, *, now: datetime) -> bool:
         log.warning("no slice of run %s is ordered: %s", run, error)
         return False
     order = uuid4()
-    taken = _take(run, order=order, slice=F("slice") + 1, leased_until=now + LEASE, n_lost=n_lost)
-    if not taken:
+    is_taken = _take(
+        run, order=order, slice=F("slice") + 1, leased_until=now + LEASE, n_lost=n_lost
+    )
+    if not is_taken:
         return False
     if n_lost:
         # Trainers cannot tell: what is lost with one leaves no word in its log.
         log.warning("slice %d of run %s is silent: ordered anew, no. %d", run.slice, run, n_lost)
     run.refresh_from_db()
-    return _publish(run, now=now)
+    return _publish_order(run, now=now)
 
 
-def _publish(run: TrainingRun, *, now: datetime) -> bool:
+def _publish_order(run: TrainingRun, *, now: datetime) -> bool:
     try:
         dispatch.publish_slice(make_order(run, now=now))
     except ArenaError as error:

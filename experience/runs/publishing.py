@@ -35,8 +35,8 @@ def find_or_add_agent(release: Release, *, now: datetime, is_checked_again: bool
 
 def _find_agent(release: Release) -> Agent | None:
     run = release.run
-    named = Agent.objects.filter(game=run.game, name=name_agent(release))
-    return named.filter(checkpoint__sha256=release.sha256).select_related("checkpoint").first()
+    namesakes = Agent.objects.filter(game=run.game, name=name_agent(release))
+    return namesakes.filter(checkpoint__sha256=release.sha256).select_related("checkpoint").first()
 
 
 def _is_refused(agent: Agent) -> bool:

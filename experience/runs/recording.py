@@ -34,22 +34,24 @@ class _Weights(NamedTuple):
 def record_report(report: object, *, now: datetime) -> bool:
     """Take a report; say whether it was taken. Safe to deliver twice."""
     try:
-        read = read_trained(report)
+        trained = read_trained(report)
     except MessageError as error:
         log.warning("report of a trainer refused: %s", error)
         return False
-    run = _find_run(read)
+    run = _find_run(trained)
     if run is None:
         return False
-    if read.is_given_up:
-        return _note_fault(run, read) if read.refusal else _take_back(run, now=now)
+    if trained.is_given_up:
+        return _note_fault(run, trained) if trained.refusal else _take_back(run, now=now)
     try:
-        weights = _inspect_weights(run, read)
-        if read.state and not files.has_file(run.name, read.state):
-            raise CheckpointFileError(f"there is no state {read.state}")
+        weights = _inspect_weights(run, trained)
+        if trained.state and not files.has_file(run.name, trained.state):
+            raise CheckpointFileError(f"there is no state {trained.state}")
     except CheckpointFileError as error:
-        return _write(run, read, None, problem=f"what its trainer put is refused: {error}", now=now)
-    return _write(run, read, weights, problem=read.refusal, now=now)
+        return _write_report(
+            run, trained, None, problem=f"what its trainer put is refused: {error}", now=now
+        )
+    return _write_report(run, trained, weights, problem=trained.refusal, now=now)
 
 
 def _take_back(run: TrainingRun, *, now: datetime) -> bool:
@@ -62,11 +64,11 @@ def _note_fault(run: TrainingRun, report: Trained) -> bool:
     """Keep what broke a slice: it is lost, and ordered anew like one whose trainer has died."""
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
     # Every reader sees it; the log of the trainer tells where its files lie.
-    problem = _clean(hide_folders(report.refusal))
+    problem = _clean_problem(hide_folders(report.refusal))
     return bool(own.update(problem=problem, trainer=report.trainer[:60]))
 
 
-def _clean(problem: str) -> str:
+def _clean_problem(problem: str) -> str:
     # No database takes NUL or half a letter (a lone surrogate).
     return problem[:MAX_PROBLEM].replace("\0", " ").encode(errors="replace").decode()
 
@@ -77,26 +79,28 @@ def extend_lease(sign: object, *, now: datetime) -> bool:
     It is no report: a trainer that always ends before its first one is given up in time.
     """
     try:
-        read = read_alive(sign)
+        alive = read_alive(sign)
     except MessageError as error:
         log.warning("sign of life of a trainer refused: %s", error)
         return False
-    run = _find_run(read)
+    run = _find_run(alive)
     if run is None:
         return False
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
-    heard = {"trainer": read.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
-    return bool(own.update(**heard))
+    changes = {"trainer": alive.trainer[:60], "reported_at": now, "leased_until": now + LEASE}
+    return bool(own.update(**changes))
 
 
-def _find_run(said: Trained | Alive) -> TrainingRun | None:
+def _find_run(report: Trained | Alive) -> TrainingRun | None:
     """Return the run whose slice under way somebody speaks of, if he may."""
-    run = TrainingRun.objects.filter(name=said.run).first()
-    if run is None or not _is_of_trainer(run, said):
-        log.warning("what %s says of run %s without its token is refused", said.trainer, said.run)
+    run = TrainingRun.objects.filter(name=report.run).first()
+    if run is None or not _is_of_trainer(run, report):
+        log.warning(
+            "what %s says of run %s without its token is refused", report.trainer, report.run
+        )
         return None
-    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(said.order)):
-        log.info("what %s says of run %s is late: its slice is over", said.trainer, run)
+    if (run.state, run.order) != (TrainingRun.State.RUNNING, UUID(report.order)):
+        log.info("what %s says of run %s is late: its slice is over", report.trainer, run)
         return None
     return run
 
@@ -118,7 +122,7 @@ def _inspect_weights(run: TrainingRun, report: Trained) -> _Weights | None:
 
 
 @transaction.atomic
-def _write(
+def _write_report(
     run: TrainingRun, report: Trained, weights: _Weights | None, *, problem: str, now: datetime
 ) -> bool:
     own = TrainingRun.objects.filter(
@@ -156,7 +160,7 @@ def _list_changes(
     if report.state:
         changes["state_sha256"] = report.state
     if problem:
-        changes |= {"state": states.FAILED, "problem": _clean(problem)}
+        changes |= {"state": states.FAILED, "problem": _clean_problem(problem)}
         # A refusal has none, and of what is refused the run does not go on.
         for name in ("n_steps", "version", "state_sha256"):
             changes.pop(name, None)

@@ -55,7 +55,7 @@ def advance_releases(*, now: datetime) -> int:
 
 
 def _list_runs_to_propose_of() -> list[TrainingRun]:
-    """Return the runs whose newest version may become a candidate: none of theirs is judged."""
+    """Return the runs whose newest version may become a candidate, as none is being judged."""
     own = Release.objects.filter(run=OuterRef("pk"))
     is_judged_now = Exists(own.filter(state=_STATES.CANDIDATE))
     return list(TrainingRun.objects.filter(~is_judged_now, is_closed=False))
@@ -65,7 +65,7 @@ def _propose(run: TrainingRun, *, now: datetime) -> bool:
     """Make the newest version of a run the candidate where that is due."""
     newest = run.releases.order_by("-version").first()
     if newest is None or newest.state != _STATES.SNAPSHOT:
-        _close(run)
+        _close_run(run)
         return False
     before = run.releases.exclude(agent=None).order_by("-version").first()
     if not _is_due(run, newest, before):
@@ -74,10 +74,10 @@ def _propose(run: TrainingRun, *, now: datetime) -> bool:
         agent = find_or_add_agent(newest, now=now)
     except (BadInputError, CheckpointFileError) as error:
         log.error("version %d of run %s cannot be released: %s", newest.version, run, error)
-        return _change(newest, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
+        return _change_release(newest, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
     # One that has played for its run may be retired by now; as a candidate it is not any more.
     unretire_agent(agent)
-    return _change(newest, state=_STATES.CANDIDATE, agent=agent)
+    return _change_release(newest, state=_STATES.CANDIDATE, agent=agent)
 
 
 def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:
@@ -91,7 +91,7 @@ def _is_due(run: TrainingRun, newest: Release, before: Release | None) -> bool:
     return is_time or newest.n_steps - n_before >= run.release_steps
 
 
-def _close(run: TrainingRun) -> None:
+def _close_run(run: TrainingRun) -> None:
     """Let a run that has ended be asked no more."""
     ended = TrainingRun.objects.filter(pk=run.pk).exclude(state=TrainingRun.State.RUNNING)
     # As it has ended, not as it was when it was looked at: its last state may be newer.
@@ -107,14 +107,14 @@ def _advance(release: Release, *, now: datetime) -> bool:
     assert agent.checkpoint is not None
     if agent.checkpoint.state == Checkpoint.State.REFUSED:
         reason = f"its checkpoint was refused: {agent.checkpoint.reason}"
-        return _change(release, state=_STATES.HELD, reason=reason[:500], judged_at=now)
+        return _change_release(release, state=_STATES.HELD, reason=reason[:500], judged_at=now)
     if agent.checkpoint.state == Checkpoint.State.CHECKING:
         return False
     if release.campaign is None:
         return _begin_evaluation(release, now=now)
     if release.campaign.decided_at is None:
         return False
-    return _judge(release, now=now)
+    return _judge_release(release, now=now)
 
 
 @transaction.atomic
@@ -131,8 +131,8 @@ def _begin_evaluation(release: Release, *, now: datetime) -> bool:
         return False
     except (BadInputError, ArenaError) as error:
         log.error("%s cannot be judged: %s", release, error)
-        return _change(release, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
-    return _change(release, campaign=campaign)
+        return _change_release(release, state=_STATES.HELD, reason=str(error)[:500], judged_at=now)
+    return _change_release(release, campaign=campaign)
 
 
 def make_watch(run: TrainingRun) -> Watch:
@@ -149,17 +149,17 @@ def make_watch(run: TrainingRun) -> Watch:
     )
 
 
-def _judge(release: Release, *, now: datetime) -> bool:
+def _judge_release(release: Release, *, now: datetime) -> bool:
     assert release.campaign is not None
     if release.campaign.why in NOT_JUDGED:
         reason = f"it was not judged: {release.campaign.why}"
-        return _change(release, state=_STATES.HELD, reason=reason[:500], judged_at=now)
+        return _change_release(release, state=_STATES.HELD, reason=reason[:500], judged_at=now)
     try:
         verdict = watching.judge_checkpoint(release.campaign, level=LEVEL, now=now)
     except Rating.DoesNotExist:
         return False  # decided, and not rated yet
     if verdict.probability is None:
-        return _change(
+        return _change_release(
             release, state=_STATES.RELEASED, reason="the first: it has no ancestor", judged_at=now
         )
     is_worse = verdict.alarm is not None or verdict.probability > EVEN
@@ -168,10 +168,10 @@ def _judge(release: Release, *, now: datetime) -> bool:
         f"{verdict.probability:.3f} after {verdict.n_played} matches"
     )
     state = _STATES.HELD if is_worse else _STATES.RELEASED
-    return _change(release, state=state, reason=reason[:500], judged_at=now)
+    return _change_release(release, state=state, reason=reason[:500], judged_at=now)
 
 
-def _change(release: Release, **changes: Any) -> bool:
+def _change_release(release: Release, **changes: Any) -> bool:
     """Change a release that is still in the state that was read."""
     unchanged = Release.objects.filter(pk=release.pk, state=release.state)
     return bool(unchanged.update(**changes))
@@ -180,7 +180,7 @@ def _change(release: Release, **changes: Any) -> bool:
 @transaction.atomic
 def retire_release(release: Release, *, actor: Actor, reason: str, now: datetime) -> bool:
     """Withdraw a version: it is loaded no more. Say whether it was this call."""
-    return _act(RETIRE, release, _STATES.RETIRED, actor=actor, reason=reason, now=now)
+    return _perform_act(RETIRE, release, _STATES.RETIRED, actor=actor, reason=reason, now=now)
 
 
 @transaction.atomic
@@ -188,10 +188,10 @@ def release_held(release: Release, *, actor: Actor, reason: str, now: datetime) 
     """Release what was held or withdrawn. Raises ConflictError where it was neither."""
     if release.state not in (_STATES.HELD, _STATES.RETIRED, _STATES.RELEASED):
         raise ConflictError(f"{release} is {release.state}: only a held one can be released")
-    return _act(RELEASE, release, _STATES.RELEASED, actor=actor, reason=reason, now=now)
+    return _perform_act(RELEASE, release, _STATES.RELEASED, actor=actor, reason=reason, now=now)
 
 
-def _act(
+def _perform_act(
     action: str,
     release: Release,
     state: Release.State,
@@ -202,7 +202,7 @@ def _act(
 ) -> bool:
     if release.state == _STATES.EXPIRED:
         raise ConflictError(f"{release} has expired: its file is deleted")
-    if release.state == state or not _change(release, state=state, reason=reason[:500]):
+    if release.state == state or not _change_release(release, state=state, reason=reason[:500]):
         return False
     touched = {"state": [release.state, state.value]}
     auditing.add_audit_row(

@@ -55,9 +55,9 @@ def plays_itself(run: TrainingRun) -> bool:
 
 def advance_rounds(*, now: datetime) -> int:
     """End the rounds that are over and begin those that are due; return how many changed."""
-    n_ended = sum(_end_if_over(one, now=now) for one in _list_going_on())
+    n_ended = sum(_end_if_over(training_round, now=now) for training_round in _list_going_on())
     running = TrainingRun.objects.filter(state=_States.RUNNING, version__gte=0)
-    return n_ended + sum(_advance(run, now=now) for run in running if plays_matches(run))
+    return n_ended + sum(_advance_round(run, now=now) for run in running if plays_matches(run))
 
 
 def _list_going_on() -> list[Round]:
@@ -65,16 +65,16 @@ def _list_going_on() -> list[Round]:
     return list(going_on.select_related("release__run", "tournament", "agent"))
 
 
-def _advance(run: TrainingRun, *, now: datetime) -> bool:
+def _advance_round(run: TrainingRun, *, now: datetime) -> bool:
     """Bring the newest version nearer to its matches; say whether anything changed."""
     newest = run.releases.order_by("-version").first()
     if newest is None:
         return False
-    one, is_new = Round.objects.get_or_create(release=newest, defaults={"created_at": now})
-    if one.tournament_id is not None:
+    newest_round, is_new = Round.objects.get_or_create(release=newest, defaults={"created_at": now})
+    if newest_round.tournament_id is not None:
         return is_new
     try:
-        return _begin_matches(one, now=now) or is_new
+        return _begin_matches(newest_round, now=now) or is_new
     except ConflictError as error:
         log.warning("version %d of run %s does not play yet: %s", newest.version, run, error)
         return is_new
@@ -88,18 +88,18 @@ def _begin_matches(begun: Round, *, now: datetime) -> bool:
     # Before all rows, as matches.store.locks has it: start_generation takes it anyway.
     take_turn_of_runs()
     # Two ticks may come to it at once: the second one finds what the first has done.
-    one = Round.objects.select_for_update().get(pk=begun.pk)
-    if one.tournament_id is not None:
+    locked = Round.objects.select_for_update().get(pk=begun.pk)
+    if locked.tournament_id is not None:
         return False
-    if one.agent is None:
-        one.agent = _register_player(one.release, now=now)
-        one.save()
-    opponent = _find_opponent(one.release.run)
-    agents = [one.agent] if opponent is None else [one.agent, opponent]
+    if locked.agent is None:
+        locked.agent = _register_player(locked.release, now=now)
+        locked.save()
+    opponent = _find_opponent(locked.release.run)
+    agents = [locked.agent] if opponent is None else [locked.agent, opponent]
     if not all(_is_ready(agent) for agent in agents):
         return False
-    one.tournament = start_generation(_make_generation(one.release, agents))
-    one.save()
+    locked.tournament = start_generation(_make_generation(locked.release, agents))
+    locked.save()
     return True
 
 
@@ -158,31 +158,33 @@ def _make_generation(release: Release, agents: Sequence[Agent]) -> Generation:
     return Generation(sides=sides, plan=plan, game=run.game)
 
 
-def _end_if_over(one: Round, *, now: datetime) -> bool:
+def _end_if_over(training_round: Round, *, now: datetime) -> bool:
     """End a round whose run has a later version or has ended; its agents play no more."""
-    run = one.release.run
-    if run.state == _States.RUNNING and run.version <= one.release.version:
+    run = training_round.release.run
+    if run.state == _States.RUNNING and run.version <= training_round.release.version:
         return False
-    return _end(one, now=now)
+    return _end_round(training_round, now=now)
 
 
-def _end(one: Round, *, now: datetime) -> bool:
-    if one.tournament is not None:
-        cancel_tournament(one.tournament, now=now)
-    if one.agent is not None:
-        Agent.objects.filter(pk=one.agent.pk).update(is_retired=True)
+def _end_round(training_round: Round, *, now: datetime) -> bool:
+    if training_round.tournament is not None:
+        cancel_tournament(training_round.tournament, now=now)
+    if training_round.agent is not None:
+        Agent.objects.filter(pk=training_round.agent.pk).update(is_retired=True)
     # A version that is or was a candidate for a release stays in play.
-    own = Agent.objects.filter(game=one.release.run.game, name=name_agent(one.release))
-    own = own.filter(_is_no_candidate(), checkpoint__sha256=one.release.sha256)
+    own = Agent.objects.filter(
+        game=training_round.release.run.game, name=name_agent(training_round.release)
+    )
+    own = own.filter(_is_no_candidate(), checkpoint__sha256=training_round.release.sha256)
     own.update(is_retired=True)
-    return bool(Round.objects.filter(pk=one.pk, ended_at=None).update(ended_at=now))
+    return bool(Round.objects.filter(pk=training_round.pk, ended_at=None).update(ended_at=now))
 
 
 def forget_newest_round(run: TrainingRun, *, now: datetime) -> None:
     """Let the newest version of a run that goes on again play anew: its matches were cancelled."""
-    for one in Round.objects.filter(release__run=run, release__version=run.version):
-        _end(one, now=now)
-        one.delete()
+    for training_round in Round.objects.filter(release__run=run, release__version=run.version):
+        _end_round(training_round, now=now)
+        training_round.delete()
 
 
 def _is_no_candidate() -> Q:
@@ -194,25 +196,35 @@ def is_slice_due(run: TrainingRun, *, now: datetime) -> bool:
     """Say whether the newest version has played, or there is none; fail the run where it cannot."""
     if run.version < 0 or not plays_matches(run):
         return True
-    one = _find_round(run)
-    if one is None or one.tournament is None or one.tournament.state not in Tournament.OVER:
+    training_round = _find_round(run)
+    if (
+        training_round is None
+        or training_round.tournament is None
+        or training_round.tournament.state not in Tournament.OVER
+    ):
         return False
-    if one.tournament.n_done:
+    if training_round.tournament.n_done:
         return True
-    why = f"{one.tournament.state}, and none of its matches was played"
-    fail_run(run, f"tournament {one.tournament.pk} of {one.release} is {why}", now=now)
+    why = f"{training_round.tournament.state}, and none of its matches was played"
+    fail_run(
+        run,
+        f"tournament {training_round.tournament.pk} of {training_round.release} is {why}",
+        now=now,
+    )
     return False
 
 
 def list_files(run: TrainingRun, *, now: datetime) -> list[DataFile]:
     """Return the pieces that outcomes of the newest version's matches name, in order of hashes."""
-    one = _find_round(run)
-    if one is None or one.tournament is None:
+    training_round = _find_round(run)
+    if training_round is None or training_round.tournament is None:
         return []
-    named = Outcome.objects.filter(match__tournament=one.tournament).exclude(trajectory="")
-    pieces = TrajectoryPiece.objects.filter(tournament=one.tournament)
+    outcomes = Outcome.objects.filter(match__tournament=training_round.tournament).exclude(
+        trajectory=""
+    )
+    pieces = TrajectoryPiece.objects.filter(tournament=training_round.tournament)
     # No more than there were matches, which are fewer than an order may name.
-    pieces = pieces.filter(sha256__in=named.values("trajectory")).order_by("sha256")
+    pieces = pieces.filter(sha256__in=outcomes.values("trajectory")).order_by("sha256")
     return [
         DataFile(
             piece.sha256,
@@ -224,8 +236,8 @@ def list_files(run: TrainingRun, *, now: datetime) -> list[DataFile]:
 
 def find_player_checkpoint(run: TrainingRun) -> str:
     """Return the hash of the version that has played for the next slice; empty: none has."""
-    one = _find_round(run)
-    return "" if one is None else one.release.sha256
+    training_round = _find_round(run)
+    return "" if training_round is None else training_round.release.sha256
 
 
 def _find_round(run: TrainingRun) -> Round | None:

@@ -23,16 +23,12 @@ def expire_snapshots(run: TrainingRun) -> int:
         return 0
     pks = [release.pk for release in old]
     Release.objects.filter(pk__in=pks).update(state=Release.State.EXPIRED)
-    names = {release.sha256 for release in old} - _list_kept_hashes(run)
+    releases = run.releases.exclude(state=Release.State.EXPIRED)
+    names = {release.sha256 for release in old} - set(releases.values_list("sha256", flat=True))
     for sha256 in names:
         name = files.name_file(run.name, sha256)
         transaction.on_commit(partial(blobs.delete_file, name, storage=files.STORAGE))
     return len(old)
-
-
-def _list_kept_hashes(run: TrainingRun) -> set[str]:
-    kept = run.releases.exclude(state=Release.State.EXPIRED)
-    return set(kept.values_list("sha256", flat=True))
 
 
 def find_latest(run: TrainingRun, *, is_released: bool = False) -> Release | None:

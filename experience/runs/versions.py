@@ -19,7 +19,7 @@ JUDGED: Final = tuple(
 )
 
 
-class Learned(NamedTuple):
+class LearnedVersion(NamedTuple):
     """How far a run was with a version, and what came of learning until then."""
 
     version: int
@@ -27,8 +27,8 @@ class Learned(NamedTuple):
     metrics: dict[str, float]
 
 
-def read_way(run: TrainingRun) -> list[Learned]:
-    """Return versions of a run spread evenly over all of them, by number: one query.
+def read_way(run: TrainingRun) -> list[LearnedVersion]:
+    """Return evenly spaced versions of a run, by number: one query.
 
     Their numbers are chosen and looked up by an index; one that was lost on its way has no row.
     """
@@ -39,23 +39,23 @@ def read_way(run: TrainingRun) -> list[Learned]:
         last = run.version
         numbers = {round(n * last / (MOST_DRAWN - 1)) for n in range(MOST_DRAWN)}
         versions = versions.filter(version__in=numbers)
-    return [Learned(*row) for row in versions]
+    return [LearnedVersion(*row) for row in versions]
 
 
 def list_shown(run: TrainingRun) -> list[Release]:
     """Return the newest versions and the newest that were candidates, the newest first."""
-    of_run = run.releases.select_related(
+    releases = run.releases.select_related(
         "agent__checkpoint__parent", "campaign__tournament__leaderboard"
     ).order_by("-version")
-    newest, judged = of_run[:N_NEWEST], of_run.filter(state__in=JUDGED)[:N_JUDGED]
+    newest, judged = releases[:N_NEWEST], releases.filter(state__in=JUDGED)[:N_JUDGED]
     rows = {release.version: release for release in (*newest, *judged)}
     return [rows[version] for version in sorted(rows, reverse=True)]
 
 
 def count_states(run: TrainingRun) -> dict[str, int]:
     """Return how many versions there are in each state that keeps a file or a verdict."""
-    kept: QuerySet[Release] = run.releases.exclude(state=Release.State.EXPIRED).order_by()
-    return dict(kept.values_list("state").annotate(n=Count("pk")))
+    releases: QuerySet[Release] = run.releases.exclude(state=Release.State.EXPIRED).order_by()
+    return dict(releases.values_list("state").annotate(n=Count("pk")))
 
 
 def measure_pace(run: TrainingRun) -> float | None:

@@ -34,13 +34,13 @@ class Consumer:
         """Yield by game, a page at a time, what was read under this name and not acknowledged."""
         for key in self._games:
             after = "0"
-            while page := self._read({key: after}, block_ms=None):
+            while page := self._read_entries({key: after}, block_ms=None):
                 after = page[-1][1].entry_id
                 yield page
 
     def read_new(self) -> list[tuple[str, Entry]]:
         """Return entries, each with its game, that no sink has read; wait for them a little."""
-        return self._read(dict.fromkeys(self._games, ">"), block_ms=BLOCK_MS)
+        return self._read_entries(dict.fromkeys(self._games, ">"), block_ms=BLOCK_MS)
 
     def claim_dead(self, *, idle_s: float) -> list[tuple[str, Entry]]:
         """Take over what any consumer has held for so long; return it, each with its game."""
@@ -88,9 +88,11 @@ class Consumer:
         milliseconds, number = order_of(group["last-delivered-id"].decode())
         return f"{milliseconds}-{number + 1}"
 
-    def _read(self, after: dict[bytes, str], *, block_ms: int | None) -> list[tuple[str, Entry]]:
-        read = self._client.xreadgroup(SINK, self._name, after, count=COUNT, block=block_ms)
-        pages = read.items() if isinstance(read, dict) else read or ()
+    def _read_entries(
+        self, after: dict[bytes, str], *, block_ms: int | None
+    ) -> list[tuple[str, Entry]]:
+        reply = self._client.xreadgroup(SINK, self._name, after, count=COUNT, block=block_ms)
+        pages = reply.items() if isinstance(reply, dict) else reply or ()
         return [
             (self._games[key], _read_entry(entry))
             for key, entries in pages

@@ -35,18 +35,18 @@ class Sink:
         """Work until it is stopped, through outages of the stream."""
         while not self._stop.is_set():
             try:
-                self._work()
+                self._take_turn()
             except RedisError as error:
                 log.error("the stream does not answer, again in %g s: %s", WAIT_S, error)
                 self._stop.wait(WAIT_S)
 
-    def _work(self) -> None:
+    def _take_turn(self) -> None:
         """Read what is pending under its name, then what is new or left by the dead."""
         # What was gathered before an outage is still pending.
         self._batches.clear()
         self._consumer.make_groups()
         for page in self._consumer.read_own():
-            self._gather(page)
+            self._gather_page(page)
             if self._stop.is_set():
                 return
         claim_at_s = self._clock()
@@ -54,18 +54,18 @@ class Sink:
             if self._clock() >= claim_at_s:
                 # Longer than a batch may wait: else it would claim from those that live.
                 idle_s = max(DEAD_AFTER_S, 2 * self._limits.seconds)
-                self._gather(self._consumer.claim_dead(idle_s=idle_s))
+                self._gather_page(self._consumer.claim_dead(idle_s=idle_s))
                 claim_at_s = self._clock() + CLAIM_EVERY_S
-            self._gather(self._consumer.read_new())
+            self._gather_page(self._consumer.read_new())
 
-    def _gather(self, page: Iterable[tuple[str, Entry]]) -> None:
+    def _gather_page(self, page: Iterable[tuple[str, Entry]]) -> None:
         for game, entry in page:
             self._batches.setdefault(game, Batch(self._clock())).add(entry)
         for game, batch in list(self._batches.items()):
             if batch.is_due(self._limits, now_s=self._clock()):
-                self._write(game, batch)
+                self._write_batch(game, batch)
 
-    def _write(self, game: str, batch: Batch) -> None:
+    def _write_batch(self, game: str, batch: Batch) -> None:
         """Write a batch, again and again while disk or database do not take it."""
         while not self._stop.is_set():
             try:

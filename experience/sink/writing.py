@@ -72,18 +72,18 @@ def drop_indexed(game: str, chunks: dict[str, Read]) -> dict[str, Read]:
     """Return the chunks that are in no segment yet."""
     rows = ChunkIndex.objects.filter(game=game, chunk_id__in=[UUID(key) for key in chunks])
     indexed = {chunk_id.hex for chunk_id in rows.values_list("chunk_id", flat=True)}
-    return {chunk_id: read for chunk_id, read in chunks.items() if chunk_id not in indexed}
+    return {chunk_id: chunk for chunk_id, chunk in chunks.items() if chunk_id not in indexed}
 
 
 def make_segment(game: str, chunks: Sequence[Read], *, now: datetime) -> tuple[Segment, bytes]:
     """Return the row of a file and the file, which is named by what is in it."""
     file = BytesIO()
     form = TrajectorySpec.of_game(registry.get(game).spec)
-    n_rows = write_segment(file, [sent for _, sent in chunks], form)
+    n_rows = write_segment(file, [sent_chunk for _, sent_chunk in chunks], form)
     content = file.getvalue()
     first, last = chunks[0][0].entry_id, chunks[-1][0].entry_id
     digest = sha256(content).hexdigest()
-    versions = [sent.chunk.policy_version for _, sent in chunks]
+    versions = [sent_chunk.chunk.policy_version for _, sent_chunk in chunks]
     segment = Segment(
         game=game,
         first_id=first,
@@ -108,6 +108,6 @@ def index_segment(segment: Segment, chunks: Sequence[Read]) -> None:
         segment_files.claim_file(segment.path)
         segment.save(force_insert=True)
         ChunkIndex.objects.bulk_create(
-            ChunkIndex(segment=segment, game=segment.game, chunk_id=UUID(sent.chunk.chunk_id))
-            for _, sent in chunks
+            ChunkIndex(segment=segment, game=segment.game, chunk_id=UUID(sent_chunk.chunk.chunk_id))
+            for _, sent_chunk in chunks
         )

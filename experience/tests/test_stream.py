@@ -10,7 +10,7 @@ from arena.experience.tests.made import SPEC, assert_same, chunk_of
 from arena.experience.wire import read_chunk
 from experience import stream
 from experience.errors import StreamError
-from experience.stream import Added, Sender
+from experience.stream import AddedChunk, Sender
 
 KEY = "xp:{cart_pole}"
 ANN, BOB = Sender(1, 100, 7), Sender(2, 100, 7)
@@ -38,21 +38,21 @@ async def test_a_chunk_that_comes_again_is_not_added_again(
     client: AsyncRedis, stream_server: Redis
 ) -> None:
     await stream.add_chunk(client, chunk_of(), ANN)
-    assert await stream.add_chunk(client, chunk_of(), ANN) == Added("duplicate", "")
+    assert await stream.add_chunk(client, chunk_of(), ANN) == AddedChunk("duplicate", "")
     assert stream_server.xlen(KEY) == 1
     assert stream_server.get("xpquota:1:7") == b"25"
 
 
 async def test_the_chunk_of_another_user_is_told_apart(client: AsyncRedis) -> None:
     await stream.add_chunk(client, chunk_of(), ANN)
-    assert await stream.add_chunk(client, chunk_of(), BOB) == Added("foreign", "")
+    assert await stream.add_chunk(client, chunk_of(), BOB) == AddedChunk("foreign", "")
 
 
 async def test_a_user_sends_so_many_steps_an_hour(client: AsyncRedis, stream_server: Redis) -> None:
     for seed in range(4):
         assert (await stream.add_chunk(client, chunk_of(seed=seed), ANN)).outcome == "added"
     more = chunk_of((1,), seed=9)
-    assert await stream.add_chunk(client, more, ANN) == Added("quota", "100")
+    assert await stream.add_chunk(client, more, ANN) == AddedChunk("quota", "100")
     assert stream_server.xlen(KEY) == 4
     # In the next hour, of another user, and where there is no limit.
     for number, sender in enumerate((ANN._replace(hour=8), BOB, ANN._replace(most=0))):

@@ -106,18 +106,18 @@ def replace_rows(group: Sequence[Segment], name: str, content: bytes) -> Segment
 
     None where one of them is gone, or held by a dataset that has begun meanwhile.
     """
-    kept, *others = group
+    joined, *others = group
     pks = [segment.pk for segment in others]
     with transaction.atomic():
         segment_files.claim_file(name)
-        every = Segment.objects.filter(pk__in=[kept.pk, *pks]).order_by("pk")
+        every = Segment.objects.filter(pk__in=[joined.pk, *pks]).order_by("pk")
         paths = {row.path for row in every.select_for_update()}
-        is_held = DatasetSource.objects.filter(segment__in=[kept.pk, *pks]).exists()
+        is_held = DatasetSource.objects.filter(segment__in=[joined.pk, *pks]).exists()
         if is_held or paths != {segment.path for segment in group}:
             return None
-        ChunkIndex.objects.filter(segment__in=pks).update(segment=kept)
+        ChunkIndex.objects.filter(segment__in=pks).update(segment=joined)
         Segment.objects.filter(pk__in=pks).delete()
-        Segment.objects.filter(pk=kept.pk).update(
+        Segment.objects.filter(pk=joined.pk).update(
             last_id=group[-1].last_id,
             path=name,
             sha256=sha256(content).hexdigest(),
@@ -131,8 +131,8 @@ def replace_rows(group: Sequence[Segment], name: str, content: bytes) -> Segment
         )
         for segment in group:
             transaction.on_commit(partial(delete_file, segment.path))
-    kept.refresh_from_db()
-    return kept
+    joined.refresh_from_db()
+    return joined
 
 
 def delete_file(name: str) -> None:

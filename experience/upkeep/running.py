@@ -23,7 +23,7 @@ class Upkeep:
     """Knows what it has done last; of two controls each does it, which harms nothing."""
 
     def __init__(self) -> None:
-        """Have all of it done at the first tick."""
+        """Make every duty due at the first tick."""
         self._done_at: datetime | None = None
         self._swept_at: datetime | None = None
 
@@ -41,9 +41,9 @@ class Upkeep:
             sweeping.sweep_files(now=now)
             sweep_staging(now=now)
         if settings.STREAM_REDIS_URL:
-            self._prune(connect, now=now)
+            self._prune_index(connect, now=now)
 
-    def _prune(self, connect: Connect, *, now: datetime) -> None:
+    def _prune_index(self, connect: Connect, *, now: datetime) -> None:
         try:
             with connect() as client:
                 days = settings.EVALSITE_EXPERIENCE_INDEX_DAYS

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 def sweep_files(*, now: datetime) -> int:
     """Delete the files that no row names and that are older than an hour; return how many."""
-    n_swept = sum(_sweep(name, now=now) for name in find_orphans())
+    n_swept = sum(_sweep_file(name, now=now) for name in find_orphans())
     if n_swept:
         log.warning("%d files without a row were deleted: of programs that were killed", n_swept)
     return n_swept
@@ -51,7 +51,7 @@ def _list_named(folder: str, inner: str) -> set[str]:
     return set(segments.values_list("path", flat=True))
 
 
-def _sweep(name: str, *, now: datetime) -> bool:
+def _sweep_file(name: str, *, now: datetime) -> bool:
     if now - storages[STORAGE].get_modified_time(name) < ORPHANED_AFTER:
         return False
     folder, inner, _ = name.split("/")

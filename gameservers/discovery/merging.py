@@ -47,7 +47,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LocatedServer:
     """A sighting, by whom, and what became of its address."""
 
     source: str
@@ -59,51 +59,51 @@ class Seen:
 
 
 @dataclass
-class Merged:
-    """One server by all that is said of it."""
+class MergedServer:
+    """One server with all sightings of it."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[LocatedServer] = field(default_factory=list)
 
     @property
     def place(self) -> Place | None:
         """Return where it is, None as long as nobody knows."""
-        return next((each.place for each in self.seen if each.place), None)
+        return next((server.place for server in self.seen if server.place), None)
 
     def judge(self, answers: Mapping[str, Answer]) -> tuple[State, str]:
         """Return its state and the reason; answers: of the servers that were tried, by place."""
-        verdicts = [_judge(each, answers) for each in self.seen]
+        verdicts = [_judge_server(server, answers) for server in self.seen]
         # One way in is enough: a server that has dialled in may have no endpoint of its own.
         for state in (State.HEALTHY, State.UNREACHABLE, State.FOUND):
-            for found, reason in verdicts:
-                if found is state:
+            for verdict, reason in verdicts:
+                if verdict is state:
                     return state, reason
         return State.FOUND, ""
 
 
-def _judge(seen: Seen, answers: Mapping[str, Answer]) -> tuple[State, str]:
-    own = seen.sighting
-    if seen.refusal:
-        return State.UNREACHABLE, seen.refusal
+def _judge_server(server: LocatedServer, answers: Mapping[str, Answer]) -> tuple[State, str]:
+    own = server.sighting
+    if server.refusal:
+        return State.UNREACHABLE, server.refusal
     if own.state is not None:
         return own.state, own.reason
-    answer = answers.get(seen.place.key) if seen.place else None
+    answer = answers.get(server.place.key) if server.place else None
     if answer is None:
         return State.FOUND, own.reason or "not tried yet"
     return (State.UNREACHABLE, answer.refusal) if answer.refusal else (State.HEALTHY, "")
 
 
-def merge(sightings: Iterable[Seen]) -> dict[str, Merged]:
-    """Return the servers by key: those of one place are one, and so are those of one name.
+def merge(sightings: Iterable[LocatedServer]) -> dict[str, MergedServer]:
+    """Return the servers by key; sightings of one address, or of one name, are one server.
 
     A name that has several places, as in DNS, stands for a server at each; what has the name alone
     belongs to the first of them.
     """
-    by_key: dict[str, Merged] = {}
+    by_key: dict[str, MergedServer] = {}
     keys_of_names: dict[str, str] = {}
     everything = list(sightings)
-    for seen in sorted(everything, key=lambda each: each.place is None):
-        name = seen.sighting.name
-        key = seen.place.key if seen.place else keys_of_names.get(name, f"name {name}")
-        by_key.setdefault(key, Merged()).seen.append(seen)
+    for server in sorted(everything, key=lambda server: server.place is None):
+        name = server.sighting.name
+        key = server.place.key if server.place else keys_of_names.get(name, f"name {name}")
+        by_key.setdefault(key, MergedServer()).seen.append(server)
         keys_of_names.setdefault(name, key)
     return by_key

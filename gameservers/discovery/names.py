@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arena.addresses import Address
-from gameservers.discovery.sightings import Kind, Look, LookError, LookUp, Sighting
+from gameservers.discovery.sightings import Kind, LookError, LookUp, Sighting, SourceView
 
 
 class ServerList:
@@ -15,11 +15,11 @@ class ServerList:
     name = "list"
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self._servers = tuple(Sighting(each, Kind.LIST, each) for each in addresses)
+        self._servers = tuple(Sighting(address, Kind.LIST, address) for address in addresses)
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return them all."""
-        return Look(self._servers)
+        return SourceView(self._servers)
 
 
 class DnsName:
@@ -29,12 +29,12 @@ class DnsName:
         self._address, self._look_up = address, look_up
         self.name = f"dns {address}"
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return a server for each address. Raises LookError."""
         host = self._address.host
         ips = sorted(set(await self._look_up(host)))
         places = (replace(self._address, host=ip).url() for ip in ips)
-        return Look(tuple(Sighting(host, Kind.DNS, place, host=host) for place in places))
+        return SourceView(tuple(Sighting(host, Kind.DNS, place, host=host) for place in places))
 
 
 async def look_up_host(host: str) -> list[str]:

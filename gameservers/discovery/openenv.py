@@ -20,9 +20,9 @@ from arena.parameters import parse_number
 from gameservers.discovery.sightings import (
     Environment,
     Kind,
-    Look,
     LookError,
     Sighting,
+    SourceView,
     shorten,
 )
 from gameservers.discovery.transport import Ask, Call, ask
@@ -48,13 +48,13 @@ class EnvironmentList:
         """Read `my_env=ws://host:8000/ws*16, ...`. Raises SettingsError, AddressError."""
         entries = filter(None, map(str.strip, text.split(",")))
         self._servers = tuple(map(_read_entry, dict.fromkeys(entries)))
-        addresses = [each.address for each in self._servers]
+        addresses = [server.address for server in self._servers]
         if len(set(addresses)) < len(addresses):
             raise SettingsError(VARIABLE, text, f"{_RULE}, each address once")
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return them all."""
-        return Look(self._servers)
+        return SourceView(self._servers)
 
 
 def _read_entry(text: str) -> Sighting:
@@ -142,10 +142,10 @@ def find_misfit(game: OpenEnvGame, schema: Mapping[str, object]) -> str:
             return f"its action has no {', '.join(extra)}, but {', '.join(sorted(action.names))}"
         if missing := sorted(action.required - layout.fields.keys()):
             return f"its action needs {', '.join(missing)}, too"
-    shown = {name.partition(".")[0] for name in layout.readers}
-    if observation is not None and (extra := sorted(shown - observation.names)):
-        there = ", ".join(sorted(observation.names))
-        return f"its observation has no {', '.join(extra)}, but {there}"
+    field_names = {name.partition(".")[0] for name in layout.readers}
+    if observation is not None and (extra := sorted(field_names - observation.names)):
+        present = ", ".join(sorted(observation.names))
+        return f"its observation has no {', '.join(extra)}, but {present}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Tries a game server: who is there? At the IP address that was admitted, and nowhere else."""
+"""Probes a game server, at the IP address that was admitted and nowhere else."""
 
 import asyncio
 import ssl

@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from arena.addresses import AddressError, Networks, admit, read_address
-from gameservers.discovery.merging import Answer, Merged, Place, Seen, merge
+from gameservers.discovery.merging import Answer, LocatedServer, MergedServer, Place, merge
 from gameservers.discovery.sightings import (
     Clock,
     Environment,
     Kind,
-    Look,
     LookError,
     LookUp,
     Sighting,
     Source,
+    SourceView,
     State,
     shorten,
 )
@@ -85,7 +85,7 @@ class _Dialled:
 class _Round:
     """What the last round has brought."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[LocatedServer] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
 
 
@@ -109,9 +109,9 @@ class Registry:
         self.interval_s = interval_s
         self._sources, self._networks = tuple(sources), networks
         self._look_up, self._probe, self._clock = look_up, probe, clock
-        self._states = {each.name: SourceState(each.name) for each in sources}
+        self._states = {source.name: SourceState(source.name) for source in sources}
         # Of a source that fails stays what it saw last: its servers have not gone with it.
-        self._looks: dict[str, tuple[datetime, Look]] = {}
+        self._looks: dict[str, tuple[datetime, SourceView]] = {}
         self._round = _Round()
         self._dialled: dict[str, _Dialled] = {}
         self._farewells: dict[str, str] = {}
@@ -120,23 +120,23 @@ class Registry:
 
     def servers(self) -> list[Server]:
         """Return all servers by name, those that are gone for ten minutes more."""
-        return sorted(self._servers.values(), key=lambda each: (each.name, each.address))
+        return sorted(self._servers.values(), key=lambda server: (server.name, server.address))
 
     def sources(self) -> list[SourceState]:
         """Return what each source said last."""
         return list(self._states.values())
 
     def report_dialled(self, name: str, *, game: str = "", slots: int = 0) -> None:
-        """Enter a server that has dialled the head: it is healthy as long as it is there."""
+        """Enter a server that dialled in to the head; it is healthy while it stays connected."""
         self._dialled[name] = _Dialled(game, slots)
         self._farewells.pop(name, None)
-        self._update()
+        self._update_servers()
 
     def report_hung_up(self, name: str, reason: str) -> None:
         """Say that a server which had dialled in is there no more, and why."""
         if self._dialled.pop(name, None) is not None:
             self._farewells[name] = reason
-            self._update()
+            self._update_servers()
 
     async def refresh(self) -> None:
         """Ask all sources and try all servers; during a round, wait for its end instead."""
@@ -147,19 +147,21 @@ class Registry:
                 self._n_rounds += 1
 
     async def _do_round(self) -> None:
-        await asyncio.gather(*map(self._look, self._sources))
+        await asyncio.gather(*map(self._look_at_source, self._sources))
         sightings = [
-            Seen(source, at, sighting)
+            LocatedServer(source, at, sighting)
             for source, (at, look) in self._looks.items()
             for sighting in look.servers
         ]
-        places = await self._find_places({each.sighting.address for each in sightings} - {""})
-        seen = [_attach(each, places) for each in sightings]
-        answers = await self._try_servers(seen)
-        self._round = _Round(seen, answers)
-        self._update()
+        places = await self._find_places(
+            {sighting.sighting.address for sighting in sightings} - {""}
+        )
+        servers = [_attach_place(sighting, places) for sighting in sightings]
+        answers = await self._try_servers(servers)
+        self._round = _Round(servers, answers)
+        self._update_servers()
 
-    async def _look(self, source: Source) -> None:
+    async def _look_at_source(self, source: Source) -> None:
         limit_s = self.interval_s * LOOK_PART
         try:
             async with asyncio.timeout(limit_s):
@@ -169,14 +171,14 @@ class Registry:
             before = self._states[source.name]
             state = replace(before, at=self._clock(), failure=shorten(failure), problems=())
         else:
-            state = self._take(source.name, look)
+            state = self._take_look(source.name, look)
         self._states[source.name] = state
 
-    def _take(self, source: str, look: Look) -> SourceState:
+    def _take_look(self, source: str, look: SourceView) -> SourceState:
         now, problems = self._clock(), look.problems
         if n_more := len(look.servers[MAX_SERVERS:]):
             problems = (*problems, f"{n_more} servers more than the {MAX_SERVERS} that are kept")
-        self._looks[source] = now, Look(look.servers[:MAX_SERVERS])
+        self._looks[source] = now, SourceView(look.servers[:MAX_SERVERS])
         return SourceState(source, now, "", problems[:MAX_PROBLEMS], len(look.servers))
 
     async def _find_places(self, addresses: Iterable[str]) -> dict[str, Place | str]:
@@ -200,12 +202,12 @@ class Registry:
         except TimeoutError as error:
             raise LookError(f"the name {host} is not looked up in time: see its DNS") from error
 
-    async def _try_servers(self, seen: Sequence[Seen]) -> dict[str, Answer]:
+    async def _try_servers(self, servers: Sequence[LocatedServer]) -> dict[str, Answer]:
         """Return the answers of all places at which somebody shall answer."""
         places = {
-            each.place.key: each.place
-            for each in seen
-            if each.place and each.sighting.kind not in _NOT_PROBED
+            server.place.key: server.place
+            for server in servers
+            if server.place and server.sighting.kind not in _NOT_PROBED
         }
         if (probe := self._probe) is None or not places:
             return {}
@@ -224,29 +226,31 @@ class Registry:
         silence = Answer(f"has not answered within {limit_s:g} s")
         return {key: silence if task in late else task.result() for key, task in tasks.items()}
 
-    def _update(self) -> None:
+    def _update_servers(self) -> None:
         """Work out the servers from the last round and from who has dialled in."""
         now = self._clock()
         dialled = [
-            Seen(DIALLED, now, Sighting(name, Kind.DIALLED, state=State.HEALTHY))
+            LocatedServer(DIALLED, now, Sighting(name, Kind.DIALLED, state=State.HEALTHY))
             for name in self._dialled
         ]
         servers = {}
         for key, merged in merge([*self._round.seen, *dialled]).items():
             state, reason = merged.judge(self._round.answers)
-            servers[key] = self._describe(key, merged, state, reason, now)
-        named = {
-            (each.name, address) for each in servers.values() for address in ("", each.address)
+            servers[key] = self._describe_server(key, merged, state, reason, now)
+        places = {
+            (server.name, address)
+            for server in servers.values()
+            for address in ("", server.address)
         }
         for key, before in self._servers.items():
             # What had no address and has one now, or leads elsewhere now, is there by another key.
-            is_moved = (before.name, before.address) in named
-            if key not in servers and not is_moved and (kept := self._keep_gone(before, now)):
-                servers[key] = kept
+            is_moved = (before.name, before.address) in places
+            if key not in servers and not is_moved and (gone := self._keep_gone(before, now)):
+                servers[key] = gone
         self._servers = servers
 
-    def _describe(
-        self, key: str, merged: Merged, state: State, reason: str, now: datetime
+    def _describe_server(
+        self, key: str, merged: MergedServer, state: State, reason: str, now: datetime
     ) -> Server:
         first, place = merged.seen[0].sighting, merged.place
         before = self._servers.get(key)
@@ -255,11 +259,11 @@ class Registry:
         return Server(
             name=first.name,
             kind=first.kind,
-            sources=tuple(dict.fromkeys(seen.source for seen in merged.seen)),
+            sources=tuple(dict.fromkeys(server.source for server in merged.seen)),
             state=state,
             reason=reason,
             since=before.since if before and before.state is state else now,
-            seen_at=max(each.at for each in merged.seen),
+            seen_at=max(sighting.at for sighting in merged.seen),
             address=next((s.sighting.address for s in merged.seen if s.sighting.address), ""),
             ip=str(place.ip) if place else "",
             url=place.url if place else "",
@@ -281,9 +285,9 @@ class Registry:
         return replace(before, state=State.GONE, reason=reason, since=now)
 
 
-def _attach(seen: Seen, places: Mapping[str, Place | str]) -> Seen:
-    place = places.get(seen.sighting.address)
+def _attach_place(server: LocatedServer, places: Mapping[str, Place | str]) -> LocatedServer:
+    place = places.get(server.sighting.address)
     if isinstance(place, Place):
-        own = seen.sighting
-        return replace(seen, place=replace(place, name=own.host, environment=own.environment))
-    return replace(seen, refusal=place or "")
+        own = server.sighting
+        return replace(server, place=replace(place, name=own.host, environment=own.environment))
+    return replace(server, refusal=place or "")

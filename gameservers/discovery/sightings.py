@@ -65,7 +65,7 @@ class Sighting:
 
 
 @dataclass(frozen=True)
-class Look:
+class SourceView:
     """What a source sees now; `problems` are of single entries, and the others stand."""
 
     servers: tuple[Sighting, ...] = ()
@@ -79,7 +79,7 @@ class Source(Protocol):
     def name(self) -> str:
         """Return the name under which it is shown."""
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return what is there now. Raises LookError."""
 
 

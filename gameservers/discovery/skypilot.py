@@ -11,9 +11,9 @@ import msgspec
 from gameservers.discovery.sightings import (
     Clock,
     Kind,
-    Look,
     LookError,
     Sighting,
+    SourceView,
     State,
     is_shown,
     shorten,
@@ -80,7 +80,7 @@ class Clusters:
         self._api, self._prefix, self._port, self._clock = api, prefix, port, clock
         self._endpoints: dict[tuple[str, object, str], _Endpoint] = {}
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return them all; those whose endpoints are not known yet without one."""
         until = asyncio.get_running_loop().time() + LOOK_LIMIT_S
         answer = await self._api.call("/status", QUESTION, limit_s=LIST_LIMIT_S)
@@ -89,9 +89,9 @@ class Clusters:
         self._endpoints = {key: self._endpoints[key] for key in keys if key in self._endpoints}
         up = [cluster for cluster in clusters if cluster.status == UP]
         await self._ask_endpoints(up, limit_s=until - asyncio.get_running_loop().time())
-        return Look(tuple(map(self._sight, clusters)), problems)
+        return SourceView(tuple(map(self._sight_cluster, clusters)), problems)
 
-    def _sight(self, cluster: _Cluster) -> Sighting:
+    def _sight_cluster(self, cluster: _Cluster) -> Sighting:
         if cluster.status != UP:
             state = State.FOUND if cluster.status in STARTING else State.UNREACHABLE
             reason = f"the cluster is {shorten(cluster.status)}"
@@ -108,8 +108,8 @@ class Clusters:
     async def _ask_endpoints(self, clusters: Sequence[_Cluster], *, limit_s: float) -> None:
         """Ask for endpoints that are due, the longest waiting first, as far as the time goes."""
         now, never = self._clock(), datetime.min.replace(tzinfo=self._clock().tzinfo)
-        due = {_key_of(each): each for each in clusters}
-        times = {key: known.ask_at for key, known in self._endpoints.items()}
+        due = {_key_of(cluster): cluster for cluster in clusters}
+        times = {key: endpoint.ask_at for key, endpoint in self._endpoints.items()}
         waiting = [key for key in due if times.get(key, never) <= now]
         waiting.sort(key=lambda key: times.get(key, never))
         # Pulled one by one, not started all at once: what is cut off has not been asked for at all.
@@ -163,18 +163,18 @@ class Services:
     def __init__(self, api: ApiServer, prefix: str) -> None:
         self._api, self._prefix = api, prefix
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         """Return each service, whose state SkyPilot says, and each of its replicas."""
         question = {"service_names": None}
         try:
             answer = await self._api.call("/serve/status", question, limit_s=LIST_LIMIT_S)
         except RequestFailedError as error:
             if error.kind == _NO_SERVICES:
-                return Look()  # no controller of services: there is none
+                return SourceView()  # no controller of services: there is none
             raise
         services, problems = _read_rows(answer, _Service, self._prefix)
-        rows = (each for service in services for each in _sight_service(service))
-        return Look(tuple(rows), problems)
+        rows = (sighting for service in services for sighting in _sight_service(service))
+        return SourceView(tuple(rows), problems)
 
 
 def _sight_service(service: _Service) -> Iterator[Sighting]:
@@ -183,7 +183,7 @@ def _sight_service(service: _Service) -> Iterator[Sighting]:
     state = State.HEALTHY if service.status == READY else State.UNREACHABLE
     address = service.endpoint or ""
     yield Sighting(service.name, Kind.SERVICE, address, f"a balancer: {reason}", state)
-    for replica in filter(lambda each: is_shown(each.name), service.replica_info):
+    for replica in filter(lambda replica: is_shown(replica.name), service.replica_info):
         if replica.status == READY and replica.endpoint:
             yield Sighting(replica.name, Kind.REPLICA, replica.endpoint)
         else:

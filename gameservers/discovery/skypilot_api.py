@@ -56,8 +56,8 @@ class ApiServer:
         """Keep where it is. Raises SettingsError for what is no address or no token."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
-            shown = f"{parts.scheme}://{parts.hostname or ''}"
-            raise SettingsError(ENDPOINT, shown, "the API server's address, http(s)://host:port")
+            address = f"{parts.scheme}://{parts.hostname or ''}"
+            raise SettingsError(ENDPOINT, address, "the API server's address, http(s)://host:port")
         if not _TOKEN.fullmatch(token):
             raise SettingsError(TOKEN, f"{len(token)} characters", "the token in one line of ASCII")
         # Users and passwords never enter a text that is shown.
@@ -69,7 +69,7 @@ class ApiServer:
         headers = {**self._headers, "Content-Type": "application/json"}
         body = msgspec.json.encode(arguments)
         call = Call("POST", f"{self.address}{path}", headers, body, limit_s)
-        posted = self._check(await self._ask(call))
+        posted = self._check_reply(await self._ask(call))
         request = posted.headers.get("x-skypilot-request-id", "")
         if not _REQUEST_ID.fullmatch(request):
             raise LookError(
@@ -81,7 +81,7 @@ class ApiServer:
     def _read_result(self, reply: Reply) -> bytes:
         if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             raise _read_failure(reply) or LookError(f"{self.address} answered 500")
-        self._check(reply)
+        self._check_reply(reply)
         try:
             record = msgspec.json.decode(reply.body, type=_Record)
         except (msgspec.DecodeError, UnicodeError) as error:
@@ -90,7 +90,7 @@ class ApiServer:
             raise LookError(f"{self.address}: the request ended as {shorten(record.status)}")
         return record.return_value.encode()
 
-    def _check(self, reply: Reply) -> Reply:
+    def _check_reply(self, reply: Reply) -> Reply:
         """Return a reply that is one. Raises LookError that says what to do."""
         if reply.status == HTTPStatus.OK:
             return reply

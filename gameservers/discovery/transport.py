@@ -49,7 +49,7 @@ async def ask(call: Call) -> Reply:
     server = f"{parts.scheme}://{parts.netloc}"
     try:
         async with asyncio.timeout(call.limit_s):
-            return await _exchange(call)
+            return await _exchange_call(call)
     except TimeoutError as error:
         raise LookError(f"{server} has not answered within {call.limit_s:g} s") from error
     except ssl.SSLError as error:
@@ -61,7 +61,7 @@ async def ask(call: Call) -> Reply:
         raise LookError(f"{server} does not speak HTTP: {error}") from error
 
 
-async def _exchange(call: Call) -> Reply:
+async def _exchange_call(call: Call) -> Reply:
     parts = urlsplit(call.url)
     is_tls = parts.scheme == "https"
     reader, writer = await asyncio.open_connection(

@@ -70,7 +70,7 @@ def is_local(connection: HTTPConnection) -> bool:
         return False
     return (
         _is_loopback(connection.client.host)
-        and _is_loopback(_split(f"//{host}").hostname or "")
+        and _is_loopback(_split_address(f"//{host}").hostname or "")
         and is_same_origin(connection)
     )
 
@@ -78,11 +78,11 @@ def is_local(connection: HTTPConnection) -> bool:
 def is_same_origin(connection: HTTPConnection) -> bool:
     """Return True unless a page of another address sent this."""
     origin = connection.headers.get("origin")
-    return origin is None or _split(origin).netloc == connection.headers.get("host")
+    return origin is None or _split_address(origin).netloc == connection.headers.get("host")
 
 
-def _split(address: str) -> SplitResult:
-    """Return the parts of an address, none of one that cannot be read."""
+def _split_address(address: str) -> SplitResult:
+    """Return the parts of an address; empty parts where it cannot be read."""
     try:
         return urlsplit(address)
     except ValueError:

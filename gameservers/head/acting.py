@@ -1,4 +1,4 @@
-"""POST /act: what an agent would do now, for a player or a game server, and what it thinks of it.
+"""POST /act: the action that an agent would choose in a position, and how it values it.
 
 The position is told by its actions, where the game is played here, or by what its seat sees.
 """
@@ -63,48 +63,48 @@ class _Row(NamedTuple):
 
 async def act(evaluating: Evaluating, request: Request) -> Response:
     """Answer a caller. Raises EvaluateError, AccessError, InferenceError."""
-    asked = decode_json(await read_body(request), ActRequest)
-    player = evaluating.find_player(request, asked.agent)
+    question = decode_json(await read_body(request), ActRequest)
+    player = evaluating.find_player(request, question.agent)
     # Replaying a long game takes longer than others should wait.
-    row = await asyncio.to_thread(_read_row, asked, player)
-    temperature = choose_temperature(player, asked.temperature, row.block, field="seed")
+    row = await asyncio.to_thread(_read_row, question, player)
+    temperature = choose_temperature(player, question.temperature, row.block, field="seed")
     output = await evaluating.ask(player, row.block)
     action = int(choose_actions(output, row.block, temperature)[0])
     answer = {"agent": player.name, "checkpoint": player.ref.checkpoint}
-    answer |= _describe(action, row, output)
+    answer |= _describe_decision(action, row, output)
     return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
-def _read_row(asked: ActRequest, player: Player) -> _Row:
+def _read_row(question: ActRequest, player: Player) -> _Row:
     """Return the row of a request. Raises EvaluateError."""
-    if (asked.position is None) == (asked.observation is None):
+    if (question.position is None) == (question.observation is None):
         raise EvaluateError("position or observation: send one of the two, never both")
-    if asked.position is None:
-        legal = range(player.form.n_actions) if asked.legal is None else asked.legal
-        return _Row(_make_block(asked, player, asked.observation, legal, asked.seed), None)
-    if asked.legal is not None:
+    if question.position is None:
+        legal = range(player.form.n_actions) if question.legal is None else question.legal
+        return _Row(_make_block(question, player, question.observation, legal, question.seed), None)
+    if question.legal is not None:
         raise EvaluateError("legal: leave it out, the position says which actions are legal")
-    state = _replay(asked.position, player)
-    seat, seed = state.to_move(), asked.seed
+    state = _replay_position(question.position, player)
+    seat, seed = state.to_move(), question.seed
     if seed is None:
-        seed = Row(state, seat, asked.position.game_seed).seed()
-    seen = state.observation(seat).tolist()
-    return _Row(_make_block(asked, player, seen, state.legal_actions(), seed), state)
+        seed = Row(state, seat, question.position.game_seed).seed()
+    observation = state.observation(seat).tolist()
+    return _Row(_make_block(question, player, observation, state.legal_actions(), seed), state)
 
 
 def _make_block(
-    asked: ActRequest, player: Player, seen: Any, legal: Sequence[int], seed: int | None
+    question: ActRequest, player: Player, observation: Any, legal: Sequence[int], seed: int | None
 ) -> Block:
-    if player.form.n_states and asked.state is None:
+    if player.form.n_states and question.state is None:
         raise EvaluateError(
             f"state: missing, and {player.name} is recurrent: send the `state` of the answer "
             f"before, or {player.form.n_states} zeros at its first decision"
         )
     request = JsonRequest(
-        observations=[seen],
+        observations=[observation],
         legal=[list(legal)],
         seeds=None if seed is None else [seed],
-        states=None if asked.state is None else [asked.state],
+        states=None if question.state is None else [question.state],
     )
     try:
         return read_block(request, memoryview(b""), player.form)
@@ -114,7 +114,7 @@ def _make_block(
         raise EvaluateError(f"{column.removesuffix('s')}:{problem}") from error
 
 
-def _replay(position: Position, player: Player) -> State:
+def _replay_position(position: Position, player: Player) -> State:
     """Return the position. Raises EvaluateError."""
     game = _find_game(player)
     if len(position.actions) > game.spec.max_steps:
@@ -149,7 +149,7 @@ def _find_game(player: Player) -> Game:
     return game
 
 
-def _describe(action: int, row: _Row, output: NetworkOutput) -> dict[str, Any]:
+def _describe_decision(action: int, row: _Row, output: NetworkOutput) -> dict[str, Any]:
     """Return the decision, what the network gives each action, and what it expects."""
     chances = action_probabilities(output.logits, row.block.masks)[0]
     answer: dict[str, Any] = {

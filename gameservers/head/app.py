@@ -88,7 +88,7 @@ class Head:
                 WebSocketRoute("/play/{server}", self.lines.play),
                 Mount("/static", StaticFiles(directory=STATIC)),
             ],
-            lifespan=self._live,
+            lifespan=self._run_loops,
             exception_handlers={
                 AccessError: answer_refusal,
                 EvaluateError: answer_error,
@@ -99,7 +99,9 @@ class Head:
     async def show_health(self, _: Request) -> JSONResponse:
         """Say that the head answers, and whether it is heard."""
         n_healthy = len(self.board.list_healthy())
-        return JSONResponse({"status": "ok", "servers": n_healthy, "unreported": self._trouble})
+        return JSONResponse(
+            {"status": "ok", "servers": n_healthy, "unreported": self._describe_trouble}
+        )
 
     async def show_stats(self, _: Request) -> JSONResponse:
         """Return counts, latencies and the last 300 points of the plots."""
@@ -122,7 +124,7 @@ class Head:
         return await self._answer(self._evaluating.evaluate(request))
 
     async def act(self, request: Request) -> Response:
-        """Decide one position for an agent, and say what it thinks of it."""
+        """Return an agent's action in one position, and how it values it."""
         return await self._answer(acting.act(self._evaluating, request))
 
     async def _answer(self, answering: Awaitable[Response]) -> Response:
@@ -137,7 +139,7 @@ class Head:
         return answer
 
     @property
-    def _trouble(self) -> str:
+    def _describe_trouble(self) -> str:
         """Say why servers are reported to nobody; empty where they are."""
         return self._reporter.trouble if self._reporter else "REDIS_URL is not set"
 
@@ -157,7 +159,7 @@ class Head:
         await self._push_view()
 
     async def _push_view(self) -> None:
-        view = {**self.stats.as_row(), **self._list_servers(), "unreported": self._trouble}
+        view = {**self.stats.as_row(), **self._list_servers(), "unreported": self._describe_trouble}
         points = [msgspec.to_builtins(point) for point in self.stats.points]
         checkpoints = sorted(self._bucket.players) if self._bucket else []
         problems = dict(self._bucket.problems) if self._bucket else {}
@@ -165,7 +167,7 @@ class Head:
         await self._viewers.show({**view, "history": points, **bucket})
 
     @asynccontextmanager
-    async def _live(self, _: Starlette) -> AsyncIterator[None]:
+    async def _run_loops(self, _: Starlette) -> AsyncIterator[None]:
         duties: list[Duty] = [
             (self._discovering.find, self._discovering.interval_s),
             (self._discovering.look, looking.EVERY_S),

@@ -117,8 +117,12 @@ def _read_binary(header: BinaryHeader, arrays: memoryview, form: Form) -> Block:
     ]
     sizes = [prod(shape) * np.dtype(kind).itemsize for kind, shape in parts]
     if len(arrays) != sum(sizes):
-        what = f"observations {sizes[0]}, masks {sizes[1]}, seeds {sizes[2]}, states {sizes[3]}"
-        raise EvaluateError(f"{len(arrays)} bytes follow, of {n} rows must {sum(sizes)}: {what}")
+        sizes_text = (
+            f"observations {sizes[0]}, masks {sizes[1]}, seeds {sizes[2]}, states {sizes[3]}"
+        )
+        raise EvaluateError(
+            f"{len(arrays)} bytes follow, of {n} rows must {sum(sizes)}: {sizes_text}"
+        )
     read, start = [], 0
     for (kind, shape), size in zip(parts, sizes, strict=True):
         read.append(np.frombuffer(arrays[start : start + size], kind).reshape(shape))
@@ -156,8 +160,8 @@ def _read_floats(name: str, values: Any, shape: tuple[int, ...]) -> FloatBatch:
     """Return nested or flat lists of numbers as an array of this shape."""
     try:
         with np.errstate(over="ignore"):  # what does not fit a float32 is infinite, and refused
-            read = np.asarray(values, np.float64).astype(np.float32)
-        return read.reshape(shape)
+            floats = np.asarray(values, np.float64).astype(np.float32)
+        return floats.reshape(shape)
     except (TypeError, ValueError, OverflowError) as error:
         text = f"{name}: must be numbers of the shape {list(shape)}, rows first: {error!s:.150}"
         raise EvaluateError(text) from error

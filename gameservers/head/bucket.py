@@ -62,9 +62,9 @@ class Bucket:
             if self._seen.get(path) == version or now() - status.st_mtime < WRITTEN_FOR_S:
                 continue
             self._seen[path] = version
-            await self._load(path, networks)
+            await self._load_checkpoint(path, networks)
 
-    async def _load(self, path: Path, networks: Networks) -> None:
+    async def _load_checkpoint(self, path: Path, networks: Networks) -> None:
         self.players.pop(path.stem, None)
         self.problems.pop(path.name, None)
         try:

@@ -73,13 +73,13 @@ def bind_port(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        what = "end what has it, or choose another by --port"
+        remedy = "end what has it, or choose another by --port"
         if error.errno != errno.EADDRINUSE:
-            what = "--host must be an address of this machine, and --port one that is free"
+            remedy = "--host must be an address of this machine, and --port one that is free"
         # Python puts the address into the text of its own errors.
         number = error.errno or 0
         reason = os.strerror(number) if number in errno.errorcode else error
-        raise GameServerError(f"cannot listen at {host}:{port}: {reason}: {what}") from error
+        raise GameServerError(f"cannot listen at {host}:{port}: {reason}: {remedy}") from error
 
 
 def uvicorn_options() -> dict[str, Any]:

@@ -54,10 +54,10 @@ class Discovering:
 
 def list_found(servers: Iterable[Server]) -> list[FoundServer]:
     """Return what sources name now, with where it may be dialled."""
-    return [_describe(server) for server in servers if server.state is not State.GONE]
+    return [_describe_server(server) for server in servers if server.state is not State.GONE]
 
 
-def _describe(server: Server) -> FoundServer:
+def _describe_server(server: Server) -> FoundServer:
     source = " and ".join(server.sources)
     # Behind the balancer of a service each line would come to another replica.
     if not server.url or server.kind is Kind.SERVICE or server.state is State.UNREACHABLE:

@@ -62,14 +62,14 @@ class Evaluating:
     async def evaluate(self, request: Request) -> Response:
         """Answer a caller. Raises EvaluateError, AccessError, InferenceError."""
         is_binary = request.headers.get("content-type", "").startswith(BINARY)
-        asked, arrays = read_request(await read_body(request), is_binary=is_binary)
-        player = self.find_player(request, asked.agent)
-        block = read_block(asked, arrays, player.form)
-        temperature = choose_temperature(player, asked.temperature, block)
+        question, arrays = read_request(await read_body(request), is_binary=is_binary)
+        player = self.find_player(request, question.agent)
+        block = read_block(question, arrays, player.form)
+        temperature = choose_temperature(player, question.temperature, block)
         output = await self.ask(player, block)
         actions = choose_actions(output, block, temperature)
         head = {"agent": player.name, "checkpoint": player.ref.checkpoint, "rows": len(actions)}
-        if isinstance(asked, BinaryHeader):
+        if isinstance(question, BinaryHeader):
             return _answer_binary(head, actions, output)
         return _answer_json(head, actions, output)
 
@@ -95,8 +95,12 @@ class Evaluating:
             )
         player = self._bucket.get(name)
         if player is None:
-            there = ", ".join(sorted(self._bucket)[:20]) or "none, as CHECKPOINT_BUCKET is not set"
-            raise EvaluateError(f"agent: no checkpoint {name!r:.100} here: there are {there}", 404)
+            present = (
+                ", ".join(sorted(self._bucket)[:20]) or "none, as CHECKPOINT_BUCKET is not set"
+            )
+            raise EvaluateError(
+                f"agent: no checkpoint {name!r:.100} here: there are {present}", 404
+            )
         return player
 
 

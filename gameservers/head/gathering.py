@@ -135,17 +135,17 @@ class Gatherer:
                     await self._ask_together(ref, [question])
                 return
             for question in block:
-                _settle(question, error)
+                _settle_question(question, error)
             return
         self._note(sum(question.n_rows for question in block), len(block), self._clock() - began)
         start = 0
         for question in block:
             rows = slice(start, start + question.n_rows)
-            _settle(question, NetworkOutput(*(part[rows] for part in output)))
+            _settle_question(question, NetworkOutput(*(part[rows] for part in output)))
             start += question.n_rows
 
 
-def _settle(question: Question, outcome: NetworkOutput | InferenceError) -> None:
+def _settle_question(question: Question, outcome: NetworkOutput | InferenceError) -> None:
     if question.answer.done():
         return  # its caller has gone
     if isinstance(outcome, InferenceError):

@@ -37,7 +37,7 @@ class Viewers:
             return
         await socket.accept()
         self._n_viewers += 1
-        pushing = asyncio.create_task(self._push(socket))
+        pushing = asyncio.create_task(self._push_news(socket))
         try:
             while (await socket.receive())["type"] == "websocket.receive":
                 pass  # a viewer has nothing to say
@@ -46,13 +46,13 @@ class Viewers:
             await asyncio.gather(pushing, return_exceptions=True)
             self._n_viewers -= 1
 
-    async def _push(self, socket: WebSocket) -> None:
-        seen = ""
+    async def _push_news(self, socket: WebSocket) -> None:
+        sent = ""
         while True:
             async with self._news:
-                await self._news.wait_for(lambda: self._text != seen)  # noqa: B023
-                seen = self._text
+                await self._news.wait_for(lambda: self._text != sent)  # noqa: B023
+                sent = self._text
             try:
-                await socket.send_text(seen)
+                await socket.send_text(sent)
             except (WebSocketDisconnect, RuntimeError):
                 return

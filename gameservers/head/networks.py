@@ -40,10 +40,10 @@ class Networks:
         # One: torch in this process is used by one thread.
         self._computing = ThreadPoolExecutor(1, "computing")
         self._remote_gatherer = Gatherer(
-            self._infer_far, self._in(self._asking), note=note, clock=time.monotonic
+            self._infer_far, self._run_in(self._asking), note=note, clock=time.monotonic
         )
         self._local_gatherer = Gatherer(
-            self._infer_here, self._in(self._computing), note=note, clock=time.monotonic
+            self._infer_here, self._run_in(self._computing), note=note, clock=time.monotonic
         )
 
     async def ask(
@@ -62,7 +62,7 @@ class Networks:
         for pool in (self._asking, self._computing):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _in(self, pool: ThreadPoolExecutor) -> "Callable[..., asyncio.Future[NetworkOutput]]":
+    def _run_in(self, pool: ThreadPoolExecutor) -> "Callable[..., asyncio.Future[NetworkOutput]]":
         return lambda *call: asyncio.get_running_loop().run_in_executor(pool, *call)
 
     def _infer_far(

@@ -23,11 +23,11 @@ REPORTED_LOAD = ("cpu", "memory")
 Publish = Callable[[Alive], None]
 
 
-def make_alive(known: KnownServer, hello: ServerHello, *, key: str) -> Alive:
+def make_alive(server: KnownServer, hello: ServerHello, *, key: str) -> Alive:
     """Return the sign of life of a server."""
     return Alive(
         node=hello.name,
-        incarnation=known.incarnation,
+        incarnation=server.incarnation,
         slots=hello.slots,
         capabilities=[SERVER],
         versions={"rules": str(hello.rules_version), "protocol": str(PROTOCOL)},
@@ -37,7 +37,7 @@ def make_alive(known: KnownServer, hello: ServerHello, *, key: str) -> Alive:
         labels=dict(hello.labels),
         load={name: min(hello.load[name], 1e6) for name in REPORTED_LOAD if name in hello.load},
         game=hello.game,
-        address=known.address,
+        address=server.address,
     )
 
 
@@ -70,7 +70,7 @@ class Reporter:
         ]
         try:
             # A broker that hangs must not hold up tunnels.
-            await asyncio.to_thread(self._send, reports)
+            await asyncio.to_thread(self._send_reports, reports)
         except PublishError as error:
             if not self.trouble:
                 log.warning("servers are not reported until the broker is back: %s", error)
@@ -80,6 +80,6 @@ class Reporter:
                 log.warning("the broker takes reports again")
             self.trouble = ""
 
-    def _send(self, reports: Sequence[Alive]) -> None:
+    def _send_reports(self, reports: Sequence[Alive]) -> None:
         for report in reports:
             self._publish(report)

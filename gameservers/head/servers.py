@@ -81,7 +81,7 @@ class KnownServer:
         self.state, self.reason = state, reason
 
     def as_row(self, *, now: float) -> dict[str, Any]:
-        """Return what pages and programs are told of it."""
+        """Return the server as pages and programs see it."""
         hello = self.hello
         load = hello.load if hello else {}
         return {
@@ -113,17 +113,19 @@ class ServerBoard:
     def note_found(self, servers: Iterable[FoundServer], *, now: float) -> None:
         """Take what discovery found; what it finds no more is gone."""
         keys = set()
-        for one in servers:
-            keys.add(one.key)
-            server = self._servers.get(one.key)
+        for listed in servers:
+            keys.add(listed.key)
+            server = self._servers.get(listed.key)
             if server is None:
                 if len(self._servers) >= MAX_SERVERS:
                     continue
-                server = KnownServer(one.key, one.name, one.address, one.source, since=now)
-                self._servers[one.key] = server
-            server.place, server.source = one.place, one.source
-            if one.place is None:
-                server.become(one.state, one.reason, now=now)
+                server = KnownServer(
+                    listed.key, listed.name, listed.address, listed.source, since=now
+                )
+                self._servers[listed.key] = server
+            server.place, server.source = listed.place, listed.source
+            if listed.place is None:
+                server.become(listed.state, listed.reason, now=now)
             elif server.state == State.GONE:
                 server.become(State.FOUND, "", now=now)
         for server in self.list_all():
@@ -170,8 +172,8 @@ class ServerBoard:
         return self._servers.get(key)
 
     def list_all(self) -> list[KnownServer]:
-        """Return all of them by name."""
-        return sorted(self._servers.values(), key=lambda known: (known.name, known.key))
+        """Return all servers, by name."""
+        return sorted(self._servers.values(), key=lambda server: (server.name, server.key))
 
     def list_healthy(self) -> list[KnownServer]:
         """Return those that matches may be sent to."""
@@ -181,19 +183,19 @@ class ServerBoard:
         """Return those that are looked at: they have an address that may be dialled."""
         return [server for server in self.list_all() if server.place and server.state != State.GONE]
 
-    def _count_episodes(self, known: KnownServer, hello: ServerHello) -> None:
+    def _count_episodes(self, server: KnownServer, hello: ServerHello) -> None:
         ended = hello.load.get(EPISODES, 0.0)
-        before = known.hello.load.get(EPISODES, 0.0) if known.hello else ended
+        before = server.hello.load.get(EPISODES, 0.0) if server.hello else ended
         # Fewer than before: it has started again, and counts from nothing.
         self.n_episodes += ended - before if ended >= before else ended
 
-    def _refuse_hello(self, known: KnownServer, hello: ServerHello) -> str:
+    def _refuse_hello(self, server: KnownServer, hello: ServerHello) -> str:
         if not is_node_name(hello.name):
             return f"its name is {hello.name!r:.100}: must be {NAME_RULE}"
         if hello.protocol != PROTOCOL:
             return f"it speaks version {hello.protocol} of the protocol, the head {PROTOCOL}"
         for other in self.list_healthy():
             # Results and quarantine go by the name.
-            if other.name == hello.name and other.key != known.key:
+            if other.name == hello.name and other.key != server.key:
                 return f"the server at {other.address} has the name {hello.name}, too: rename one"
         return ""

@@ -1,4 +1,4 @@
-"""The lines of servers that dial in, and those of players to them."""
+"""The connections of servers that dial in, and of players to them."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ class ServingLines:
                 if isinstance(message, Leaving):
                     self._note_leaving(line)
                 elif line is None:
-                    line = await self._admit(socket, message)
+                    line = await self._admit_server(socket, message)
                 else:
                     self._note_sign_of_life(line, message)
         except (AccessError, MessageError) as error:
@@ -70,14 +70,14 @@ class ServingLines:
                 await socket.send_json(refused(reason, why))
             await hang_up(socket, POLICY_VIOLATION)
         finally:
-            self._forget(line, why)
+            self._forget_line(line, why)
 
     async def serve_channel(self, socket: WebSocket) -> None:
         """Take the line that a server opens for one player."""
         # Taken before anything is waited for: of two that race for it the second finds none.
         channel = self._channels.pop(socket.path_params["channel"], None)
         if channel is None:
-            await _deny(socket, 404, "nobody waits for this line any more")
+            await _deny_handshake(socket, 404, "nobody waits for this line any more")
             return
         await socket.accept()
         channel.socket.set_result(socket)
@@ -89,16 +89,18 @@ class ServingLines:
         try:
             self._door.require_pass(socket, find_pass(socket), name, now=self._clock())
         except AccessError as error:
-            await _deny(socket, 403, str(error))
+            await _deny_handshake(socket, 403, str(error))
             return
         line = self._lines.get(name)
         if line is None:
-            await _deny(socket, 404, f"no server {name:.100} has dialled in here: see /discovered")
+            await _deny_handshake(
+                socket, 404, f"no server {name:.100} has dialled in here: see /discovered"
+            )
             return
         try:
             channel = await line.open_channel()
         except TunnelError as error:
-            await _deny(socket, 503, str(error))
+            await _deny_handshake(socket, 503, str(error))
             return
         try:
             await socket.accept()
@@ -106,7 +108,7 @@ class ServingLines:
         finally:
             channel.is_done.set()
 
-    async def _admit(self, socket: WebSocket, hello: ServingHello) -> ServingLine:
+    async def _admit_server(self, socket: WebSocket, hello: ServingHello) -> ServingLine:
         """Return the line of a server that may serve. Raises AccessError."""
         subjects = (f"{ANY_SERVER}{hello.name}", ANY_SERVER)
         now = self._clock()
@@ -129,23 +131,23 @@ class ServingLines:
     def _note_sign_of_life(self, line: ServingLine, hello: ServingHello) -> None:
         if hello.name != line.name:
             raise MessageError(f"{line.name} calls itself {hello.name} now: dial in anew")
-        server = self._own_row(line)
+        server = self._find_own_row(line)
         if server is not None and not line.is_leaving:
             self._board.note_hello(server, hello, now=self._clock())
 
     def _note_leaving(self, line: ServingLine | None) -> None:
-        server = self._own_row(line)
+        server = self._find_own_row(line)
         if line is not None and server is not None:
             line.is_leaving = True
             server.become(State.LEAVING, "it stops and takes no new line", now=self._clock())
 
-    def _forget(self, line: ServingLine | None, why: str) -> None:
-        server = self._own_row(line)
+    def _forget_line(self, line: ServingLine | None, why: str) -> None:
+        server = self._find_own_row(line)
         if line is not None and server is not None:
             del self._lines[line.name]
             server.become(State.GONE, "it stopped" if line.is_leaving else why, now=self._clock())
 
-    def _own_row(self, line: ServingLine | None) -> KnownServer | None:
+    def _find_own_row(self, line: ServingLine | None) -> KnownServer | None:
         """Return what is known of a line's server, None where another line has its name now."""
         if line is None or self._lines.get(line.name) is not line:
             return None
@@ -172,6 +174,6 @@ async def _hear_messages(socket: WebSocket) -> AsyncIterator[ServingMessage]:
             yield message
 
 
-async def _deny(socket: WebSocket, status: int, reason: str) -> None:
+async def _deny_handshake(socket: WebSocket, status: int, reason: str) -> None:
     """Refuse the handshake with a line of text."""
     await socket.send_denial_response(PlainTextResponse(f"{reason}\n", status))

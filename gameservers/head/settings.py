@@ -48,11 +48,11 @@ class HeadSettings:
 def read_settings(environ: Mapping[str, str], *, host: str, port: int) -> HeadSettings:
     """Return the settings. Raises SettingsError naming variable, value and what would do."""
     try:
-        asked = inference_settings.read_settings({**environ, "EVALSITE_NODE": HEAD_NODE})
+        inference = inference_settings.read_settings({**environ, "EVALSITE_NODE": HEAD_NODE})
     except InferenceError as error:
         raise GameServerError(str(error)) from error
     node_key = _read_key(environ, "EVALSITE_NODE_KEY")
-    if asked.redis_url and not node_key:
+    if inference.redis_url and not node_key:
         raise SettingsError(
             "EVALSITE_NODE_KEY", "", "the key of the head's reports, see docs/operating.md"
         )
@@ -62,7 +62,7 @@ def read_settings(environ: Mapping[str, str], *, host: str, port: int) -> HeadSe
         play_address=_read_play_address(environ, host, port),
         node_key=node_key,
         door=Door(_read_key(environ, "EVALSITE_PASS_KEY"), _read_n_proxies(environ) > 0),
-        inference=asked,
+        inference=inference,
     )
 
 
@@ -86,6 +86,6 @@ def _read_play_address(environ: Mapping[str, str], host: str, port: int) -> str:
     address = environ.get(name, "")
     if address and not address.startswith(_WS_SCHEMES):
         raise SettingsError(name, address, "where players dial the head, ws://host:port")
-    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
-    shown = f"[{shown}]" if ":" in shown else shown
-    return (address or f"ws://{shown}:{port}").rstrip("/")
+    shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    shown_host = f"[{shown_host}]" if ":" in shown_host else shown_host
+    return (address or f"ws://{shown_host}:{port}").rstrip("/")

@@ -67,8 +67,8 @@ async def join(player: WebSocket, server: WebSocket) -> None:
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for way in ways:
-            way.cancel()
+        for task in ways:
+            task.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
         for end in (player, server):
             await hang_up(end)

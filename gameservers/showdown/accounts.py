@@ -119,7 +119,7 @@ class Account:
             await self._client.send_message("/forfeit", self.room)
 
     def forget_battles(self) -> None:
-        """Be ready for another battle, deaf to what still comes of those before."""
+        """Get ready for another battle; late messages of earlier battles are ignored."""
         self.player.reset_battles()
         self.room = ""
 
@@ -152,7 +152,7 @@ class Account:
         )
 
     async def _take(self, message: str) -> None:
-        self._notice(message)
+        self._read_notice(message)
         room = message.partition("\n")[0].removeprefix(">")
         if message.startswith(">battle-") and room != self.room:
             return  # of a battle that poke-env has forgotten it would wait for ever to begin
@@ -168,24 +168,24 @@ class Account:
             self._is_logged_in = True
             self._news.set()
 
-    def _notice(self, message: str) -> None:
+    def _read_notice(self, message: str) -> None:
         """Look at what the server says before poke-env does."""
         first, *lines = message.split("\n")
         if first.startswith(">battle-"):
-            self._notice_battle(first[1:], lines)
+            self._read_battle_notice(first[1:], lines)
             return
         for line in (first, *lines):
-            kind, _, rest = line.removeprefix("|").partition("|")
+            kind, _, content = line.removeprefix("|").partition("|")
             if kind == "nametaken":
-                self.fail(f"the Showdown server refuses the login of {rest.replace('|', ': ')}")
+                self.fail(f"the Showdown server refuses the login of {content.replace('|', ': ')}")
             elif kind == "popup":
-                self.fail(f"the Showdown server says: {rest.replace('||', ' '):.300}")
+                self.fail(f"the Showdown server says: {content.replace('||', ' '):.300}")
             elif kind == "formats":
-                self.formats = read_formats(rest)
-            elif kind == "pm" and "|/error " in rest:
-                self.fail(f"the Showdown server says: {rest.partition('|/error ')[2]:.300}")
+                self.formats = read_formats(content)
+            elif kind == "pm" and "|/error " in content:
+                self.fail(f"the Showdown server says: {content.partition('|/error ')[2]:.300}")
 
-    def _notice_battle(self, room: str, lines: list[str]) -> None:
+    def _read_battle_notice(self, room: str, lines: list[str]) -> None:
         if "|init|battle" in lines and not self.room:
             self.room = room
             self.has_begun.set()

@@ -57,7 +57,7 @@ async def play(url: str, n_battles: int, concurrency: int, battle_format: str) -
         "concurrency": concurrency,
         "seconds": round(seconds, 3),
         "battles_per_s": round(n_battles / seconds, 3),
-        "decisions_per_battle": round(sum(one.n_decisions for one in players) / n_battles, 1),
+        "decisions_per_battle": round(sum(player.n_decisions for player in players) / n_battles, 1),
         "poke_env_cpu_s": round(measure_cpu_s() - cpu_s, 3),
     }
 

@@ -58,13 +58,13 @@ class Battle:
     def hear(self, seat: int, lines: list[str]) -> None:
         """Take what the server says to a seat in the room of the battle."""
         for line in lines:
-            kind, _, rest = line.removeprefix("|").partition("|")
-            if kind == "request" and rest:
-                self._take_request(self._seats[seat], json.loads(rest))
+            kind, _, content = line.removeprefix("|").partition("|")
+            if kind == "request" and content:
+                self._take_request(self._seats[seat], json.loads(content))
             elif kind in ("win", "tie"):
-                self._take_result(rest if kind == "win" else "")
-            elif kind == "error" and rest.startswith("[Invalid choice]"):
-                self.fail(f"the Showdown server refuses a choice: {rest:.200}")
+                self._take_result(content if kind == "win" else "")
+            elif kind == "error" and content.startswith("[Invalid choice]"):
+                self.fail(f"the Showdown server refuses a choice: {content:.200}")
             elif line.startswith(CRASHED):
                 self.fail("the simulator of the Showdown server has crashed")
             else:
@@ -103,7 +103,7 @@ class Battle:
                     await self._news.wait()
         except TimeoutError as error:
             silent = f"the Showdown server has said nothing for {self._answer_s:g} s"
-            raise BattleError(f"{silent} in the battle of {self._names()}") from error
+            raise BattleError(f"{silent} in the battle of {self._join_names()}") from error
         await self._find_next()
 
     def close(self) -> None:
@@ -113,12 +113,12 @@ class Battle:
                 self._views.end(seat.key)
 
     def _has_news(self) -> bool:
-        """Say whether it is known who is asked next."""
+        """Say whether it is known which seat decides next."""
         if self._fault or self.is_over:
             return True
-        asked = [seat for seat in self._seats if seat.request]
+        asked_seats = [seat for seat in self._seats if seat.request]
         is_again = any(seat.request and seat.request.get("update") for seat in self._seats)
-        return bool(asked) and (is_again or all(seat.has_heard for seat in self._seats))
+        return bool(asked_seats) and (is_again or all(seat.has_heard for seat in self._seats))
 
     async def _find_next(self) -> None:
         if self._fault and not self.is_over:
@@ -146,5 +146,5 @@ class Battle:
         won = [1.0 if seat.name == winner else -1.0 for seat in self._seats]
         self.returns = won if winner else [0.0] * len(self._seats)
 
-    def _names(self) -> str:
+    def _join_names(self) -> str:
         return ", ".join(seat.name for seat in self._seats)

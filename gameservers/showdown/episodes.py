@@ -40,7 +40,7 @@ class Episode:
         await self._battle.ready()
 
     def seat(self) -> int:
-        """Return who is asked."""
+        """Return the seat that decides."""
         return self._battle.seat
 
     def legal(self) -> list[int]:

@@ -60,7 +60,9 @@ class Pair:
                 for account in self.accounts:
                     await account.has_begun.wait()
         except TimeoutError as error:
-            missing = next(one.name for one in self.accounts if not one.has_begun.is_set())
+            missing = next(
+                account.name for account in self.accounts if not account.has_begun.is_set()
+            )
             raise BattleError(
                 f"no opponent found {where} for {missing} within {find_s:g} s"
             ) from error

@@ -37,7 +37,7 @@ class Views:
         self._process = process
         self._numbers, self._keys = count(1), count(1)
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._reading = asyncio.create_task(self._read())
+        self._reading = asyncio.create_task(self._read_answers())
 
     def new_key(self) -> int:
         """Return the key of a view that nothing was told yet."""
@@ -50,8 +50,8 @@ class Views:
         """
         number = next(self._numbers)
         self._asked[number] = answer = asyncio.get_running_loop().create_future()
-        asked = {"number": number, "view": key, "seat": seat, "lines": lines, "request": request}
-        self._tell({"kind": "look", **asked})
+        question = {"number": number, "view": key, "seat": seat, "lines": lines, "request": request}
+        self._send_message({"kind": "look", **question})
         try:
             async with asyncio.timeout(ANSWER_S):
                 reply = await answer
@@ -61,12 +61,12 @@ class Views:
             self._asked.pop(number, None)
         if "error" in reply:
             raise BattleError(f"views.js does not understand the battle: {reply['error']}")
-        seen = b64decode(reply["observation"])
-        return Look(reply["legal"], reply["texts"], reply["names"], reply["turn"], seen)
+        observation = b64decode(reply["observation"])
+        return Look(reply["legal"], reply["texts"], reply["names"], reply["turn"], observation)
 
     def end(self, key: int) -> None:
         """Forget a view."""
-        self._tell({"kind": "end", "view": key})
+        self._send_message({"kind": "end", "view": key})
 
     async def close(self) -> None:
         """End the process."""
@@ -76,13 +76,13 @@ class Views:
         # One that was not waited for complains when the loop is gone.
         await self._process.wait()
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _send_message(self, message: dict[str, Any]) -> None:
         if self._process.returncode is not None:
             raise BattleError("views.js has ended: start this game server again")
         assert self._process.stdin
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
-    async def _read(self) -> None:
+    async def _read_answers(self) -> None:
         assert self._process.stdout
         while line := await self._process.stdout.readline():
             reply = json.loads(line)

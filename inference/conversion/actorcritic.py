@@ -57,7 +57,7 @@ class ActorCritic(NamedTuple):
     activation: str
 
 
-def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) -> Converted:
+def sb3(tensors: Tensors, facts: Mapping[str, Any], options: Mapping[str, Value]) -> Converted:
     """Return an MlpPolicy of PPO, A2C or DQN as an mlp. Raises CheckpointFileError for any other.
 
     Layers that actor and critic share are written into both: the function is the same.
@@ -65,7 +65,7 @@ def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) 
     _refuse_others(tensors, _SB3_OTHERS)
     _check_spaces(facts)
     if _DQN in tensors:
-        return _convert_dqn(tensors, facts, given)
+        return _convert_dqn(tensors, facts, options)
     shared = _read_tower(tensors, "mlp_extractor.shared_net.")
     actor = [
         *shared,
@@ -78,15 +78,16 @@ def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) 
         _read_layer(tensors, "value_net"),
     ]
     _check_all_used(tensors, 2 * (len(actor) + len(critic) - len(shared)))
-    activation = _sb3_activation(facts, given, "Tanh")
+    activation = _read_sb3_activation(facts, options, "Tanh")
+    sizes = f"layers {_list_layer_sizes(actor)}; value {_list_layer_sizes(critic)}"
     notes = [
-        f"activation {activation}, layers {_layer_sizes(actor)}; value {_layer_sizes(critic)}",
+        f"activation {activation}, {sizes}",
         "statistics of VecNormalize are in a file of their own and are not converted",
     ]
-    return _convert_layers(ActorCritic(actor, critic, activation), given, notes)
+    return _convert_layers(ActorCritic(actor, critic, activation), options, notes)
 
 
-def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
+def cleanrl(tensors: Tensors, options: Mapping[str, Value]) -> Converted:
     """Return the agent of ppo.py or the Q-network of dqn.py as an mlp.
 
     The critic may be missing. Raises CheckpointFileError for anything else.
@@ -100,22 +101,22 @@ def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
         raise CheckpointFileError("no actor.0.weight: not the agent of ppo.py, nor that of dqn.py")
     _check_all_used(tensors, 2 * (len(actor) + len(critic)))
     program, usual = ("dqn.py", "relu") if is_dqn else ("ppo.py", "tanh")
-    activation = str(given.get("activation", usual))
-    source = "as told" if "activation" in given else f"as in {program}: the file does not say"
+    activation = str(options.get("activation", usual))
+    source = "as told" if "activation" in options else f"as in {program}: the file does not say"
     notes = [f"{activation}, {source}", *([] if critic else [NO_VALUE])]
     network = ActorCritic(actor, critic or [_make_silent(actor)], activation)
-    return _convert_layers(network, given, notes)
+    return _convert_layers(network, options, notes)
 
 
 def _convert_dqn(
-    tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]
+    tensors: Tensors, facts: Mapping[str, Any], options: Mapping[str, Value]
 ) -> Converted:
     """Return the Q-network; the target network beside it was only for training."""
     layers = _read_tower(tensors, "q_net.q_net.")
     _check_all_used(tensors, 4 * len(layers))
-    activation = _sb3_activation(facts, given, "ReLU")
+    activation = _read_sb3_activation(facts, options, "ReLU")
     network = ActorCritic(layers, [_make_silent(layers)], activation)
-    return _convert_layers(network, given, [f"activation {activation}", NO_VALUE])
+    return _convert_layers(network, options, [f"activation {activation}", NO_VALUE])
 
 
 def _make_silent(layers: Sequence[Layer]) -> Layer:
@@ -129,15 +130,15 @@ def _is_linear(weight: Tensor | None) -> bool:
 
 
 def _convert_layers(
-    network: ActorCritic, given: Mapping[str, Value], notes: list[str]
+    network: ActorCritic, options: Mapping[str, Value], notes: list[str]
 ) -> Converted:
     parameters: dict[str, Value] = {
-        "hidden": _layer_sizes(network.actor),
-        "value_hidden": _layer_sizes(network.critic),
+        "hidden": _list_layer_sizes(network.actor),
+        "value_hidden": _list_layer_sizes(network.critic),
         "activation": network.activation,
         "bounded_value": False,
     }
-    for name, value in given.items():
+    for name, value in options.items():
         if parameters.get(name) != value:
             raise CheckpointFileError(
                 f"--parameter {name}={value}: the file says {parameters.get(name)}"
@@ -204,33 +205,36 @@ def _name_tensors(prefix: str, layers: Sequence[Layer]) -> Tensors:
     }
 
 
-def _layer_sizes(layers: Sequence[Layer]) -> str:
+def _list_layer_sizes(layers: Sequence[Layer]) -> str:
     return ",".join(str(layer.bias.shape[0]) for layer in layers[:-1])
 
 
 def _check_spaces(facts: Mapping[str, Any]) -> None:
     """Refuse what Stable-Baselines3 does to observations and actions around the network."""
-    seen, chosen = facts.get("observation_space"), facts.get("action_space")
-    if isinstance(seen, dict):
-        kind = str(seen.get(":type:"))
+    observation_space, action_space = facts.get("observation_space"), facts.get("action_space")
+    if isinstance(observation_space, dict):
+        kind = str(observation_space.get(":type:"))
         if not kind.endswith(".Box'>"):
             raise CheckpointFileError(f"trained on {kind}, which is encoded first: must be a Box")
-        if seen.get("dtype") == "uint8" and len(seen.get("_shape") or ()) == _IMAGE:
+        if (
+            observation_space.get("dtype") == "uint8"
+            and len(observation_space.get("_shape") or ()) == _IMAGE
+        ):
             raise CheckpointFileError("trained on images of uint8, which are divided by 255 first")
-    if isinstance(chosen, dict):
-        kind, start = str(chosen.get(":type:")), str(chosen.get("start", 0))
+    if isinstance(action_space, dict):
+        kind, start = str(action_space.get(":type:")), str(action_space.get("start", 0))
         if not kind.endswith(".Discrete'>") or start != "0":
             raise CheckpointFileError(
                 f"its actions are {kind} from {start}: must be Discrete from 0"
             )
 
 
-def _sb3_activation(facts: Mapping[str, Any], given: Mapping[str, Value], usual: str) -> str:
+def _read_sb3_activation(facts: Mapping[str, Any], options: Mapping[str, Value], usual: str) -> str:
     """Return what the archive says in text of its activation; usual: the library's default."""
     chosen = facts.get("policy_kwargs")
     if not isinstance(chosen, dict):
-        if "activation" in given:
-            return str(given["activation"])
+        if "activation" in options:
+            return str(options["activation"])
         raise CheckpointFileError(
             "the archive does not say which activation: add --parameter activation=tanh or relu"
         )

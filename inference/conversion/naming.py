@@ -14,40 +14,42 @@ _SHOWN = 6
 _HINT = "name it with --map OLD=NEW (a layer or one tensor); --map OLD= drops it"
 
 
-def rename_tensors(names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
+def rename_tensors(names: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
     """Return the name after for each name before, as the user told; dropped names are left out.
 
     A mapping holds for a tensor or for all tensors of a layer; the longest that fits wins. Raises
     CheckpointFileError for one that fits nothing.
     """
     after: dict[str, str] = {}
-    unused = set(told)
+    unused = set(prefixes)
     for name in names:
-        fitting = [old for old in told if name == old or name.startswith(f"{old}.")]
+        fitting = [old for old in prefixes if name == old or name.startswith(f"{old}.")]
         best = max(fitting, key=len, default=None)
         unused.discard(best or "")
         if best is None:
             after[name] = name
-        elif told[best]:
-            after[name] = told[best] + name.removeprefix(best)
+        elif prefixes[best]:
+            after[name] = prefixes[best] + name.removeprefix(best)
     if unused:
         raise CheckpointFileError(f"--map {min(unused)}: there is no such tensor or layer")
     return after
 
 
-def pair_tensors(given: Shapes, expected: Shapes) -> dict[str, str]:
+def pair_tensors(stored: Shapes, expected: Shapes) -> dict[str, str]:
     """Return the given name of each expected one.
 
     Equal names are one; of the rest, layers of a shape that occurs once are one, and layers of one
     shape whose names differ in numbers only follow each other by these. Raises CheckpointFileError
     where that leaves a doubt, or anything over.
     """
-    equal = {name: name for name, shape in expected.items() if given.get(name) == shape}
+    equal = {name: name for name, shape in expected.items() if stored.get(name) == shape}
     ours = _group_layers({name: shape for name, shape in expected.items() if name not in equal})
-    theirs = _group_layers({name: shape for name, shape in given.items() if name not in equal})
-    _check_all_there(ours, theirs)
+    stored_layers = _group_layers(
+        {name: shape for name, shape in stored.items() if name not in equal}
+    )
+    _check_all_there(ours, stored_layers)
     for signature, layers in ours.items():
-        pairs = zip(layers, _order_layers(theirs[signature], layers), strict=True)
+        pairs = zip(layers, _order_layers(stored_layers[signature], layers), strict=True)
         for new, old in pairs:
             equal.update({_join_name(new, leaf): _join_name(old, leaf) for leaf, _ in signature})
     return equal
@@ -74,12 +76,12 @@ def _group_layers(shapes: Shapes) -> dict[Signature, list[str]]:
 
 
 def _check_all_there(
-    ours: Mapping[Signature, list[str]], theirs: Mapping[Signature, list[str]]
+    expected: Mapping[Signature, list[str]], stored: Mapping[Signature, list[str]]
 ) -> None:
     over = {
-        signature: (theirs.get(signature, []), ours.get(signature, []))
-        for signature in {**ours, **theirs}
-        if len(ours.get(signature, [])) != len(theirs.get(signature, []))
+        signature: (stored.get(signature, []), expected.get(signature, []))
+        for signature in {**expected, **stored}
+        if len(expected.get(signature, [])) != len(stored.get(signature, []))
     }
     if not over:
         return

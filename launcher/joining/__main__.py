@@ -15,7 +15,7 @@ INTERRUPTED: Final = 130
 TOKEN: Final = "EVALSITE_JOIN_TOKEN"
 
 
-def _slots(text: str) -> int:
+def _read_slots(text: str) -> int:
     if (number := parse_number(text, lowest=1, highest=4096)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 4096")
     return number
@@ -28,10 +28,10 @@ def build_parser() -> argparse.ArgumentParser:
         description="Makes this machine a play node of a server elsewhere. Without an option: says "
         "whether it is one.",
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--join", metavar="URL", help="become a node of the server of these pages")
-    what.add_argument("--start", action="store_true", help="start it again after a restart")
-    what.add_argument("--leave", action="store_true", help="undo it: end, shut out, remove")
+    act = parser.add_mutually_exclusive_group()
+    act.add_argument("--join", metavar="URL", help="become a node of the server of these pages")
+    act.add_argument("--start", action="store_true", help="start it again after a restart")
+    act.add_argument("--leave", action="store_true", help="undo it: end, shut out, remove")
     parser.add_argument(
         "--token",
         default=os.environ.get(TOKEN, ""),
@@ -40,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--concurrency",
         dest="slots",
-        type=_slots,
+        type=_read_slots,
         default=os.cpu_count() or 1,
         metavar="T",
         help="players (the number of cores)",

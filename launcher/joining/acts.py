@@ -22,7 +22,7 @@ from launcher.joining.checks import (
     refuse_loopback,
     write_plugins,
 )
-from launcher.joining.server import JoinServer, ShutOutError, Told
+from launcher.joining.server import JoinAnswer, JoinServer, ShutOutError
 from launcher.programs import ONE_THREAD, Program, worker
 from launcher.supervision import Supervisor, find_leftovers, kill_leftovers
 
@@ -39,32 +39,33 @@ def join(options: argparse.Namespace) -> int:
     """Join, start the node and wait until the server has heard of it. Raises SetupError."""
     check_options(options.join, options.token)
     own = read_own_settings(os.environ, options.slots)
-    folder, server = _node_folder(), JoinServer(options.join)
+    folder, server = _find_node_folder(), JoinServer(options.join)
     _refuse_strange(folder)
     with _alone(folder):
         _refuse_joined(folder)
         try:
-            told = server.join(options.token)
-            _begin(folder, server, told, own)
+            joined = server.join(options.token)
+            _begin_node(folder, server, joined, own)
         except BaseException:  # Ctrl-C, too: nothing stays half-started
             if not (folder / TOLD).exists():
                 shutil.rmtree(folder, ignore_errors=True)  # it may be gone already
             raise
-    print(
-        f"{told.name} plays for {server.url}; logs in {folder / 'log'}; ./run node --leave ends it"
-    )
+    logs = folder / "log"
+    print(f"{joined.name} plays for {server.url}; logs in {logs}; ./run node --leave ends it")
     return 0
 
 
-def _begin(folder: Path, server: JoinServer, told: Told, own: Mapping[str, str]) -> None:
+def _begin_node(
+    folder: Path, server: JoinServer, joined: JoinAnswer, own: Mapping[str, str]
+) -> None:
     """Start the node that was let in, or give it back."""
-    variables = {**told.environment, **own, URL: server.url}
+    variables = {**joined.environment, **own, URL: server.url}
     try:
         # Before anything else is done: from now on ./run node --leave undoes it.
         write_variables(folder / TOLD, variables)
-        refuse_loopback(server.url, told.environment)
-        await_servers(told.environment)
-        plugins = write_plugins(folder / "plugins", told.plugins)
+        refuse_loopback(server.url, joined.environment)
+        await_servers(joined.environment)
+        plugins = write_plugins(folder / "plugins", joined.plugins)
         write_variables(folder / TOLD, {**variables, "EVALSITE_PLUGINS": plugins})
         _start_node(folder, server)
     except (SetupError, OSError) as error:
@@ -76,59 +77,60 @@ def _begin(folder: Path, server: JoinServer, told: Told, own: Mapping[str, str])
 
 def leave(_: argparse.Namespace) -> int:
     """End the node, have it shut out, and remove what it wrote. Raises SetupError."""
-    folder = _node_folder()
-    told = _read_told(folder)
+    folder = _find_node_folder()
+    variables = _read_told(folder)
     with _alone(folder):
-        _stop_node(folder, told)
+        _stop_node(folder, variables)
         try:
-            JoinServer(told[URL]).leave(told[NAME], told[KEY])
+            JoinServer(variables[URL]).leave(variables[NAME], variables[KEY])
         except ShutOutError:
-            print(f"{told[NAME]} was shut out at {told[URL]} already")
+            print(f"{variables[NAME]} was shut out at {variables[URL]} already")
         except SetupError as error:
             raise SetupError(
                 f"its processes have ended, but it is still admitted: {error} Type it again, or on "
-                f"the server ./run manage node revoke {told[NAME]} and here rm -r {folder}"
+                f"the server ./run manage node revoke {variables[NAME]} and here rm -r {folder}"
             ) from None
         shutil.rmtree(folder)
-    print(f"{told[NAME]} has left {told[URL]}")
+    print(f"{variables[NAME]} has left {variables[URL]}")
     return 0
 
 
 def start(_: argparse.Namespace) -> int:
     """Start a node that has joined and does not run, as after a restart of its machine."""
-    folder = _node_folder()
-    told = _read_told(folder)
+    folder = _find_node_folder()
+    variables = _read_told(folder)
     with _alone(folder):
         if Supervisor(folder).pid() is not None:
-            raise SetupError(f"{told[NAME]} runs already: ./run node shows it")
-        _stop_node(folder, told)  # what a killed supervisor has left
-        _start_node(folder, JoinServer(told[URL]))
-    print(f"{told[NAME]} plays for {told[URL]}")
+            raise SetupError(f"{variables[NAME]} runs already: ./run node shows it")
+        _stop_node(folder, variables)  # what a killed supervisor has left
+        _start_node(folder, JoinServer(variables[URL]))
+    print(f"{variables[NAME]} plays for {variables[URL]}")
     return 0
 
 
 def show(_: argparse.Namespace) -> int:
     """Say whether this clone is a node; 1 when it is none, or does not run."""
-    folder = _node_folder()
+    folder = _find_node_folder()
     if not (folder / TOLD).exists():
         print("this clone is no node: ./run node --join URL --token T makes it one")
         return 1
-    told, supervisor = _read_told(folder), Supervisor(folder)
+    variables, supervisor = _read_told(folder), Supervisor(folder)
     states = supervisor.states() if supervisor.pid() is not None else []
     how = ", ".join(state.state.lower() for state in states)
-    print(f"{told[NAME]} of {told[URL]}: {how or 'not running, ./run node --start starts it'}")
+    how = how or "not running, ./run node --start starts it"
+    print(f"{variables[NAME]} of {variables[URL]}: {how}")
     return 0 if states else 1
 
 
-def _node_folder() -> Path:
+def _find_node_folder() -> Path:
     return var_folder(os.environ) / "node"
 
 
 def _read_told(folder: Path) -> dict[str, str]:
-    told = read_variables(folder / TOLD)
-    if not told.keys() >= {URL, NAME, KEY}:
+    variables = read_variables(folder / TOLD)
+    if not variables.keys() >= {URL, NAME, KEY}:
         raise SetupError(f"this clone is no node: {folder / TOLD} is not there")
-    return told
+    return variables
 
 
 def _refuse_strange(folder: Path) -> None:
@@ -146,9 +148,10 @@ def _refuse_strange(folder: Path) -> None:
 
 def _refuse_joined(folder: Path) -> None:
     if (folder / TOLD).exists():
-        told = _read_told(folder)
+        variables = _read_told(folder)
         raise SetupError(
-            f"this clone is the node {told[NAME]} of {told[URL]} already: ./run node --leave first"
+            f"this clone is the node {variables[NAME]} of {variables[URL]} already: "
+            "./run node --leave first"
         )
 
 
@@ -181,17 +184,17 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _start_node(folder: Path, server: JoinServer) -> None:
     """Start the node and wait until the server has heard of it. Raises SetupError."""
-    told = read_variables(folder / TOLD)
-    name, key = told[NAME], told[KEY]
+    variables = read_variables(folder / TOLD)
+    name, key = variables[NAME], variables[KEY]
     before = server.last_seen(name, key)
     (folder / "cache").mkdir(exist_ok=True)
-    own = {variable: value for variable, value in told.items() if variable != URL}
+    own = {variable: value for variable, value in variables.items() if variable != URL}
     environment = {**ONE_THREAD, **own, "EVALSITE_CACHE": str(folder / "cache")}
     command = worker("workers", name, play_queue(name), ("-P", "solo"))
-    program = Program(name, command, environment, stop_wait_s=_stop_limit(told))
+    program = Program(name, command, environment, stop_wait_s=_stop_limit(variables))
     Supervisor(folder).start([program], at_once=[name])
     until, pids = time.monotonic() + UP_S, set[int]()
-    while _last_seen(server, told, before) == before:
+    while _last_seen(server, variables, before) == before:
         pids |= {state.pid for state in Supervisor(folder).states() if state.pid}
         # Supervisor starts again what has ended: one that comes up has one number.
         if len(pids) > 1 or time.monotonic() > until:
@@ -200,10 +203,10 @@ def _start_node(folder: Path, server: JoinServer) -> None:
         time.sleep(LOOK_S)
 
 
-def _last_seen(server: JoinServer, told: Mapping[str, str], before: str) -> str:
+def _last_seen(server: JoinServer, variables: Mapping[str, str], before: str) -> str:
     """Return when the server heard of the node last; as before where it does not answer now."""
     try:
-        return server.last_seen(told[NAME], told[KEY])
+        return server.last_seen(variables[NAME], variables[KEY])
     except ShutOutError:
         raise
     except SetupError:
@@ -217,16 +220,16 @@ def _last_line(log: Path) -> str:
     )
 
 
-def _stop_limit(told: Mapping[str, str]) -> int:
+def _stop_limit(variables: Mapping[str, str]) -> int:
     """Return how many seconds a node may take to hand back what it holds, and to end."""
     try:
-        return max(STOP_S, int(float(told.get(NOTICE, "5"))) + 5)
+        return max(STOP_S, int(float(variables.get(NOTICE, "5"))) + 5)
     except (ValueError, OverflowError):  # the node refuses it, too
         return STOP_S
 
 
-def _stop_node(folder: Path, told: Mapping[str, str]) -> None:
-    supervisor, limit_s = Supervisor(folder), _stop_limit(told) + 1.0
+def _stop_node(folder: Path, variables: Mapping[str, str]) -> None:
+    supervisor, limit_s = Supervisor(folder), _stop_limit(variables) + 1.0
     if supervisor.pid() is not None:
         names = {state.name for state in supervisor.states()}
         supervisor.stop_programs(names, limit_s=limit_s)
@@ -235,13 +238,13 @@ def _stop_node(folder: Path, told: Mapping[str, str]) -> None:
         kill_leftovers(folder)
 
 
-def _give_back(folder: Path, server: JoinServer, told: Mapping[str, str]) -> str:
+def _give_back(folder: Path, server: JoinServer, variables: Mapping[str, str]) -> str:
     """Undo what was begun; return what that means for who tries again."""
-    _stop_node(folder, told)
+    _stop_node(folder, variables)
     try:
-        server.leave(told[NAME], told[KEY])
-        undone = f"{told[NAME]} is given back: {INVITE} makes a new token"
+        server.leave(variables[NAME], variables[KEY])
+        undone = f"{variables[NAME]} is given back: {INVITE} makes a new token"
     except SetupError as error:
-        undone = f"It stays admitted ({error}): there, ./run manage node revoke {told[NAME]}"
+        undone = f"It stays admitted ({error}): there, ./run manage node revoke {variables[NAME]}"
     shutil.rmtree(folder)
     return undone

@@ -45,7 +45,7 @@ def check_options(url: str, token: str) -> None:
 
 
 def read_own_settings(environment: Mapping[str, str], slots: int) -> dict[str, str]:
-    """Return what the operator of this machine says of it. Raises SetupError."""
+    """Return the settings that the operator of this machine chose. Raises SetupError."""
     try:
         read_machine_labels(environment)
         programs = read_programs(environment.get(PROGRAM_LIST, ""))
@@ -60,13 +60,13 @@ def read_own_settings(environment: Mapping[str, str], slots: int) -> dict[str, s
     return {**own, "EVALSITE_SLOTS": str(slots)}
 
 
-def refuse_loopback(url: str, told: Mapping[str, str]) -> None:
+def refuse_loopback(url: str, environment: Mapping[str, str]) -> None:
     """Refuse a server that tells addresses by which only its own machine finds it."""
     if _is_loopback(url):
         return
     for name in (*SERVERS, SITE):
-        if _is_loopback(told.get(name, "")):
-            host = urlsplit(told[name]).hostname
+        if _is_loopback(environment.get(name, "")):
+            host = urlsplit(environment[name]).hostname
             raise SetupError(
                 f"the server says that its {name} is at {host}, which is this machine from here: "
                 "start it there with ./run up --bind ADDRESS"
@@ -78,18 +78,18 @@ def _is_loopback(url: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
-def await_servers(told: Mapping[str, str]) -> None:
+def await_servers(environment: Mapping[str, str]) -> None:
     """Wait until broker and fast store let the node in and the site answers. Raises SetupError."""
     until = time.monotonic() + USERS_S
-    for name, shown in SERVERS.items():
-        while (url := told.get(name)) and (why := _try_login(url)):
+    for name, title in SERVERS.items():
+        while (url := environment.get(name)) and (why := _try_login(url)):
             if time.monotonic() > until:
                 raise SetupError(
-                    f"{shown} at {without_login(url)} does not let this node in: {why}. Is its "
+                    f"{title} at {without_login(url)} does not let this node in: {why}. Is its "
                     "port open to this machine, and control running?"
                 )
             time.sleep(PAUSE_S)
-    if site := told.get(SITE):
+    if site := environment.get(SITE):
         try:
             requests.get(f"{site}/healthz", timeout=5).raise_for_status()
         except (requests.RequestException, ValueError) as error:

@@ -18,7 +18,7 @@ class ShutOutError(SetupError):
 
 
 @dataclass(frozen=True)
-class Told:
+class JoinAnswer:
     """What the server tells a machine that it has let in."""
 
     environment: Mapping[str, str]
@@ -36,7 +36,7 @@ class JoinServer:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
 
-    def join(self, token: str) -> Told:
+    def join(self, token: str) -> JoinAnswer:
         """Return what the node needs, which is now let in. Raises SetupError."""
         answer = self._post("nodes/", {"token": token})
         try:
@@ -47,13 +47,13 @@ class JoinServer:
                 for name, value in answer["environment"].items()
                 if name == "REDIS_URL" or name.startswith("EVALSITE_")
             }
-            told = Told(environment, plugins)
+            joined = JoinAnswer(environment, plugins)
             missing = {"REDIS_URL", "EVALSITE_NODE", "EVALSITE_NODE_KEY"} - environment.keys()
         except (KeyError, ValueError, AttributeError, TypeError):
             missing = {"plugins or environment"}
         if missing:
             raise SetupError(f"{self.url} answers without {', '.join(sorted(missing))}: {IS_IT}")
-        return told
+        return joined
 
     def leave(self, name: str, key: str) -> None:
         """Have the node shut out. Raises SetupError, ShutOutError where it is out already."""
@@ -97,11 +97,11 @@ class JoinServer:
 IS_IT: Final = "is it the address of its pages?"
 
 
-def _describe_refusal(told: Mapping[str, Any]) -> str:
-    errors = told.get("errors")
-    if isinstance(errors, list) and all(isinstance(one, dict) for one in errors) and errors:
-        return "; ".join(f"{one.get('field')}: {one.get('message')}" for one in errors)
-    return str(told["detail"])
+def _describe_refusal(answer: Mapping[str, Any]) -> str:
+    errors = answer.get("errors")
+    if isinstance(errors, list) and all(isinstance(error, dict) for error in errors) and errors:
+        return "; ".join(f"{error.get('field')}: {error.get('message')}" for error in errors)
+    return str(answer["detail"])
 
 
 def name_cause(error: BaseException) -> str:

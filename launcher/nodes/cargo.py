@@ -31,8 +31,10 @@ def pack_cargo(plugins: Sequence[Path], root: Path = ROOT) -> bytes:
             tarfile.open(fileobj=compressed, mode="w") as archive,
         ):
             for name in CODE:
-                _add(archive, _list_files(root / name), root, "code")
-            _add(archive, (root / name for name in FILES if (root / name).is_file()), root, "code")
+                _add_files(archive, _list_files(root / name), root, "code")
+            _add_files(
+                archive, (root / name for name in FILES if (root / name).is_file()), root, "code"
+            )
             for number, folder in enumerate(plugins, 1):
                 files = _list_files(folder)
                 if (size := sum(file.stat().st_size for file in files)) > MAX_BYTES:
@@ -40,7 +42,7 @@ def pack_cargo(plugins: Sequence[Path], root: Path = ROOT) -> bytes:
                         f"the plug-in folder {folder} holds {size >> 20} MiB, more than the "
                         f"{MAX_BYTES >> 20} that are copied: keep data elsewhere"
                     )
-                _add(archive, files, folder, f"plugins/{number}")
+                _add_files(archive, files, folder, f"plugins/{number}")
     except OSError as error:
         place = error.filename or root
         raise SetupError(
@@ -62,7 +64,7 @@ def _list_files(folder: Path) -> list[Path]:
     )
 
 
-def _add(archive: tarfile.TarFile, files: Iterable[Path], root: Path, place: str) -> None:
+def _add_files(archive: tarfile.TarFile, files: Iterable[Path], root: Path, place: str) -> None:
     for file in files:
         # Links travel as what they lead to: it may lie outside.
         entry = archive.gettarinfo(str(file.resolve()), f"{place}/{file.relative_to(root)}")

@@ -41,11 +41,11 @@ def _add_start_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--with-torch", action="store_true", help="install torch there, too")
     parser.add_argument(
-        "--concurrency", type=_players, metavar="T", help="players of each (its cores)"
+        "--concurrency", type=_read_players, metavar="T", help="players of each (its cores)"
     )
 
 
-def _players(text: str) -> int:
+def _read_players(text: str) -> int:
     if (number := parse_number(text, lowest=1, highest=MAX_PLAYERS)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number, 1..{MAX_PLAYERS}")
     return number
@@ -53,17 +53,17 @@ def _players(text: str) -> int:
 
 def stop_nodes(options: argparse.Namespace) -> int:
     """Stop the nodes of the file; those that can be reached, whatever the others say."""
-    _report(options, remote.STOP)
+    _report_answers(options, remote.STOP)
     return 0
 
 
 def show_nodes(options: argparse.Namespace) -> int:
     """Print the state of each node of the file; 1 where not all of them run."""
-    answers = _report(options, remote.STATUS)
+    answers = _report_answers(options, remote.STATUS)
     return int(not all(answer.startswith("running") for answer in answers))
 
 
-def _report(options: argparse.Namespace, script: str) -> list[str]:
+def _report_answers(options: argparse.Namespace, script: str) -> list[str]:
     """Print and return what each machine answers. Raises SetupError for those that do not."""
     machines = Machines.from_options(options)
     answers = try_everywhere(machines.hosts, lambda host: machines.call(host, script))

@@ -50,10 +50,10 @@ def admit_nodes(
         raise SetupError(f"the nodes are not admitted: {lines[-1]}; nothing is started")
     blocks = done.stdout.strip().split("\n\n")
     nodes = [dict(line.split("=", 1) for line in block.splitlines()) for block in blocks]
-    return {node["EVALSITE_NODE"]: _readdress(node, server) for node in nodes}
+    return {node["EVALSITE_NODE"]: _replace_server(node, server) for node in nodes}
 
 
-def _readdress(variables: Mapping[str, str], server: str | None) -> dict[str, str]:
+def _replace_server(variables: Mapping[str, str], server: str | None) -> dict[str, str]:
     return {
         name: _readdress_url(url, server) if name in _SERVERS and server else url
         for name, url in variables.items()
@@ -64,20 +64,20 @@ def _readdress_url(url: str, server: str) -> str:
     parts = urlsplit(url)
     if parts.hostname not in _LOOPBACK:
         return url
-    shown = f"[{server}]" if ":" in server else server
+    host = f"[{server}]" if ":" in server else server
     login, mark, _ = parts.netloc.rpartition("@")
     port = f":{parts.port}" if parts.port else ""
-    return parts._replace(netloc=f"{login}{mark}{shown}{port}").geturl()
+    return parts._replace(netloc=f"{login}{mark}{host}{port}").geturl()
 
 
 def list_places(variables: Mapping[str, str]) -> list[str]:
     """Return what a node must reach, as name|host|port."""
     places = []
-    for name, (shown, port) in _SERVERS.items():
+    for name, (title, port) in _SERVERS.items():
         if url := variables.get(name):
             parts = urlsplit(url)
             usual = 443 if parts.scheme == "https" else port
-            places.append(f"{shown}|{parts.hostname}|{parts.port or usual}")
+            places.append(f"{title}|{parts.hostname}|{parts.port or usual}")
     return places
 
 

@@ -48,16 +48,16 @@ class Ssh:
         """
         command = self._list_words(host, script, arguments)
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 command, input=sent, capture_output=True, check=False, timeout=limit_s
             )
         except subprocess.TimeoutExpired as error:
             reason = f"has not answered within {limit_s:g} s: log in by hand and look at its load"
             raise RemoteError(host, reason) from error
-        if done.returncode:
-            stderr = done.stderr.decode("utf-8", "replace")
-            raise RemoteError(host, explain_failure(host, done.returncode, stderr))
-        return done.stdout.decode("utf-8", "replace")
+        if result.returncode:
+            stderr = result.stderr.decode("utf-8", "replace")
+            raise RemoteError(host, explain_failure(host, result.returncode, stderr))
+        return result.stdout.decode("utf-8", "replace")
 
     def _list_words(self, host: Host, script: str, arguments: Sequence[str]) -> list[str]:
         if (program := shutil.which("ssh")) is None:
@@ -93,14 +93,14 @@ _MEANINGS_THERE: Final = (
 )  # fmt: skip
 
 
-def explain_failure(host: Host, status: int, said: str) -> str:
+def explain_failure(host: Host, status: int, output: str) -> str:
     """Return in one line what went wrong and what to do; said: what came on standard error."""
     port = f" -p {host.port}" if f":{host.port}" in str(host) else ""
     login = f"{f'{host.user}@' if host.user else ''}{host.host}{port}"
     place = f"'[{host.host}]:{host.port}'" if port else host.host
     for sign, meaning in _MEANINGS if status == SSH_FAILED else _MEANINGS_THERE:
-        if sign in said.lower():
+        if sign in output.lower():
             return meaning.format(login=login, place=place, port=host.port)
-    lines = [line for line in said.splitlines() if line.strip()] or [f"it ended with {status}"]
-    shown = "".join(letter if letter.isprintable() else "?" for letter in lines[-1])
-    return f"ssh: {shown[:200]}" if status == SSH_FAILED else shown[:200]
+    lines = [line for line in output.splitlines() if line.strip()] or [f"it ended with {status}"]
+    last_line = "".join(letter if letter.isprintable() else "?" for letter in lines[-1])
+    return f"ssh: {last_line[:200]}" if status == SSH_FAILED else last_line[:200]

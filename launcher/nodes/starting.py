@@ -45,7 +45,7 @@ def start_nodes(options: argparse.Namespace) -> int:
 
 def _prepare_machines(machines: Machines, cargo: bytes, options: argparse.Namespace) -> None:
     """Look at all machines, then bring each what it needs."""
-    need_kb = str(_needed_mb(options) * 1024 + (len(cargo) >> 8))
+    need_kb = str(_choose_needed_mb(options) * 1024 + (len(cargo) >> 8))
     python = options.python or "python3"
     machines.do_everywhere(lambda host: machines.call(host, remote.LOOK, need_kb, python))
     machines.do_everywhere(
@@ -64,8 +64,8 @@ def _start_all(machines: Machines, python: str, environments: Mapping[str, str])
     started: list[Host] = []
 
     def start(host: Host) -> str:
-        sent = environments[host.name].encode()
-        pid = machines.call(host, remote.START, python, sent=sent)
+        environment = environments[host.name].encode()
+        pid = machines.call(host, remote.START, python, sent=environment)
         started.append(host)
         return pid
 
@@ -86,7 +86,7 @@ def _refuse_own_names(machines: Machines, shared: Mapping[str, str]) -> None:
             raise SetupError(f"{host}: {host.name} runs on this machine: choose another name")
 
 
-def _needed_mb(options: argparse.Namespace) -> int:
+def _choose_needed_mb(options: argparse.Namespace) -> int:
     if options.python:
         return NEED_MB
     return NEED_FOR_TORCH_MB if options.with_torch else NEED_TO_INSTALL_MB

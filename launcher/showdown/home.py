@@ -80,12 +80,12 @@ def _copy_package(package: Path, home: Path) -> None:
         elif entry.is_dir():
             shutil.rmtree(home / entry.name, ignore_errors=True)
             ignored = shutil.ignore_patterns("*.map", "node_modules")
-            shutil.copytree(entry, home / entry.name, copy_function=_link, ignore=ignored)
+            shutil.copytree(entry, home / entry.name, copy_function=_link_file, ignore=ignored)
         else:
-            _link(str(entry), str(home / entry.name))
+            _link_file(str(entry), str(home / entry.name))
 
 
-def _link(source: str, target: str) -> None:
+def _link_file(source: str, target: str) -> None:
     """Share a file, or copy it where the two folders are on different disks."""
     Path(target).unlink(missing_ok=True)
     with suppress(OSError):

@@ -93,19 +93,17 @@ def check_teams(options: argparse.Namespace) -> int:
 def _ask_validator(battle_format: str, folder: Path) -> dict[str, Any]:
     if not is_playable():
         raise MissingToolError("showdown")
-    done = subprocess.run(
+    result = subprocess.run(
         [str(find_node()), str(CHECK), battle_format, name_package(), str(folder)],
         env={**os.environ, VARIABLE: str(find_folder())},
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        error_lines = done.stderr.strip().splitlines()
-        raise SetupError(
-            f"the validator ended with {done.returncode}: {error_lines[-1] if error_lines else ''}"
-        )
-    answer: dict[str, Any] = json.loads(done.stdout)
+    if result.returncode:
+        last_line = (result.stderr.strip().splitlines() or [""])[-1]
+        raise SetupError(f"the validator ended with {result.returncode}: {last_line}")
+    answer: dict[str, Any] = json.loads(result.stdout)
     return answer
 
 
@@ -121,6 +119,6 @@ def _write_game(options: argparse.Namespace, teams_hash: str) -> None:
         copy.mkdir()
         for text in options.folder.glob("*.txt"):
             shutil.copy(text, copy)
-    named = {"id": options.game, "battle_format": options.format, "hash": teams_hash}
-    path.write_text(CATALOG_FILE.format(**named))
+    fields = {"id": options.game, "battle_format": options.format, "hash": teams_hash}
+    path.write_text(CATALOG_FILE.format(**fields))
     print(f"wrote {path}: EVALSITE_PLUGINS={options.plugins.resolve()} offers it")

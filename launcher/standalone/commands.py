@@ -35,8 +35,8 @@ Acts: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def add_port(start: argparse.ArgumentParser, default: int) -> None:
     """Declare --port."""
-    read = whole_number(1, HIGHEST_PORT)
-    start.add_argument("--port", type=read, default=default, metavar="P", help=f"({default})")
+    read_port = whole_number(1, HIGHEST_PORT)
+    start.add_argument("--port", type=read_port, default=default, metavar="P", help=f"({default})")
 
 
 def add_stop_and_status(acts: Acts, service: Service) -> None:
@@ -72,16 +72,16 @@ def start_server(service: Service, port: int, prepare: Callable[[Path], Launch])
         return _start_and_wait(service, var, prepare(var))
 
 
-def _start_and_wait(service: Service, var: Path, what: Launch) -> int:
+def _start_and_wait(service: Service, var: Path, program: Launch) -> int:
     interruption = Interruption()  # SIGTERM, too, is a KeyboardInterrupt from here on
     # Between its start and its record it would be lost.
     interruption.is_raising = False
-    running = launch(service, var, what)
+    running = launch(service, var, program)
     try:
         interruption.is_raising = True
         if interruption.is_asked:
             raise KeyboardInterrupt
-        print(f"Starting {service.title} at {LOOPBACK}:{what.port} ...", flush=True)
+        print(f"Starting {service.title} at {LOOPBACK}:{program.port} ...", flush=True)
         wait_until_it_answers(service, running, var, lambda text: print(text, flush=True))
     except ServerDiedError as error:
         service.forget(var)
@@ -92,7 +92,7 @@ def _start_and_wait(service: Service, var: Path, what: Launch) -> int:
         stop(running)
         service.forget(var)
         raise
-    print(f"It answers at {service.url(what.port)}, log: {service.log_path(var)}")
+    print(f"It answers at {service.url(program.port)}, log: {service.log_path(var)}")
     print(f"./run {service.name} stop ends it.")
     return 0
 

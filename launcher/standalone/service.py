@@ -53,10 +53,10 @@ class Service:
         """Return where the server's output goes."""
         return var / "log" / f"{self.name}.log"
 
-    def read_record(self, var: Path) -> "Running | None":
+    def read_record(self, var: Path) -> "RunningService | None":
         """Return the server that was started last and not stopped, None without one."""
         try:
-            return Running(**json.loads(self.record_path(var).read_text()))
+            return RunningService(**json.loads(self.record_path(var).read_text()))
         except (OSError, ValueError, TypeError):
             return None
 
@@ -74,7 +74,7 @@ class Service:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningService:
     """A server that was started here; born_at: of its process, since a pid comes again."""
 
     pid: int
@@ -102,27 +102,29 @@ class Launch:
     environment: Mapping[str, str] | None = None
 
 
-def launch(service: Service, var: Path, what: Launch) -> Running:
+def launch(service: Service, var: Path, program: Launch) -> RunningService:
     """Start a server, in a session of its own so that Ctrl-C in this terminal is not for it."""
     with service.log_path(var).open("wb") as log:
         process = subprocess.Popen(
-            what.command,
-            cwd=what.folder,
-            env=what.environment,
+            program.command,
+            cwd=program.folder,
+            env=program.environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     with suppress(psutil.Error):
-        running = Running(process.pid, what.port, psutil.Process(process.pid).create_time())
+        running = RunningService(
+            process.pid, program.port, psutil.Process(process.pid).create_time()
+        )
         write_private(service.record_path(var), json.dumps(asdict(running)))
         return running
     raise ServerDiedError(service.describe_end(var, "it ended at once"))
 
 
 def wait_until_it_answers(
-    service: Service, running: Running, var: Path, say: Callable[[str], None]
+    service: Service, running: RunningService, var: Path, say: Callable[[str], None]
 ) -> None:
     """Return once the server answers. Raises ServerDiedError where it ends before."""
     began = said_at = time.monotonic()
@@ -136,7 +138,7 @@ def wait_until_it_answers(
         time.sleep(LOOK_EVERY_S)
 
 
-def stop(running: Running) -> bool:
+def stop(running: RunningService) -> bool:
     """End a server with all of its processes; say whether it ran."""
     if (main := running.process) is None:
         return False

@@ -208,7 +208,7 @@ async def test_while_the_database_is_away_a_viewer_comes_again(
     def fail(*_: object) -> None:
         raise OperationalError("away")
 
-    monkeypatch.setattr(LeaderboardConsumer, "find_sight", fail)
+    monkeypatch.setattr(LeaderboardConsumer, "find_subscription", fail)
     viewer = Viewer(ADDRESS)
     await viewer.send("connect")
     assert await _closing_code(viewer) == 1013

@@ -10,8 +10,8 @@ from channels.layers import get_channel_layer
 from redis import Redis
 from redis.exceptions import RedisError
 
-from live.line import Line, Message
-from live.rooms import Room, Shared, Sight, enter_room, leave_room, list_rooms
+from live.rooms import Room, SharedRead, Subscription, enter_room, leave_room, list_rooms
+from live.viewer_socket import Message, ViewerSocket
 
 GROUP = "board"
 
@@ -21,7 +21,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.line = Line(self._receive, self._send, within_s=1)
+        self.socket = ViewerSocket(self._receive, self._send, within_s=1)
 
     async def _receive(self) -> Message:
         await asyncio.Event().wait()
@@ -44,9 +44,9 @@ class Reader:
     def __init__(self, *, exists: bool = True) -> None:
         self.exists, self.n_found, self.n_read = exists, 0, 0
 
-    def find(self) -> Sight | None:
+    def find(self) -> Subscription | None:
         self.n_found += 1
-        return Sight((GROUP,), self.read) if self.exists else None
+        return Subscription((GROUP,), self.read) if self.exists else None
 
     def read(self) -> Sequence[str]:
         self.n_read += 1
@@ -70,12 +70,12 @@ def _groups() -> int:
 @asynccontextmanager
 async def _watching(n: int, reader: Reader) -> AsyncIterator[tuple[Room, list[Watcher]]]:
     watchers = [Watcher() for _ in range(n)]
-    entered = [enter_room("room", watcher.line, reader.find) for watcher in watchers]
+    entered = [enter_room("room", watcher.socket, reader.find) for watcher in watchers]
     assert await entered[0].is_open() == reader.exists
     yield entered[0], watchers
     for watcher in watchers:
-        leave_room("room", watcher.line)
-        watcher.line.end()
+        leave_room("room", watcher.socket)
+        watcher.socket.end()
     await _until_nothing_is_heard()
 
 
@@ -92,7 +92,7 @@ async def test_all_hear_what_was_heard_once(broker: Redis) -> None:
     async with _watching(3, Reader()) as (_, watchers):
         assert _channels() == 1
         for watcher in watchers:
-            watcher.line.begin([])
+            watcher.socket.begin([])
         await _send("delta")
         assert [await watcher.sees("delta") for watcher in watchers] == [True] * 3
 
@@ -115,9 +115,9 @@ async def test_one_viewer_that_leaves_takes_nothing_from_the_others(broker: Redi
         future = asyncio.ensure_future(room.read_snapshot())
         await asyncio.sleep(0)
         future.cancel()
-        leave_room("room", first.line)
+        leave_room("room", first.socket)
         snapshot = await room.read_snapshot()
-        second.line.begin([snapshot])
+        second.socket.begin([snapshot])
         await _send("delta")
         assert await second.sees(snapshot["text"], "delta")
     assert first.texts == []
@@ -137,8 +137,8 @@ async def test_the_last_viewer_closes_the_room(broker: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_a_viewer_that_goes_at_once_leaves_no_subscription(broker: Redis) -> None:
     watcher = Watcher()
-    room = enter_room("room", watcher.line, Reader().find)
-    leave_room("room", watcher.line)
+    room = enter_room("room", watcher.socket, Reader().find)
+    leave_room("room", watcher.socket)
     assert await room.is_open()
     await _until_nothing_is_heard()
 
@@ -152,10 +152,10 @@ async def test_a_room_with_nothing_to_see_hears_nothing(broker: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_a_room_that_hears_no_more_lets_its_viewers_come_back(broker: Redis) -> None:
     watcher = Watcher()
-    room = enter_room("room", watcher.line, Reader().find)
+    room = enter_room("room", watcher.socket, Reader().find)
     assert await room.is_open()
     await get_channel_layer().group_send(GROUP, {"type": "no text"})
-    assert (await watcher.line.receive())["type"] == "websocket.disconnect"
+    assert (await watcher.socket.receive())["type"] == "websocket.disconnect"
     async with _watching(1, Reader()) as (another, _):
         assert another is not room
         assert room.is_over
@@ -170,7 +170,7 @@ async def test_nobody_gets_a_read_that_began_before_it_asked() -> None:
         await go_on.wait()
         return mine
 
-    shared = Shared(read)
+    shared = SharedRead(read)
     first = asyncio.ensure_future(shared.get())
     while not began[0]:
         await asyncio.sleep(0)
@@ -189,7 +189,7 @@ async def test_a_read_that_fails_fails_for_all_and_the_next_is_a_new_one() -> No
             raise faults.pop()
         return "there"
 
-    shared = Shared(read)
+    shared = SharedRead(read)
     failed = await asyncio.gather(shared.get(), shared.get(), return_exceptions=True)
     assert [type(fault) for fault in failed] == [RedisError] * 2
     assert await shared.get() == "there"
@@ -199,12 +199,12 @@ async def test_a_read_that_fails_fails_for_all_and_the_next_is_a_new_one() -> No
 async def test_a_room_that_opens_while_the_last_one_closes_hears_all(broker: Redis) -> None:
     for n in range(3):
         watcher = Watcher()
-        room = enter_room("room", watcher.line, Reader().find)
+        room = enter_room("room", watcher.socket, Reader().find)
         assert await room.is_open()
-        watcher.line.begin([])
+        watcher.socket.begin([])
         await asyncio.sleep(0.3)
         await _send(f"delta {n}")
         assert await watcher.sees(f"delta {n}")
-        leave_room("room", watcher.line)
-        watcher.line.end()
+        leave_room("room", watcher.socket)
+        watcher.socket.end()
     await _until_nothing_is_heard()

@@ -19,8 +19,8 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from live import consumers
-from live.line import MAX_WAITING, Line, Message
 from live.rooms import ROOMS
+from live.viewer_socket import MAX_WAITING, Message, ViewerSocket
 from matches.board import broadcast
 from matches.store.clock import db_now
 from matches.tests import factories
@@ -42,11 +42,11 @@ async def test_what_does_not_leave_in_time_ends_the_socket() -> None:
         sent.append(message)
         await _never()
 
-    line = Line(_never, stuck, within_s=0.01)
-    await line.send({"type": "websocket.send", "text": "1"})
-    await line.send({"type": "websocket.send", "text": "2"})
+    socket = ViewerSocket(_never, stuck, within_s=0.01)
+    await socket.send({"type": "websocket.send", "text": "1"})
+    await socket.send({"type": "websocket.send", "text": "2"})
     assert [message["text"] for message in sent] == ["1"]
-    assert (await line.receive())["type"] == "websocket.disconnect"
+    assert (await socket.receive())["type"] == "websocket.disconnect"
 
 
 async def test_a_socket_that_takes_all_passes_on_both_ways() -> None:
@@ -58,22 +58,22 @@ async def test_a_socket_that_takes_all_passes_on_both_ways() -> None:
     async def receive() -> Message:
         return {"type": "websocket.receive", "text": "ask"}
 
-    line = Line(receive, send, within_s=0.01)
-    await line.send({"type": "websocket.send", "text": "1"})
-    assert (await line.receive())["text"] == "ask"
+    socket = ViewerSocket(receive, send, within_s=0.01)
+    await socket.send({"type": "websocket.send", "text": "1"})
+    assert (await socket.receive())["text"] == "ask"
     assert len(sent) == 1
 
 
 async def test_who_waits_for_a_viewer_hears_that_it_was_given_up() -> None:
-    line = Line(_never, lambda _: _never(), within_s=0.01)  # type: ignore[arg-type,return-value]
-    waiting = asyncio.ensure_future(line.receive())
-    await line.send({"type": "websocket.send"})
+    socket = ViewerSocket(_never, lambda _: _never(), within_s=0.01)  # type: ignore[arg-type,return-value]
+    waiting = asyncio.ensure_future(socket.receive())
+    await socket.send({"type": "websocket.send"})
     assert (await waiting)["type"] == "websocket.disconnect"
 
 
 async def test_a_consumer_that_ends_takes_back_what_it_waited_for() -> None:
-    line = Line(_never, lambda _: _never(), within_s=1)  # type: ignore[arg-type,return-value]
-    waiting = asyncio.ensure_future(line.receive())
+    socket = ViewerSocket(_never, lambda _: _never(), within_s=1)  # type: ignore[arg-type,return-value]
+    waiting = asyncio.ensure_future(socket.receive())
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -87,32 +87,32 @@ async def test_what_is_posted_leaves_in_its_turn_after_the_beginning() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    line = Line(_never, send, within_s=1)
-    line.post({"type": "websocket.send", "text": "2"})
-    line.begin([{"type": "websocket.send", "text": "0"}, {"type": "websocket.send", "text": "1"}])
-    line.post({"type": "websocket.send", "text": "3"})
+    socket = ViewerSocket(_never, send, within_s=1)
+    socket.post({"type": "websocket.send", "text": "2"})
+    socket.begin([{"type": "websocket.send", "text": "0"}, {"type": "websocket.send", "text": "1"}])
+    socket.post({"type": "websocket.send", "text": "3"})
     await asyncio.sleep(0.01)
     assert [message["text"] for message in sent] == ["0", "1", "2", "3"]
-    line.end()
+    socket.end()
 
 
 async def test_only_so_much_waits_for_a_viewer() -> None:
-    line = Line(_never, lambda _: _never(), within_s=60)  # type: ignore[arg-type,return-value]
+    socket = ViewerSocket(_never, lambda _: _never(), within_s=60)  # type: ignore[arg-type,return-value]
     for _ in range(MAX_WAITING):
-        line.post({"type": "websocket.send"})
-    assert not line.is_given_up
-    line.post({"type": "websocket.send"})
-    assert (await line.receive())["type"] == "websocket.disconnect"
+        socket.post({"type": "websocket.send"})
+    assert not socket.is_given_up
+    socket.post({"type": "websocket.send"})
+    assert (await socket.receive())["type"] == "websocket.disconnect"
 
 
 async def test_a_viewer_that_goes_while_something_is_sent_is_no_fault() -> None:
     async def gone(message: Message) -> None:
         raise OSError
 
-    line = Line(_never, gone, within_s=1)
-    line.begin([{"type": "websocket.send"}])
+    socket = ViewerSocket(_never, gone, within_s=1)
+    socket.begin([{"type": "websocket.send"}])
     await asyncio.sleep(0.01)
-    assert not line.is_given_up
+    assert not socket.is_given_up
 
 
 async def test_nothing_follows_the_end() -> None:
@@ -121,10 +121,10 @@ async def test_nothing_follows_the_end() -> None:
     async def send(message: Message) -> None:
         sent.append(message["type"])
 
-    line = Line(_never, send, within_s=1)
-    line.begin([])
-    await line.send({"type": "websocket.close"})
-    line.post({"type": "websocket.send"})
+    socket = ViewerSocket(_never, send, within_s=1)
+    socket.begin([])
+    await socket.send({"type": "websocket.close"})
+    socket.post({"type": "websocket.send"})
     await asyncio.sleep(0.01)
     assert sent == ["websocket.close"]
 
@@ -157,9 +157,11 @@ def _deaf(address: str) -> socket.socket:
     return viewer
 
 
-def _lines() -> list[Line]:
-    """Return the lines of all viewers of the web server, which is a thread of this process."""
-    return [line for rooms in ROOMS.values() for room in rooms.values() for line in room.lines]
+def _list_sockets() -> list[ViewerSocket]:
+    """Return the sockets of all viewers of the web server, which is a thread of this process."""
+    return [
+        socket for rooms in ROOMS.values() for room in rooms.values() for socket in room.sockets
+    ]
 
 
 def _wait(condition: Callable[[], bool], limit_s: float = 10) -> None:
@@ -180,10 +182,10 @@ def test_a_deaf_viewer_is_left_and_others_hear_everything(
     send = async_to_sync(layer.group_send)
     address = site.replace("http", "ws") + BOARD
     with closing(_deaf(site)), connect(address, origin=Origin(site)) as good:
-        _wait(lambda: len(_lines()) == 2)
+        _wait(lambda: len(_list_sockets()) == 2)
         good.recv(), good.recv()
         n_sent, slowest_s = 0, 0.0
-        with caplog.at_level(logging.WARNING, "live.line"):
+        with caplog.at_level(logging.WARNING, "live.viewer_socket"):
             while "took nothing" not in caplog.text:
                 assert n_sent < 200, "the deaf viewer is still waited for"
                 before = time.monotonic()
@@ -192,6 +194,6 @@ def test_a_deaf_viewer_is_left_and_others_hear_everything(
                 slowest_s = max(slowest_s, time.monotonic() - before)
                 n_sent += 1
         assert slowest_s < 1
-        _wait(lambda: len(_lines()) == 1)
+        _wait(lambda: len(_list_sockets()) == 1)
         send(group, {"type": "viewer.text", "text": "after"})
         assert good.recv(timeout=5) == "after"

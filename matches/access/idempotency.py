@@ -52,9 +52,9 @@ def claim_key(call: Call, *, now: datetime) -> Answer | None:
     return None
 
 
-def store_answer(call: Call, given: Answer) -> None:
+def store_answer(call: Call, answer: Answer) -> None:
     """Keep the answer; in the transaction of what was done, both are there or neither."""
-    _filter_keys(call).update(status=given.status, body=given.body)
+    _filter_keys(call).update(status=answer.status, body=answer.body)
 
 
 def release_key(call: Call) -> None:

@@ -50,7 +50,7 @@ def grant_agent_pass(agent: Agent, *, now: datetime) -> Pass:
     except UnknownNameError as error:
         raise ConflictError(f"the game of agent {agent.name} is not here: {error}") from error
     until = signing.find_end(now)
-    asked = AskedAgent(
+    pass_agent = AskedAgent(
         agent=agent.pk,
         name=agent.name,
         game=agent.game,
@@ -65,7 +65,9 @@ def grant_agent_pass(agent: Agent, *, now: datetime) -> Pass:
             state_size=checkpoint.state_size,
         ),
     )
-    return Pass(make_agent_pass(pass_key(settings.SECRET_KEY), asked, until=until), _moment(until))
+    return Pass(
+        make_agent_pass(pass_key(settings.SECRET_KEY), pass_agent, until=until), _to_datetime(until)
+    )
 
 
 def grant_head_pass(purpose: str, *, name: str, days: int, now: datetime) -> Pass:
@@ -77,8 +79,8 @@ def grant_head_pass(purpose: str, *, name: str, days: int, now: datetime) -> Pas
     # The colon also without a name: the pass of a server is for its name, which has none.
     subject = f"{purpose}:{name}"
     until = int((now + timedelta(days=days)).timestamp())
-    return Pass(make_pass(pass_key(settings.SECRET_KEY), subject, until=until), _moment(until))
+    return Pass(make_pass(pass_key(settings.SECRET_KEY), subject, until=until), _to_datetime(until))
 
 
-def _moment(until: int) -> datetime:
+def _to_datetime(until: int) -> datetime:
     return datetime.fromtimestamp(until, UTC)

@@ -76,12 +76,14 @@ def grant_rights(user: User, scopes: Collection[Scope]) -> None:
 
 
 def list_missing_rights(user: User, scopes: Collection[Scope]) -> dict[Scope, list[str]]:
-    """Return by scope the rights that it is for and that the user has not; none of those with all.
+    """Return the rights that a user lacks for each scope; scopes with all rights are left out.
 
     The names of the rights are without their apps.
     """
-    held = {right.partition(".")[2] for right in user.get_all_permissions()}
-    lacking = {scope: [name for name in RIGHTS[scope] if name not in held] for scope in scopes}
+    granted_rights = {right.partition(".")[2] for right in user.get_all_permissions()}
+    lacking = {
+        scope: [name for name in RIGHTS[scope] if name not in granted_rights] for scope in scopes
+    }
     return {scope: names for scope, names in lacking.items() if names}
 
 
@@ -124,8 +126,8 @@ def revoke_token(access: TokenAccess) -> int:
 
 def list_tokens(user: User) -> QuerySet[TokenAccess]:
     """Return the tokens that a user may see: its own, an administrator all."""
-    shown = TokenAccess.objects.select_related("token__user")
-    return shown if user.is_superuser else shown.filter(token__user=user)
+    tokens = TokenAccess.objects.select_related("token__user")
+    return tokens if user.is_superuser else tokens.filter(token__user=user)
 
 
 def _check_name(name: str) -> str:

@@ -19,7 +19,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from arena.parameters import parse_number
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, FormValues
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, FormValues
 from matches.admin.once import DONE_BEFORE, new_once, only_once
 from matches.errors import BadInputError, ConflictError, MatchError
 from matches.store.auditing import Actor
@@ -80,7 +80,7 @@ def _read_question(page: Any, request: HttpRequest, act: Act[Any]) -> Question:
     rows = list(chosen if act.takes_many else chosen[:1])
     now, name = db_now(), f"admin:{page.opts.app_label}_{page.opts.model_name}_change"
     lines = [
-        Line(row, act.preview_effect(Chosen(row, now)), reverse(name, args=[row.pk]))
+        Line(row, act.preview_effect(ChosenRow(row, now)), reverse(name, args=[row.pk]))
         for row in rows
     ]
     return Question(page, request, act, lines, len(texts) - len(rows), now)
@@ -136,28 +136,28 @@ def _perform_all(question: Question, form: forms.Form) -> HttpResponse:
 
 
 def _perform_one(question: Question, line: Line, values: FormValues, tally: Tally) -> None:
-    """Do the act to one row as it is now, unless the user saw another one."""
+    """Do the act to one row, unless the row has changed since the user saw it."""
     row = question.act.lock_row(line.row)
     if row is None:
         tally.refused.append(f"{line.row}: it is not there any more")
         return
-    effect = question.act.preview_effect(Chosen(row, question.now))
+    effect = question.act.preview_effect(ChosenRow(row, question.now))
     if effect.is_refused:
         tally.refused.append(f"{row}: {effect.says}")
     elif question.request.POST.get(f"seen-{row.pk}") != effect.mark:
         tally.changed.append(f"{row} has changed since you were asked: look again")
     else:
         actor = Actor.of(question.request.user)
-        confirmed = Confirmed(row, question.now, values, actor)
+        confirmed = ConfirmedRow(row, question.now, values, actor)
         tally.done.append(question.act.perform_act(confirmed))
 
 
 def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpResponse:
-    """Say what became of it; where nothing was done, ask again with all that was entered."""
+    """Report what was done; where nothing was, ask again with the values that were entered."""
     request = question.request
     _add_messages(request, messages.SUCCESS, tally.done)
-    again = _read_question(question.page, request, question.act)
-    is_over = bool(tally.done) or all(line.effect.is_refused for line in again.lines)
+    new_question = _read_question(question.page, request, question.act)
+    is_over = bool(tally.done) or all(line.effect.is_refused for line in new_question.lines)
     # Where the form is shown again, its fields say what was refused: not twice.
     refused = [*tally.refused, *(str(error) for error in tally.errors if is_over)]
     _add_messages(request, messages.WARNING, refused)
@@ -166,7 +166,7 @@ def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpRes
         return HttpResponseRedirect(_find_way_back(question))
     for error in tally.errors:
         form.add_error(error.field if error.field in form.fields else None, str(error))
-    return _render_question(again, form)
+    return _render_question(new_question, form)
 
 
 def _add_messages(request: HttpRequest, level: int, texts: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, TabularInline
 from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
@@ -189,11 +189,11 @@ class Admin(CheckedAddressAdmin):
         return super().log_change(request, obj, message)
 
     def leave_audit_row(
-        self, request: HttpRequest, obj: Model, what: str, touched: dict[str, Any]
+        self, request: HttpRequest, obj: Model, action: str, touched: dict[str, Any]
     ) -> None:
         """Leave an audit row; where a service has left one already, this is nothing."""
         auditing.add_audit_row(
-            f"{obj._meta.model_name}.{what}",
+            f"{obj._meta.model_name}.{action}",
             actor=Actor.of(request.user),
             targets=[obj],
             reason="",
@@ -207,6 +207,21 @@ class Admin(CheckedAddressAdmin):
 
     def has_delete_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
         """Keep everything: results refer to it."""
+        return False
+
+
+class ReadOnlyInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """Rows under another row, to look at: nobody adds, changes or deletes one."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, *_: object) -> bool:
+        """Say no."""
+        return False
+
+    def has_change_permission(self, *_: object) -> bool:
+        """Say no."""
         return False
 
 

@@ -67,7 +67,7 @@ STANDING = (
 
 
 class StartForm(PlanForm):
-    """What is asked of whom, and what it may cost; what that takes is shown before it starts."""
+    """The question, its agents and its budget; a forecast is shown before it starts."""
 
     leaderboard = forms.ModelChoiceField(
         queryset=Leaderboard.objects.filter(is_rated=True), widget=UnfoldAdminSelectWidget
@@ -113,8 +113,8 @@ class StartForm(PlanForm):
         sent: Any = self.data
         parts = tuple(f"{name}-" for name in DECLARED)
         names = {*self.fields, *(name for name in sent if name.startswith(parts))} - {"foreseen"}
-        shown = {name: sent.getlist(name) for name in sorted(names)}
-        return sha256(json.dumps(shown).encode()).hexdigest()[:16]
+        entries = {name: sent.getlist(name) for name in sorted(names)}
+        return sha256(json.dumps(entries).encode()).hexdigest()[:16]
 
     def estimate(self) -> list[texts.LabelledText]:
         """Return the forecast of the verdict, and what it costs."""
@@ -154,11 +154,11 @@ class CampaignAdmin(PlanAdmin):
         """Return the form that starts, for a new one."""
         form = ModelFormWithAllErrors if change else add_options(StartForm, self.options)
         options = {**kwargs, "form": form, "labels": map_titles(self.options)}
-        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return made
+        form_class: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
-        """Return what is entered, and of one that was started also how it stands."""
+        """Return the fields to enter, and for a started campaign also its standing."""
         if obj is None:
             return (*self.list_entered((*FIRST, *MARGINS, *MORE)), "foreseen")
         return (
@@ -186,7 +186,7 @@ class CampaignAdmin(PlanAdmin):
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
-        """Return all fields of one that was started."""
+        """Return all fields once the campaign was started."""
         return self.get_fields(request, obj) if obj else ()
 
     def has_change_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name

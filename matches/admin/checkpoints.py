@@ -21,7 +21,7 @@ from arena.errors import ParameterError
 from arena.parameters import read_parameters
 from matches.admin.agents import offer_tournament
 from matches.admin.base import Admin, ModelFormWithAllErrors
-from matches.admin.kept_uploads import Kept, find_kept, forget_kept, keep_upload
+from matches.admin.kept_uploads import KeptUpload, find_kept, forget_kept, keep_upload
 from matches.admin.parameter_fields import ParametersField, list_architecture_parameters
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.errors import BadInputError
@@ -44,7 +44,7 @@ class ArchitectureInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # un
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
         """Return the input and the proposals."""
-        names = [(one,) for one in list_architecture_parameters()]
+        names = [(architecture,) for architecture in list_architecture_parameters()]
         options = format_html_join("", '<option value="{}"></option>', names)
         field = super().render(name, value, attrs, renderer)
         return format_html('{}<datalist id="{}-proposals">{}</datalist>', field, name, options)
@@ -105,7 +105,10 @@ class UploadForm(ModelFormWithAllErrors):
         super().__init__(*args, **kwargs)
         game: Any = self.fields["game"]
         game.required, game.initial = False, ""
-        game.choices = [("", "As the sealed file says"), *(one for one in game.choices if one[0])]
+        game.choices = [
+            ("", "As the sealed file says"),
+            *(choice for choice in game.choices if choice[0]),
+        ]
         self.kept_file = find_kept(self.data.get("kept", ""), user_id=self.user_id)
         if self.kept_file:
             self.fields["file"].required = False
@@ -115,12 +118,16 @@ class UploadForm(ModelFormWithAllErrors):
         cleaned = super().clean() or self.cleaned_data
         self._check_parameters(cleaned)
         upload = cleaned.get("file")
-        sent = Kept(Path(upload.temporary_file_path()), upload.name) if upload else self.kept_file
-        if not self.errors and sent:
-            self._add_checkpoint(sent, cleaned)
-        if sent and self.errors and "file" not in self.errors:
-            self._keep_file(sent)
-        elif sent and self.kept_file and not self.errors:
+        uploaded = (
+            KeptUpload(Path(upload.temporary_file_path()), upload.name)
+            if upload
+            else self.kept_file
+        )
+        if not self.errors and uploaded:
+            self._add_checkpoint(uploaded, cleaned)
+        if uploaded and self.errors and "file" not in self.errors:
+            self._keep_file(uploaded)
+        elif uploaded and self.kept_file and not self.errors:
             forget_kept(self.kept_file)
         return cleaned
 
@@ -130,15 +137,15 @@ class UploadForm(ModelFormWithAllErrors):
         parameters = cleaned.get("parameters")
         if declared is None or not parameters:
             return
-        texts = {one.name for one in declared if isinstance(one.default, str)}
+        texts = {parameter.name for parameter in declared if isinstance(parameter.default, str)}
         # As architectures read them: a whole number stands for its text.
-        read = {name: str(v) if name in texts else v for name, v in parameters.items()}
+        texts_read = {name: str(v) if name in texts else v for name, v in parameters.items()}
         try:
-            read_parameters(cleaned["architecture"], declared, read)
+            read_parameters(cleaned["architecture"], declared, texts_read)
         except ParameterError as error:
             self.add_error("parameters", str(error))
 
-    def _add_checkpoint(self, sent: Kept, cleaned: Mapping[str, Any]) -> None:
+    def _add_checkpoint(self, uploaded: KeptUpload, cleaned: Mapping[str, Any]) -> None:
         new = New(
             cleaned["name"],
             game=cleaned["game"],
@@ -147,28 +154,28 @@ class UploadForm(ModelFormWithAllErrors):
             step=cleaned["step"],
             parent=cleaned["parent_name"],
             placement=cleaned["forced_placement"],
-            source_name=sent.name,
+            source_name=uploaded.name,
         )
         try:
             # Here and not in save_model: the form can still say what the service refuses.
-            self.agent = add_checkpoint(sent.path, new, now=db_now())
+            self.agent = add_checkpoint(uploaded.path, new, now=db_now())
         except BadInputError as error:
             name = FIELDS.get(error.field, error.field)
             self.add_error(name if name in self.fields else None, str(error))
 
-    def _keep_file(self, sent: Kept) -> None:
+    def _keep_file(self, uploaded: KeptUpload) -> None:
         """Keep the file for the form as it is shown again."""
         field = self.fields["file"]
-        if sent != self.kept_file:
+        if uploaded != self.kept_file:
             # The data of a request cannot be changed.
             data: Any = self.data
             self.data = data.copy()
-            self.data["kept"] = keep_upload(sent.path, sent.name, user_id=self.user_id)  # type: ignore[index]
+            self.data["kept"] = keep_upload(uploaded.path, uploaded.name, user_id=self.user_id)  # type: ignore[index]
         field.required = False
         # Of the field as it stands on the page: that has been made before. Its template takes
         # markup, and the name is whatever the file was called.
         self["file"].help_text = format_html(
-            "{} is kept for an hour: choose a file only to send another.", sent.name
+            "{} is kept for an hour: choose a file only to send another.", uploaded.name
         )
 
     def _post_clean(self) -> None:
@@ -189,13 +196,13 @@ class CheckpointAdmin(Admin):
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that uploads, for a new one."""
         form = ModelFormWithAllErrors if change else UploadForm
-        made: type[ModelFormWithAllErrors] = super().get_form(
+        form_class: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
         if not change:
             # Made anew for every request, so that what is set here is seen by this one only.
-            made.user_id = request.user.pk  # type: ignore[attr-defined]
-        return made
+            form_class.user_id = request.user.pk  # type: ignore[attr-defined]
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of a stored one everything."""

@@ -26,6 +26,6 @@ def describe_estimate(
     text = f"at most {n_matches:,}, among {format_count(len(entered), 'agent')}"
     lines = [LabelledText("Matches", text)]
     if n_known:
-        rest = f"{n_known:,}, not played again: {n_matches - n_known:,} are left to play"
-        lines.append(LabelledText("Known already", rest))
+        known_text = f"{n_known:,}, not played again: {n_matches - n_known:,} are left to play"
+        lines.append(LabelledText("Known already", known_text))
     return [*lines, *describe_costs(cost.of(n_matches - n_known))]

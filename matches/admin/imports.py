@@ -28,5 +28,5 @@ class ImportBatchAdmin(ReadOnlyWithActs):
 
     @admin.display(description="state")
     def standing(self, obj: ImportBatch) -> str:
-        """Return what became of it."""
+        """Return the state of the import."""
         return obj.state

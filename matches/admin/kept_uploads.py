@@ -13,7 +13,7 @@ HOUR_S: Final = 3_600
 _SALT: Final = "kept upload"
 
 
-class Kept(NamedTuple):
+class KeptUpload(NamedTuple):
     """A file that was sent before, and the name that it had there."""
 
     path: Path
@@ -32,19 +32,19 @@ def keep_upload(path: Path, name: str, *, user_id: int) -> str:
     return signing.dumps([place, name], salt=_SALT)
 
 
-def find_kept(token: str, *, user_id: int) -> Kept | None:
+def find_kept(token: str, *, user_id: int) -> KeptUpload | None:
     """Return the file of a token; None when it is too old, of somebody else or not there."""
     try:
         place, name = signing.loads(token, salt=_SALT, max_age=HOUR_S)
     except signing.BadSignature:
         return None
     path = _folder() / place
-    return Kept(path, name) if place.startswith(f"{user_id}-") and path.is_file() else None
+    return KeptUpload(path, name) if place.startswith(f"{user_id}-") and path.is_file() else None
 
 
-def forget_kept(kept: Kept) -> None:
+def forget_kept(upload: KeptUpload) -> None:
     """Delete a file that has been taken over."""
-    kept.path.unlink(missing_ok=True)
+    upload.path.unlink(missing_ok=True)
 
 
 def _folder() -> Path:

@@ -6,10 +6,9 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.admin import TabularInline
 
 from matches.admin.acts import leaderboards
-from matches.admin.base import ReadOnlyAdmin
+from matches.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from matches.admin.offering import OffersActs
 from matches.admin.parameter_fields import ParametersField, list_game_parameters
 from matches.models import Leaderboard, Season, SeasonRow
@@ -65,7 +64,7 @@ class LeaderboardAdmin(OffersActs):
         return reverse("board", args=[obj.name])
 
 
-class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+class SeasonRowInline(ReadOnlyInline):
     """Where the agents stood, fewer on a page than in a list: each cell is a form field."""
 
     model = SeasonRow
@@ -76,14 +75,6 @@ class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no typ
     readonly_fields = fields
     ordering = ("rank",)
     per_page = 25
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, *_: object) -> bool:
-        return False
-
-    def has_change_permission(self, *_: object) -> bool:
-        return False
 
 
 @admin.register(Season)

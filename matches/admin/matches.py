@@ -1,17 +1,16 @@
 """Matches with their seats, attempts and outcomes: to look at, to void, never to edit."""
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.admin import TabularInline
 
 from arena.parameters import parse_number
 from matches.admin.acts import matches
-from matches.admin.base import ReadOnlyAdmin
-from matches.admin.many import FoundByNumber
+from matches.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from matches.admin.offering import ReadOnlyWithActs
 from matches.models import Attempt, Match, Outcome, Tournament, Worker
 from matches.operations import explain
@@ -19,8 +18,28 @@ from matches.operations import explain
 N_NEWEST = 50
 
 
+class FoundByNumber:
+    """A list that grows with what is played: in the order of its key only, found by its key only.
+
+    Any other order would read all rows, and so would Django's search for a number as text.
+    """
+
+    sortable_by: tuple[str, ...] = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Return the row of that number."""
+        del request
+        text = search_term.strip()
+        if not text:
+            return queryset, False
+        pk = parse_number(text)
+        return (queryset.none() if pk is None else queryset.filter(pk=pk)), False
+
+
 class NewestTournaments(admin.SimpleListFilter):
-    """The newest tournaments; of another one, its own page links to its matches."""
+    """The newest tournaments; an older tournament's own page links to its matches."""
 
     title = "tournament"
     parameter_name = "tournament"
@@ -66,7 +85,7 @@ class GameServers(admin.SimpleListFilter):
         return queryset.filter(pk__in=served.values("match"))
 
 
-class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+class AttemptInline(ReadOnlyInline):
     """Every try at the match that has ended, with its reason."""
 
     model = Attempt
@@ -75,14 +94,6 @@ class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
         *("was_executing", "n_steps", "duration_ms", "ended_at"),
     )
     readonly_fields = fields
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, *_: object) -> bool:
-        return False
-
-    def has_change_permission(self, *_: object) -> bool:
-        return False
 
 
 @admin.register(Match)

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
-from matches.admin.acts.base import Act, Chosen
+from matches.admin.acts.base import Act, ChosenRow
 from matches.admin.asking import MAX_CHOSEN, ask_or_perform
 from matches.admin.base import Admin, ReadOnlyAdmin
 from matches.operations.explain import Explanation
@@ -78,7 +78,8 @@ class OffersActs(Admin):
         offers = [
             Offer(act, ask_address(self, act, [row.pk], is_from_row=True))
             for act in self.acts
-            if act.is_allowed(request.user) and not act.preview_effect(Chosen(row, now)).is_refused
+            if act.is_allowed(request.user)
+            and not act.preview_effect(ChosenRow(row, now)).is_refused
         ]
         return {"explanation": self.explain_row(row, now=now), "offers": offers}
 
@@ -105,7 +106,7 @@ def _ask_about(
     # One more than it takes tells whether there are too many, without counting them all.
     pks = list(queryset.order_by("-pk").values_list("pk", flat=True)[: most + 1])
     if len(pks) > most:
-        what = f"{page.opts.verbose_name_plural}" if most > 1 else f"{page.opts.verbose_name}"
-        messages.error(request, f"{act.title} takes {most:,} {what} at a time: choose fewer.")
+        kind = f"{page.opts.verbose_name_plural}" if most > 1 else f"{page.opts.verbose_name}"
+        messages.error(request, f"{act.title} takes {most:,} {kind} at a time: choose fewer.")
         return HttpResponseRedirect(request.get_full_path())
     return HttpResponseRedirect(ask_address(page, act, pks))

@@ -41,8 +41,8 @@ def add_options(form: Form, options: Sequence[Option]) -> Form:
     fields = {o.name: make_field(o) for o in options if o.name not in declared}
     # Through the metaclass of the form: fields that are set later are not found by it.
     metaclass: Any = type(form)
-    made: Form = metaclass(form.__name__, (form,), {**fields, "options": tuple(options)})
-    return made
+    form_class: Form = metaclass(form.__name__, (form,), {**fields, "options": tuple(options)})
+    return form_class
 
 
 def list_names(options: Iterable[Option]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class ParametersInput(forms.Widget):
     template_name = "admin/acts/parameters.html"
 
     class Media:
-        """Shows those of the chosen one."""
+        """The script that shows the parameters of the chosen entry."""
 
         js = (Script("evalsite/forms.js", type="module"),)
 
@@ -108,7 +108,7 @@ class ParametersInput(forms.Widget):
         return data[name] if data.get(name) and not is_hidden else typed
 
     def value_omitted_from_data(self, *_: Any) -> bool:
-        """Return False: all of them left empty is an answer."""
+        """Return False: leaving all inputs empty is a valid answer."""
         return False
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
@@ -124,7 +124,7 @@ class ParametersInput(forms.Widget):
             Group(
                 owner,
                 owner.replace("_", " "),
-                [_describe_input(name, owner, one, entered) for one in parameters],
+                [_describe_input(name, owner, parameter, entered) for parameter in parameters],
             )
             for owner, parameters in self.declare().items()
             if parameters

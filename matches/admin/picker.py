@@ -95,7 +95,7 @@ def describe_choice(request: Request) -> dict[str, Any]:
     chosen = [a for pk in pks if (a := agents.get(pk)) and game in {None, a.game}]
     matching = playing.filter(name__icontains=request.text) if request.text else playing
     others = matching.exclude(pk__in=[agent.pk for agent in chosen]).order_by("game", "name", "pk")
-    shown = list(others[: N_FOUND + 1])
+    offered = list(others[: N_FOUND + 1])
     n_all = playing[: MOST_AT_ONCE + 1].count() if request.board else 0
     return {
         "board": request.board,
@@ -103,10 +103,10 @@ def describe_choice(request: Request) -> dict[str, Any]:
         "n_other_game": len(agents) - len(chosen),
         "others": [
             (game_title(game), list(agents))
-            for game, agents in groupby(shown[:N_FOUND], key=lambda agent: agent.game)
+            for game, agents in groupby(offered[:N_FOUND], key=lambda agent: agent.game)
         ],
         "game": game_title(game) if game else "",
-        "is_more": len(shown) > N_FOUND,
+        "is_more": len(offered) > N_FOUND,
         "text": request.text,
         "runs": list_runs(request.board) if request.board else [],
         "n_all": n_all if n_all <= MOST_AT_ONCE else 0,
@@ -120,13 +120,13 @@ def list_runs(board: Leaderboard) -> list[Run]:
     # Of the newest checkpoints only: a game may have very many.
     newest = Checkpoint.objects.filter(game=board.game).order_by("-pk")
     names = list(dict.fromkeys(newest.values_list("run", flat=True)[:MOST_AT_ONCE]))[:N_RUNS]
-    counted = (
+    runs = (
         list_playing(board)
         .filter(checkpoint__run__in=names)
         .values("checkpoint__run")
         .annotate(n_agents=Count("pk"))
     )
-    by_name = {row["checkpoint__run"]: row["n_agents"] for row in counted}
+    by_name = {row["checkpoint__run"]: row["n_agents"] for row in runs}
     return [Run(name, by_name[name]) for name in names if name in by_name]
 
 
@@ -141,7 +141,7 @@ class AgentPicker(forms.SelectMultiple):
         del name, renderer
         sent = self.sent or {}
         request = read_request(sent)._replace(
-            pks=[pk for one in value or () if (pk := parse_number(str(one))) is not None]
+            pks=[pk for choice in value or () if (pk := parse_number(str(choice))) is not None]
         )
         context = {**describe_choice(request), "id": (attrs or {}).get("id", "id_agents")}
         return render_to_string("admin/acts/picker.html", context)

@@ -32,7 +32,7 @@ def replace_fields(model: type[Model], names: Iterable[Any]) -> list[Any]:
         replace_fields(model, name)
         if isinstance(name, tuple | list)
         else (
-            _write_field(name, _writer_of(field))
+            _write_field(name, _choose_writer(field))
             if isinstance(field := fields.get(name), JSONField | FloatField)
             else name
         )
@@ -40,7 +40,7 @@ def replace_fields(model: type[Model], names: Iterable[Any]) -> list[Any]:
     ]
 
 
-def _writer_of(field: "Field[Any, Any]") -> Callable[[Any], str]:
+def _choose_writer(field: "Field[Any, Any]") -> Callable[[Any], str]:
     """Return what writes the values of a field of JSON or of numbers."""
     if isinstance(field, JSONField):
         return write_lines
@@ -78,9 +78,11 @@ def write_lines(value: Any) -> str:
     """Return what JSON holds: a line per key, the members of a list with commas, or `none`."""
     match value:
         case Mapping():
-            return "\n".join(f"{key}: {write_lines(one)}" for key, one in value.items()) or "none"
+            return (
+                "\n".join(f"{key}: {write_lines(entry)}" for key, entry in value.items()) or "none"
+            )
         case list():
-            return ", ".join(write_lines(one) for one in value) or "none"
+            return ", ".join(write_lines(entry) for entry in value) or "none"
         case None | "":
             return "none"
         case bool():

@@ -75,10 +75,10 @@ class PlanForm(ModelFormWithAllErrors):
         return {option.name: self.cleaned_data[option.name] for option in self.options}
 
     def _offer_agents(self) -> None:
-        named = self.initial.get("agents")
-        if isinstance(named, str):
+        names = self.initial.get("agents")
+        if isinstance(names, str):
             # Pages lead here with the agents in the address: ids with commas between.
-            self.initial["agents"] = [pk for pk in named.split(",") if pk.isdecimal()]
+            self.initial["agents"] = [pk for pk in names.split(",") if pk.isdecimal()]
         if self.is_bound and picker.ADD in self.data:
             # The data of a request cannot be changed.
             data: Any = self.data

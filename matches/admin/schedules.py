@@ -93,7 +93,7 @@ class ScheduleForm(PlanForm):
         """Leave the database's words unsaid: clean says the same in better ones."""
 
     def estimate(self) -> list[LabelledText]:
-        """Return what each of those that it starts takes."""
+        """Return the forecast of each tournament or campaign that it starts."""
         fields = self.cleaned_data
         if fields["season"] or not fields["n_matches"]:
             return [LabelledText("Matches", "none: it begins a season")]
@@ -150,11 +150,11 @@ class ScheduleAdmin(PlanAdmin):
         """Return the form with its labels."""
         form = add_options(ScheduleForm, self.options)
         options = {**kwargs, "form": form, "labels": {**LABELS, **map_titles(self.options)}}
-        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return made
+        form_class: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
-        """Return what is entered, and of one that is there also what became of it."""
+        """Return the fields to enter, and for a stored schedule also its runs."""
         entered = self.list_entered(FIRST)
         return (*entered, *STANDING) if obj else entered
 
@@ -195,7 +195,7 @@ class ScheduleAdmin(PlanAdmin):
 
     @admin.display(description="newest times")
     def runs(self, obj: Schedule) -> str:
-        """Return when it was due lately, and what became of it."""
+        """Return the latest times at which it was due, and what was started."""
         newest = obj.runs.select_related("tournament", "season")[:N_RUNS]
         rows = ((run.due_at.strftime("%Y-%m-%d %H:%M"), _link_run(run)) for run in newest)
         return format_html_join("", "<div>{} UTC: {}</div>", rows) or "It was not due yet."
@@ -225,5 +225,5 @@ def explain_crontab(text: str, timezone: str, *, now: datetime) -> CrontabMeanin
         times.append(due)
     parts = dict(zip(crontabs.PARTS, crontabs.split_crontab(text), strict=True))
     words = CrontabSchedule(**parts, timezone=timezone).human_readable
-    shown = ", ".join(f"{at:%a %Y-%m-%d %H:%M}" for at in times)
-    return CrontabMeaning(f"{words}; next, in UTC: {shown}")
+    times_text = ", ".join(f"{at:%a %Y-%m-%d %H:%M}" for at in times)
+    return CrontabMeaning(f"{words}; next, in UTC: {times_text}")

@@ -27,7 +27,7 @@ from matches.models import (
 )
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
-from matches.operations.system.display import Shown, format_state
+from matches.operations.system.display import SystemPage, format_state
 from matches.operations.system.sample import SystemState
 from matches.operations.system.tables import Table
 from matches.store import selectors
@@ -72,32 +72,36 @@ def add_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the start page with the state of the system."""
     now = db_now()
     state = _read_state(now=now)
-    shown = format_state(state)
+    state_texts = format_state(state)
     by_age = Tournament.objects.select_related("leaderboard").order_by("-pk")
     # Two queries: many that are paused must not hide what is under way.
     newest = list(by_age.filter(state__in=Tournament.ACTIVE)[: N_SHOWN + 1])
     in_hand = _count_in_hand()
     # First those that the nodes play, however old: they are what the others wait for.
-    held = list(by_age.filter(pk__in=in_hand, state__in=Tournament.ACTIVE))
-    active = list(dict.fromkeys([*held, *newest[:N_SHOWN]]))
+    in_flight = list(by_age.filter(pk__in=in_hand, state__in=Tournament.ACTIVE))
+    active = list(dict.fromkeys([*in_flight, *newest[:N_SHOWN]]))
     paused = list(by_age.filter(state=_STATES.PAUSED)[:N_SHOWN])
-    waits = {one.pk: one.waits_for for one in state.sample.tournaments}
+    waits = {tournament.pk: tournament.waits_for for tournament in state.sample.tournaments}
     schedules = Schedule.objects.filter(is_enabled=True).order_by("-pk")[:N_SHOWN]
     boards = Leaderboard.objects.filter(is_listed=True)[:N_SHOWN]
     return {
         **context,
         "now": now,
-        "shown": shown,
+        "shown": state_texts,
         # Tournaments have a table of their own here, with more about each.
-        "tables": [_shorten_table(one) for one in shown["tables"] if one["name"] != "tournaments"],
-        "why": _write_headline(shown, active, len(paused), now=now),
+        "tables": [
+            _shorten_table(table)
+            for table in state_texts["tables"]
+            if table["name"] != "tournaments"
+        ],
+        "why": _write_headline(state_texts, active, len(paused), now=now),
         "pace": state.sample.point.matches_per_s,
         "running": _measure_running([*active, *paused], in_hand, waits, now=now),
         "has_more": len(newest) > N_SHOWN or len(paused) == N_SHOWN,
         "boards": [(board, _describe_rating(board, now=now)) for board in boards],
         "checkpoints": _list_checkpoints(),
         "quarantined": _list_quarantined(),
-        "schedules": [(one, scheduling.next_due(one, now=now)) for one in schedules],
+        "schedules": [(schedule, scheduling.next_due(schedule, now=now)) for schedule in schedules],
         "audit": [
             (row, find_target_address(row)) for row in AuditRow.objects.order_by("-pk")[:N_SHOWN]
         ],
@@ -157,7 +161,7 @@ def _count_ended(*, now: datetime) -> tuple[Counter[int], float]:
 
 
 def _write_headline(
-    shown: Shown, active: Sequence[Tournament], n_paused: int, *, now: datetime
+    state_texts: SystemPage, active: Sequence[Tournament], n_paused: int, *, now: datetime
 ) -> Headline:
     """Say what is wrong with the parts, else what tournaments wait for, else that all is well."""
     checks = readiness.run_checks(now=db_now)
@@ -166,15 +170,19 @@ def _write_headline(
         says = "; ".join(f"{check.name} {check.detail}" for check in failed)
         # Each advice with the part it is for: two in a row read as one.
         part = "{0.name}: {0.hint}" if len(failed) > 1 else "{0.hint}"
-        return Headline("bad", capfirst(says), [part.format(one) for one in failed if one.hint])
-    if shown["trouble"]:
-        return Headline("bad", capfirst(shown["trouble"]), [])
+        return Headline(
+            "bad", capfirst(says), [part.format(check) for check in failed if check.hint]
+        )
+    if state_texts["trouble"]:
+        return Headline("bad", capfirst(state_texts["trouble"]), [])
     # Of the newest only: each takes queries of its own.
     explained = [explain.of_tournament(t, now=now) for t in active[:N_EXPLAINED]]
     if explained:
-        one = next((one for one in explained if one.waits_for), explained[0])
-        more = [f"waits for {wait}" for wait in one.waits_for] or [one.next] * bool(one.next)
-        return Headline("warn" if one.waits_for else "good", f"{one.name}: {one.summary}", more)
+        worst = next((finding for finding in explained if finding.waits_for), explained[0])
+        waits = [f"waits for {wait}" for wait in worst.waits_for]
+        tone = "warn" if worst.waits_for else "good"
+        more = waits or [worst.next] * bool(worst.next)
+        return Headline(tone, f"{worst.name}: {worst.summary}", more)
     paused = f"; paused: {n_paused}" if n_paused else ""
     return Headline("good", f"Nothing is to be played: no tournament is under way{paused}", [])
 
@@ -198,7 +206,7 @@ def _list_checkpoints() -> dict[str, Any]:
     """Return those under check, and those refused of the newest of all: some, and how many more."""
     # No index finds those refused: of the newest only, else all checkpoints would be read.
     newest = Checkpoint.objects.order_by("-pk")[: 25 * N_SHOWN]
-    refused = [one for one in newest if one.state == Checkpoint.State.REFUSED]
+    refused = [checkpoint for checkpoint in newest if checkpoint.state == Checkpoint.State.REFUSED]
     checking = Checkpoint.objects.filter(state=Checkpoint.State.CHECKING).order_by("pk")
     return {
         "checking": list(checking[:N_SHOWN]),
@@ -210,7 +218,7 @@ def _list_checkpoints() -> dict[str, Any]:
 def _list_quarantined() -> dict[str, Any]:
     agents = list(Agent.objects.filter(quarantined_at__isnull=False).order_by("pk")[:N_QUARANTINED])
     workers = Worker.objects.filter(quarantined_at__isnull=False).order_by("pk")
-    held = list(workers[:N_QUARANTINED])
-    counted = [format_count(len(agents), "agent")] if agents else []
-    counted += [format_count(len(held), "worker")] if held else []
-    return {"agents": agents, "workers": held, "says": ", ".join(counted)}
+    quarantined = list(workers[:N_QUARANTINED])
+    counts = [format_count(len(agents), "agent")] if agents else []
+    counts += [format_count(len(quarantined), "worker")] if quarantined else []
+    return {"agents": agents, "workers": quarantined, "says": ", ".join(counts)}

@@ -63,22 +63,22 @@ class TokenAdmin(OffersActs):
     def get_queryset(self, request: HttpRequest) -> QuerySet[TokenAccess]:
         """Return the tokens that the user may see: its own, an administrator all."""
         user: Any = request.user
-        shown: QuerySet[TokenAccess] = super().get_queryset(request)
-        return shown.filter(pk__in=tokens.list_tokens(user).values("pk"))
+        all_tokens: QuerySet[TokenAccess] = super().get_queryset(request)
+        return all_tokens.filter(pk__in=tokens.list_tokens(user).values("pk"))
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
-        """Return the form; who is no administrator makes tokens of its own only."""
+        """Return the form; users who are no administrators make tokens for themselves only."""
         form = ModelFormWithAllErrors if change else TokenForm
-        made: type[ModelFormWithAllErrors] = super().get_form(
+        form_class: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
         user: Any = request.user
         if not change and not user.is_superuser:
-            field: Any = made.base_fields["user"]
+            field: Any = form_class.base_fields["user"]
             field.queryset = User.objects.filter(pk=user.pk)
-        return made
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what is entered, and of a token all that is known."""

@@ -103,15 +103,15 @@ class TournamentAdmin(PlanAdmin):
         """Return the form that schedules, for a new one."""
         form = ModelFormWithAllErrors if change else add_options(ScheduleForm, self.options)
         options = {**kwargs, "form": form, "labels": map_titles(self.options)}
-        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return made
+        form_class: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return form_class
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
             return self.list_entered(("leaderboard", "name", "agents"))
-        shown = ("standing", "problem", "entrants", "progress", *COUNTED)
-        return (*PLANNED, *shown, "created_at", "scheduled_by", "started_at", "finished_at")
+        read_only = ("standing", "problem", "entrants", "progress", *COUNTED)
+        return (*PLANNED, *read_only, "created_at", "scheduled_by", "started_at", "finished_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of a scheduled one."""

@@ -125,8 +125,8 @@ def _refuse_unreadable_body(request: Request) -> None:
         raise LengthRequiredError
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding != "identity":
-        sent = f"Content-Encoding is {encoding!r:.80}: send the body as it is, without one"
-        raise UnsupportedMediaType("", detail=sent)
+        problem = f"Content-Encoding is {encoding!r:.80}: send the body as it is, without one"
+        raise UnsupportedMediaType("", detail=problem)
 
 
 def read_body(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
@@ -140,9 +140,9 @@ def read_query(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
     return _validate_form(form(data=request.query_params))
 
 
-def answer_created(shown: BaseSerializer[Any]) -> Response:
+def answer_created(serializer: BaseSerializer[Any]) -> Response:
     """Return the answer to what has been made."""
-    return Response(shown.data, status=status.HTTP_201_CREATED)
+    return Response(serializer.data, status=status.HTTP_201_CREATED)
 
 
 def _list_filters(backend: Any, view: Endpoints[Any]) -> list[str]:

@@ -323,7 +323,7 @@ class CampaignView(
         budget = values.pop("max_matches")
         plan, board, agents = _read_plan({**values, "max_matches": BUDGET_UNASKED})
         ahead = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=db_now())
-        shown = {
+        answer = {
             "n_agents": len(agents),
             "margin": ahead.margin,
             "n_known": ahead.n_known,
@@ -334,7 +334,7 @@ class CampaignView(
             else texts.warn_of_forecast(ahead.forecast, budget),
             "forecast": ahead.forecast,
         }
-        return Response(AheadSerializer(shown).data)
+        return Response(AheadSerializer(answer).data)
 
     @extend_schema(responses=CampaignPointSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[], pagination_class=InOrderOfEvidence)

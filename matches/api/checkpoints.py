@@ -111,8 +111,8 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
         upload: TemporaryUploadedFile = values.pop("file")
         new = New(source_name=upload.name or "", expected_sha256=values.pop("sha256"), **values)
         agent = add_checkpoint(Path(upload.temporary_file_path()), new, **read_actor(request))
-        shown = self.get_serializer(Checkpoint.objects.get(agents=agent))
-        return Response(shown.data, status=status.HTTP_201_CREATED)
+        serializer = self.get_serializer(Checkpoint.objects.get(agents=agent))
+        return Response(serializer.data, status=status.HTTP_201_CREATED)
 
     @extend_schema(responses=LinkSerializer, filters=False)
     @action(detail=True, filter_backends=[], pagination_class=None)

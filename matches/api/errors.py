@@ -60,7 +60,9 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     refusals = _list_refusals(error, request)
     if refusals is not None and not isinstance(error, ValidationError):
         # Those of serializers quote what was sent, and know of no files here.
-        refusals = [{**one, "message": _tell(one["message"], request)} for one in refusals]
+        refusals = [
+            {**refusal, "message": _hide_paths(refusal["message"], request)} for refusal in refusals
+        ]
     if refusals is not None:
         return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
     if isinstance(error, RequestDataTooBig):
@@ -69,23 +71,23 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
         return _answer_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, request)
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
-            return _answer_problem(status, _tell(str(error), request), request)
+            return _answer_problem(status, _hide_paths(str(error), request), request)
     answer = default_handler(error, dict(context))
     if answer is None:
         return None
     status = HTTPStatus(answer.status_code)
     # What a client needs to log in, or to come again at the right time.
-    kept = ("WWW-Authenticate", "Retry-After")
-    headers = {name: answer.headers[name] for name in kept if name in answer.headers}
+    header_names = ("WWW-Authenticate", "Retry-After")
+    headers = {name: answer.headers[name] for name in header_names if name in answer.headers}
     detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
     if isinstance(error, UnsupportedMediaType) and detail.startswith(_ODD_TYPE):
-        sent = request.content_type if request else ""
-        types = " or ".join(str(one.media_type) for one in context["view"].parser_classes)
-        detail = f"Content-Type is {sent!r:.80}: send {types}"
+        content_type = request.content_type if request else ""
+        types = " or ".join(str(parser.media_type) for parser in context["view"].parser_classes)
+        detail = f"Content-Type is {content_type!r:.80}: send {types}"
     return _answer_problem(status, detail, request, headers=headers)
 
 
-def _tell(text: str, request: Request | HttpRequest | None) -> str:
+def _hide_paths(text: str, request: Request | HttpRequest | None) -> str:
     """Return what is wrong as the caller may read it: only staff is told where files lie here."""
     if request is None:
         return text
@@ -102,7 +104,7 @@ def _name_missing(detail: str, sought: Mapping[str, Any]) -> str:
     missing = _NO_ROW.fullmatch(detail)
     if missing is None or len(sought) != 1:
         return detail
-    model = next(one for one in apps.get_models() if one.__name__ == missing[1])
+    model = next(model for model in apps.get_models() if model.__name__ == missing[1])
     return f"there is no {model._meta.verbose_name} {next(iter(sought.values()))!s:.80}"
 
 
@@ -149,8 +151,8 @@ def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] |
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": error.reason}]
     if isinstance(error, ValidationError):
-        sent = _read_sent(request) if isinstance(error.detail, Mapping) else _NOTHING
-        return list(_flatten_detail(error.detail, sent))
+        body = _read_sent(request) if isinstance(error.detail, Mapping) else _NOTHING
+        return list(_flatten_detail(error.detail, body))
     if isinstance(error, DjangoValidationError):
         is_by_field = hasattr(error, "error_dict")
         return list(
@@ -167,11 +169,11 @@ def _read_sent(request: Request | None) -> Mapping[str, Any]:
     if request.method in SAFE_METHODS:
         return request.query_params
     try:
-        sent = request.data
+        body = request.data
     # Nor that of an act that takes none: it was refused for something else.
     except (APIException, SuspiciousOperation, UnreadablePostError):
         return {}
-    return sent if isinstance(sent, Mapping) else {}
+    return body if isinstance(body, Mapping) else {}
 
 
 def _name_value(value: Any) -> Any:

@@ -191,8 +191,8 @@ def _name_evaluation(own: Mapping[str, Any]) -> str:
         return f"evaluate: {own['num_agents']} agents drawn"
     # No more names than fit by any means.
     for n_named in range(min(len(agents), LONGEST_NAME // 3), 0, -1):
-        rest = f" (+{len(agents) - n_named})" if n_named < len(agents) else ""
-        name = f"evaluate: {', '.join(agents[:n_named])}{rest}"
+        unnamed = f" (+{len(agents) - n_named})" if n_named < len(agents) else ""
+        name = f"evaluate: {', '.join(agents[:n_named])}{unnamed}"
         if len(name) <= LONGEST_NAME:
             return name
     return f"evaluate: {len(agents)} agents"

@@ -113,9 +113,9 @@ def find_agents(ids: Sequence[int]) -> list[Agent]:
     agents = Agent.objects.in_bulk([number for number in ids if number <= MAX_ID])
     missing = [number for number in ids if number not in agents]
     if missing:
-        named = ", ".join(map(str, missing[:SHOWN_MISSING]))
+        missing_ids = ", ".join(map(str, missing[:SHOWN_MISSING]))
         more = f" and {n} more" if (n := len(missing) - SHOWN_MISSING) > 0 else ""
-        raise BadInputError("agents", f"there is no agent with id {named}{more}")
+        raise BadInputError("agents", f"there is no agent with id {missing_ids}{more}")
     return [agents[number] for number in ids]
 
 

@@ -155,9 +155,9 @@ def refuse_unknown(request: Request, names: Collection[str]) -> None:
     for name in request.query_params:
         if name not in names and name != api_settings.URL_FORMAT_OVERRIDE:
             near = get_close_matches(name, names, n=1)
-            meant = f"did you mean {near[0]}? " if near else ""
+            suggestion = f"did you mean {near[0]}? " if near else ""
             choices = ", ".join(names) or "no parameter"
-            raise BadInputError(f"{name:.80}", f"unknown: {meant}This takes {choices}")
+            raise BadInputError(f"{name:.80}", f"unknown: {suggestion}This takes {choices}")
     refuse_repeated(request)
 
 

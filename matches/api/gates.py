@@ -163,12 +163,12 @@ def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]
         "pairs": None if blocks is None else Pairs(blocks=standing.counts, **vars(blocks)),
         "pairs_in_words": []
         if blocks is None
-        else [one._asdict() for one in texts.describe_blocks(blocks)],
+        else [line._asdict() for line in texts.describe_blocks(blocks)],
         "gap": endings.describe_gap(blocks),
         "budget_warning": None if is_over else texts.warn_of_forecast(forecast or stored, n_left),
         "saved": texts.describe_saved(campaign),
         "forecast": forecast,
-        "forecast_in_words": [one._asdict() for one in texts.describe_forecast(forecast, n_left)],
+        "forecast_in_words": [line._asdict() for line in texts.describe_forecast(forecast, n_left)],
         "parameters": campaign.parameters,
         "statement": campaign.statement,
         "why": campaign.why,

@@ -178,8 +178,8 @@ class GenerationView(Endpoints[Tournament]):
             raise NoNodeError(f"nothing was started, as this is missing: {'; '.join(missing)}")
         start = partial(generation.start_generation, run)
         tournament = add_with_audit(start, **read_actor(request))
-        shown = {**checked, "tournament": tournament.pk, "run_key": run_key}
-        return answer_created(StartedGenerationSerializer(shown))
+        answer = {**checked, "tournament": tournament.pk, "run_key": run_key}
+        return answer_created(StartedGenerationSerializer(answer))
 
     @extend_schema(request=GenerationSerializer, responses=CheckedGenerationSerializer)
     @action(detail=False, methods=["post"])
@@ -231,17 +231,17 @@ class ExportsShards(GenericAPIView[Tournament]):
         # The folder goes with this call; an open file stays readable until it is closed.
         with TemporaryDirectory(prefix="shard-", dir=settings.VAR) as folder:
             path = Path(folder) / "shard"
-            made = shards.write_shard(tournament, int(number), size, path, form)
-            unchanged = get_conditional_response(request._request, etag=f'"{made.sha256}"')
+            shard = shards.write_shard(tournament, int(number), size, path, form)
+            unchanged = get_conditional_response(request._request, etag=f'"{shard.sha256}"')
             if unchanged is not None and unchanged.status_code == HTTPStatus.NOT_MODIFIED:
                 return unchanged
             file = File(path.open("rb"))
-            answer = blobs.stream_file(request._request, file, made.sha256, content_type=PARQUET)
+            answer = blobs.stream_file(request._request, file, shard.sha256, content_type=PARQUET)
         del answer.headers["Cache-Control"]  # not for everybody, and not for ever
-        answer["Evalsite-Matches"] = made.matches
-        answer["Evalsite-Rows"] = made.rows
-        answer["Evalsite-First-Episode"] = made.first_episode
-        answer["Evalsite-Last-Episode"] = made.last_episode
+        answer["Evalsite-Matches"] = shard.matches
+        answer["Evalsite-Rows"] = shard.rows
+        answer["Evalsite-First-Episode"] = shard.first_episode
+        answer["Evalsite-Last-Episode"] = shard.last_episode
         return answer
 
     @extend_schema(

@@ -19,7 +19,7 @@ from matches.api.pagination import NewestFirst
 from matches.errors import ForbiddenError
 from matches.ledger.imported import importing, striking
 from matches.ledger.imported.columns import FORMS, PARTS
-from matches.ledger.imported.importing import Sent
+from matches.ledger.imported.importing import SentFile
 from matches.models import ImportBatch, Leaderboard
 
 ADDS_AGENTS = "matches.add_agent"
@@ -117,16 +117,16 @@ class ImportView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Imp
             name = request.user.get_username()
             raise ForbiddenError(f"{name} lacks the right {ADDS_AGENTS!r}: adds_agents needs it")
         upload: TemporaryUploadedFile = values["file"]
-        sent = Sent(
+        sent_file = SentFile(
             path=Path(upload.temporary_file_path()),
             name=upload.name or "",
             form=values["form"],
             columns=values["columns"],
             adds_agents=values["adds_agents"],
         )
-        done = importing.import_results(values["leaderboard"], sent, **read_actor(request))
-        shown = MadeImportSerializer(done.batch, context={"n_new": done.n_new})
-        return Response(shown.data, status=status.HTTP_201_CREATED)
+        imported = importing.import_results(values["leaderboard"], sent_file, **read_actor(request))
+        serializer = MadeImportSerializer(imported.batch, context={"n_new": imported.n_new})
+        return Response(serializer.data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=ReasonSerializer, responses=StruckImportSerializer)
     @action(detail=True, methods=["post"], parser_classes=[JsonParser])
@@ -134,7 +134,7 @@ class ImportView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Imp
         """Let all results of an import count no more."""
         del pk
         batch = self.get_object()
-        done = striking.strike_import(batch, **read_reason(request))
+        struck = striking.strike_import(batch, **read_reason(request))
         return Response(
-            StruckImportSerializer(done.batch, context={"n_struck": done.n_struck}).data
+            StruckImportSerializer(struck.batch, context={"n_struck": struck.n_struck}).data
         )

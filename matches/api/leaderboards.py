@@ -218,8 +218,10 @@ class LeaderboardView(
     def seasons(self, request: Request, name: str) -> Response:
         """List the seasons of a leaderboard, the newest first."""
         del request, name
-        kept = Season.objects.filter(leaderboard=self.get_object()).select_related("leaderboard")
-        return self.answer_page(kept, SeasonSerializer)
+        board_seasons = Season.objects.filter(leaderboard=self.get_object()).select_related(
+            "leaderboard"
+        )
+        return self.answer_page(board_seasons, SeasonSerializer)
 
     def _find_rating(self, board: Leaderboard, agent: int) -> Rating:
         rating = standings.rank_ratings(board.pk).filter(agent_id=agent).first()

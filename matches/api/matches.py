@@ -255,8 +255,8 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
             values["matches"], reason=values["reason"], **read_actor(request)
         )
         pairs = [{"replaced": old, "match": new} for old, new in requeued.replacements.items()]
-        shown = {"n_new": requeued.n_new, "replacements": pairs}
-        return Response(RequeuedSerializer(shown).data)
+        answer = {"n_new": requeued.n_new, "replacements": pairs}
+        return Response(RequeuedSerializer(answer).data)
 
     def explain_row(self, row: Match, **clock: Any) -> Explanation:
         """Return what it waits for."""

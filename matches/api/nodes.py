@@ -12,7 +12,7 @@ from matches.api.base import Endpoints, read_body
 from matches.api.operating import read_actor
 from matches.models import NodeKey
 from matches.nodes import joining
-from matches.nodes.joining import Joined, JoinToken, NodeState
+from matches.nodes.joining import JoinedNode, JoinToken, NodeState
 from matches.store.clock import db_now
 
 
@@ -42,7 +42,7 @@ class JoiningSerializer(serializers.Serializer[Any]):
     token = serializers.CharField(max_length=300, help_text="Of `POST /nodes/invite/`.")
 
 
-class JoinedNodeSerializer(serializers.Serializer[Joined]):
+class JoinedNodeSerializer(serializers.Serializer[JoinedNode]):
     """What it needs; the environment holds its secrets, and is told this once."""
 
     environment = serializers.DictField(child=serializers.CharField())

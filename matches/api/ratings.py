@@ -109,12 +109,12 @@ def format_ratings(ratings: QuerySet[Rating], fields: Sequence[str]) -> list[dic
     """
     stored = [name for name in fields if name not in COMPUTED]
     rows = ratings.values_list("agent_id", "agent__name", *stored)
-    shown = []
+    formatted = []
     for rank, (agent, name, *values) in enumerate(rows, 1):
         computed = {"rank": rank, "agent": {"id": agent, "name": name}}
         row = computed | dict(zip(stored, values, strict=True))
-        shown.append({field: row[field] for field in fields})
-    return shown
+        formatted.append({field: row[field] for field in fields})
+    return formatted
 
 
 def list_points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:

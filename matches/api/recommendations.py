@@ -17,9 +17,9 @@ from matches.ratings.recommendations import (
     MOST,
     MU,
     SCORE,
-    Measured,
+    MeasuredStrength,
+    RecommendationRequest,
     Recommendations,
-    Wish,
     describe_rule,
     recommend,
 )
@@ -122,32 +122,32 @@ class RecommendationView(Endpoints[Rating]):
     )
     def list(self, request: Request) -> Response:
         """Return who fits an agent, or somebody of a given strength, and why."""
-        wish = Wish(**read_query(WishSerializer, request))
+        wish = RecommendationRequest(**read_query(WishSerializer, request))
         return Response(RecommendationSerializer(_make_answer(wish, recommend(wish))).data)
 
 
-def _make_answer(wish: Wish, found: Recommendations) -> dict[str, Any]:
+def _make_answer(wish: RecommendationRequest, recommendations: Recommendations) -> dict[str, Any]:
     return {
         "game": wish.game,
-        "leaderboard": found.board.name,
+        "leaderboard": recommendations.board.name,
         "purpose": wish.purpose,
-        "measure": found.measure,
-        "own": _show_strength(found.own),
-        "rule": describe_rule(wish.purpose, found.measure),
+        "measure": recommendations.measure,
+        "own": _show_strength(recommendations.own),
+        "rule": describe_rule(wish.purpose, recommendations.measure),
         "recommended": [
             {
-                "agent": one.rating.agent,
-                "checkpoint": one.rating.agent.checkpoint_id,
-                "strength": _show_strength(one.measured),
-                "n_matches": one.rating.n_matches,
-                "meeting": one.meeting,
-                "why": one.why,
+                "agent": opponent.rating.agent,
+                "checkpoint": opponent.rating.agent.checkpoint_id,
+                "strength": _show_strength(opponent.measured),
+                "n_matches": opponent.rating.n_matches,
+                "meeting": opponent.meeting,
+                "why": opponent.why,
             }
-            for one in found.chosen
+            for opponent in recommendations.chosen
         ],
-        "none": found.none,
+        "none": recommendations.none,
     }
 
 
-def _show_strength(measured: Measured) -> dict[str, float]:
+def _show_strength(measured: MeasuredStrength) -> dict[str, float]:
     return {"value": measured.strength.value, "low": measured.low, "high": measured.high}

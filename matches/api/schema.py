@@ -129,7 +129,9 @@ class ApiSchema(AutoSchema):
             answers["304"] = self._describe_response(nothing, "304")
         problems = (*_ALWAYS, *(_POST if self.method == "POST" else ()))
         if not self._takes_key():
-            problems = tuple(one for one in problems if one != HTTPStatus.UNPROCESSABLE_ENTITY)
+            problems = tuple(
+                problem for problem in problems if problem != HTTPStatus.UNPROCESSABLE_ENTITY
+            )
         for status in problems:
             described = OpenApiResponse(ProblemSerializer, _DESCRIPTIONS[status])
             code = str(status.value)

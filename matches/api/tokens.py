@@ -101,8 +101,8 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
             days=values["days"],
             parent=getattr(request.auth, "access", None),
         )
-        shown = {**TokenSerializer(access).data, "token": secret}
-        return Response(shown, status=status.HTTP_201_CREATED)
+        answer = {**TokenSerializer(access).data, "token": secret}
+        return Response(answer, status=status.HTTP_201_CREATED)
 
     def perform_destroy(self, instance: TokenAccess) -> None:
         """Revoke it and all that were made with it, if the caller has its scopes."""

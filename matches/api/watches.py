@@ -141,8 +141,8 @@ class WatchView(Endpoints[Campaign]):
         watch = Watch(agent.checkpoint.run, game=agent.game, **values)
         start = partial(watching.start_evaluation, watch, agent)
         campaign = add_with_audit(start, **read_actor(request))
-        shown = {"campaign": campaign.pk, "tournament": campaign.tournament_id}
-        return answer_created(WatchedSerializer(shown))
+        answer = {"campaign": campaign.pk, "tournament": campaign.tournament_id}
+        return answer_created(WatchedSerializer(answer))
 
     @extend_schema(request=WatchLevelSerializer, responses=WatchVerdictSerializer)
     @action(detail=True, methods=["post"])

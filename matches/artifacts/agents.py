@@ -63,16 +63,19 @@ def register_agent(
     return renew_agent(namesake)
 
 
-def _is_same(one: Agent, other: Agent) -> bool:
-    if (one.policy, one.checkpoint_id) != (other.policy, other.checkpoint_id):
+def _is_same(agent_a: Agent, agent_b: Agent) -> bool:
+    if (agent_a.policy, agent_a.checkpoint_id) != (agent_b.policy, agent_b.checkpoint_id):
         return False
     try:
-        declared = policies.get(one.policy).parameters
+        declared = policies.get(agent_a.policy).parameters
         # Who left a parameter out meant its default, as a spelling says it.
-        read = [read_parameters(one.policy, declared, agent.parameters) for agent in (one, other)]
+        parameters = [
+            read_parameters(agent_a.policy, declared, agent.parameters)
+            for agent in (agent_a, agent_b)
+        ]
     except ArenaError:
-        return bool(one.parameters == other.parameters)
-    return read[0] == read[1]
+        return bool(agent_a.parameters == agent_b.parameters)
+    return parameters[0] == parameters[1]
 
 
 def save_agent(agent: Agent) -> Agent:
@@ -86,7 +89,7 @@ def save_agent(agent: Agent) -> Agent:
 
 
 def renew_agent(agent: Agent) -> Agent:
-    """Return this agent, or a new version of it where its code is not the one that is here.
+    """Return this agent, or a new version of it where its code differs from the local code.
 
     The old version keeps its results under a name that tells its version, and is retired: its code
     is not here any more. Raises BadInputError when the new code cannot play the game.
@@ -138,7 +141,7 @@ def unretire_agent(agent: Agent) -> None:
 
 
 def choose_placement(checkpoint: Checkpoint | None) -> str:
-    """Return where an agent's network runs, as far as it is known; a verdict may change it."""
+    """Return where an agent's network runs; the verdict of its check may change that."""
     return (checkpoint.placement if checkpoint else "") or Placement.LOCAL.value
 
 

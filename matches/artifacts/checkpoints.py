@@ -57,7 +57,7 @@ class New:
         return self.name if self.step is None else f"{self.name}@{self.step}"
 
 
-class Sealed(NamedTuple):
+class SealedFile(NamedTuple):
     """A file that was sealed and not yet stored; `parent` is a hash."""
 
     new: New
@@ -78,25 +78,25 @@ def add_checkpoint(file: Path, new: New, *, actor: Actor | None = None, now: dat
 
 
 def add_run(
-    given: Sequence[tuple[Path, New]], *, actor: Actor | None = None, now: datetime
+    uploads: Sequence[tuple[Path, New]], *, actor: Actor | None = None, now: datetime
 ) -> list[Agent]:
     """Return the agents of a run's checkpoints, each the child of the one before; all or nothing.
 
     Raises BadInputError naming the field and the file that are refused.
     """
     with staging_folder() as folder:
-        sealed: list[Sealed] = []
-        for place, (file, new) in enumerate(given):
-            before = sealed[-1].sha256 if sealed else None
-            sealed.append(_seal_file(file, new, folder / str(place), before=before))
+        sealed: list[SealedFile] = []
+        for place, (file, new) in enumerate(uploads):
+            parent = sealed[-1].sha256 if sealed else None
+            sealed.append(_seal_file(file, new, folder / str(place), before=parent))
         # All files are looked at before the first is stored: a run is added whole or not at all.
-        by_hash: dict[str, Sealed] = {}
-        for one in sealed:
-            same = by_hash.setdefault(one.sha256, one)
-            if same is not one:
-                both = f"{same.new.source_name} and {one.new.source_name}"
-                raise BadInputError("file", f"{both} hold the same checkpoint {one.sha256}")
-            _check_new(one)
+        by_hash: dict[str, SealedFile] = {}
+        for upload in sealed:
+            same = by_hash.setdefault(upload.sha256, upload)
+            if same is not upload:
+                names = f"{same.new.source_name} and {upload.new.source_name}"
+                raise BadInputError("file", f"{names} hold the same checkpoint {upload.sha256}")
+            _check_new(upload)
         return _store_files(sealed, actor=actor, now=now)
 
 
@@ -120,7 +120,7 @@ def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
     return [(path, replace(new, step=step)) for step, path in sorted(by_step.items())]
 
 
-def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sealed:
+def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> SealedFile:
     """Check and seal one file; `before` is the hash of its parent in the same run."""
     new = replace(new, source_name=new.source_name or file.name)
     _check_fields(new)
@@ -141,7 +141,7 @@ def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sea
         sha256 = files.write_sealed(file, target, seal)
     except CheckpointFileError as error:
         raise BadInputError("file", f"{new.source_name}: {error}") from error
-    return Sealed(new, seal, parent, target, sha256, target.stat().st_size)
+    return SealedFile(new, seal, parent, target, sha256, target.stat().st_size)
 
 
 def _check_fields(new: New) -> None:
@@ -192,8 +192,8 @@ def _find_game_spec(game: str) -> GameSpec:
 
 def _check_name(new: New) -> None:
     """Refuse a name that an agent has, before the file is sealed."""
-    taken = Agent.objects.filter(game=new.game, name=new.agent_name).first()
-    if taken is not None and not _may_change(taken):
+    namesake = Agent.objects.filter(game=new.game, name=new.agent_name).first()
+    if namesake is not None and not _may_change(namesake):
         raise BadInputError(
             "name", f"{new.agent_name!r} is already an agent of {new.game}: choose another name"
         )
@@ -211,19 +211,18 @@ def _may_change(agent: Agent) -> bool:
     return agent.checkpoint is not None and agent.checkpoint.state == Checkpoint.State.REFUSED
 
 
-def _check_new(one: Sealed) -> None:
+def _check_new(upload: SealedFile) -> None:
     """Refuse a checkpoint that is stored, but let a refused one be given again to its agent."""
-    stored = Checkpoint.objects.filter(sha256=one.sha256).first()
+    stored = Checkpoint.objects.filter(sha256=upload.sha256).first()
     if stored is None:
         return
     names = list(stored.agents.order_by("pk").values_list("name", flat=True))
     owner = f"agent {names[0]!r} of {stored.game}" if names else "no agent"
-    about = (
-        f"{one.new.source_name}: its checkpoint {one.sha256[:_SHOWN]} is already that of {owner}"
-    )
+    digest = upload.sha256[:_SHOWN]
+    about = f"{upload.new.source_name}: its checkpoint {digest} is already that of {owner}"
     if stored.state != Checkpoint.State.REFUSED:
         raise BadInputError("file", f"{about}: use that one")
-    if names and one.new.agent_name not in names:
+    if names and upload.new.agent_name not in names:
         raise BadInputError(
             "file",
             f"{about}, refused because of: {stored.reason}. Give it that agent's name to have it "
@@ -231,13 +230,15 @@ def _check_new(one: Sealed) -> None:
         )
 
 
-def _store_files(sealed: Sequence[Sealed], *, actor: Actor | None, now: datetime) -> list[Agent]:
+def _store_files(
+    sealed: Sequence[SealedFile], *, actor: Actor | None, now: datetime
+) -> list[Agent]:
     """Keep the files, then write the rows: a row never names a file that is not there."""
     try:
-        for one in sealed:
-            blobs.store_file(one.path, Checkpoint(sha256=one.sha256).path)
+        for upload in sealed:
+            blobs.store_file(upload.path, Checkpoint(sha256=upload.sha256).path)
         with transaction.atomic():
-            agents = [_register_checkpoint(one, now=now) for one in sealed]
+            agents = [_register_checkpoint(upload, now=now) for upload in sealed]
             if actor is not None:
                 added = [agent.checkpoint for agent in agents if agent.checkpoint is not None]
                 auditing.add_audit_row(
@@ -245,7 +246,7 @@ def _store_files(sealed: Sequence[Sealed], *, actor: Actor | None, now: datetime
                 )
             return agents
     except BaseException as error:
-        hashes = {one.sha256 for one in sealed}
+        hashes = {upload.sha256 for upload in sealed}
         # Somebody else may have added the same file meanwhile: it is theirs, too.
         used = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
         for sha256 in hashes - set(used.values_list("sha256", flat=True)):
@@ -257,22 +258,22 @@ def _store_files(sealed: Sequence[Sealed], *, actor: Actor | None, now: datetime
         ) from error
 
 
-def _register_checkpoint(one: Sealed, *, now: datetime) -> Agent:
+def _register_checkpoint(upload: SealedFile, *, now: datetime) -> Agent:
     # Again inside the transaction: somebody else may have added it while the files were sealed.
-    _check_new(one)
+    _check_new(upload)
     # One that was refused is written over, and begins anew with its check.
     row, _ = Checkpoint.objects.update_or_create(
-        sha256=one.sha256,
+        sha256=upload.sha256,
         defaults={
-            "game": one.seal.game,
-            "architecture": one.seal.architecture,
-            "parameters": one.seal.parameters,
-            "run": one.new.name,
-            "step": one.new.step,
-            "parent_id": one.parent,
-            "source_name": one.new.source_name[-200:],
-            "n_bytes": one.n_bytes,
-            "forced_placement": one.new.placement,
+            "game": upload.seal.game,
+            "architecture": upload.seal.architecture,
+            "parameters": upload.seal.parameters,
+            "run": upload.new.name,
+            "step": upload.new.step,
+            "parent_id": upload.parent,
+            "source_name": upload.new.source_name[-200:],
+            "n_bytes": upload.n_bytes,
+            "forced_placement": upload.new.placement,
             "state": Checkpoint.State.CHECKING,
             "reason": "",
             "created_at": now,
@@ -281,7 +282,7 @@ def _register_checkpoint(one: Sealed, *, now: datetime) -> Agent:
             "n_asked": 0,
         },
     )
-    return _register_agent(one.new, row)
+    return _register_agent(upload.new, row)
 
 
 def _register_agent(new: New, row: Checkpoint) -> Agent:

@@ -28,18 +28,22 @@ class EpisodeReturns:
         self.times.append(n)
 
     def describe(self) -> dict[str, int | float | None]:
-        """Return how many there are, and mean and standard deviation of those not forfeited."""
+        """Return the number of episodes, and mean and standard deviation without forfeits."""
         n = sum(self.times)
-        mean = fsum(value * times for value, times in self._rows()) / n if n else None
+        mean = fsum(value * times for value, times in self._list_rows()) / n if n else None
         return {
             "episodes": n + self.n_forfeits,
             "forfeits": self.n_forfeits,
             "mean_return": mean,
-            "return_sd": None if mean is None or n < _LEAST_FOR_SPREAD else self._spread(mean, n),
+            "return_sd": None
+            if mean is None or n < _LEAST_FOR_SPREAD
+            else self._measure_spread(mean, n),
         }
 
-    def _spread(self, mean: float, n: int) -> float:
-        return sqrt(fsum(times * (value - mean) ** 2 for value, times in self._rows()) / (n - 1))
+    def _measure_spread(self, mean: float, n: int) -> float:
+        return sqrt(
+            fsum(times * (value - mean) ** 2 for value, times in self._list_rows()) / (n - 1)
+        )
 
-    def _rows(self) -> Iterator[tuple[float, int]]:
+    def _list_rows(self) -> Iterator[tuple[float, int]]:
         return zip(self.values, self.times, strict=True)

@@ -20,7 +20,7 @@ def read_form(tournament: Tournament) -> TrajectorySpec:
 
 
 def build_manifest(tournament: Tournament, *, matches_per_shard: int) -> dict[str, Any]:
-    """Return the manifest of the shards that can be had, but for the list of them."""
+    """Return the manifest of the shards that are complete, without their list."""
     # Nothing in it tells when, where or how often something was played: two runs with one seed
     # have one manifest.
     board, spec = tournament.leaderboard, _read_game_spec(tournament)

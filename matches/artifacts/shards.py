@@ -50,7 +50,7 @@ class Shard:
     last_episode: int
 
 
-class Played(NamedTuple):
+class PlayedMatch(NamedTuple):
     """A match as the export needs it; the last fields are None without an outcome."""
 
     pk: int
@@ -140,7 +140,9 @@ def write_shard(
     first = number * size
     n_due = min(size, tournament.n_matches - first)
     in_order = Match.objects.filter(tournament=tournament).order_by("sequence")
-    page = [Played(*row) for row in in_order.values_list(*PLAYED_COLUMNS)[first : first + n_due]]
+    page = [
+        PlayedMatch(*row) for row in in_order.values_list(*PLAYED_COLUMNS)[first : first + n_due]
+    ]
     # Planning lasts: what is not there yet is as open as what is still played.
     if len(page) < n_due or any(match.state in Match.OPEN for match in page):
         raise NotClosedError(
@@ -161,14 +163,14 @@ def count_results(tournament: Tournament, size: int) -> tuple[Tally, bool]:
     """Return the results of the shards that can be had, and whether those are all."""
     in_order = Match.objects.filter(tournament=tournament).order_by("sequence")
     first_open = in_order.filter(Match.is_open()).values_list("sequence", flat=True).first()
-    before = in_order if first_open is None else in_order.filter(sequence__lt=first_open)
-    n_closed = before.count()
+    closed = in_order if first_open is None else in_order.filter(sequence__lt=first_open)
+    n_closed = closed.count()
     is_complete = n_closed >= tournament.n_matches
     if not is_complete and n_closed % size:
         # Whole shards only: what is closed behind their last match is in no file yet.
-        end = before.values_list("sequence", flat=True)[n_closed - n_closed % size]
-        before = before.filter(sequence__lt=end)
-    return _tally_results(tournament, before), is_complete
+        end = closed.values_list("sequence", flat=True)[n_closed - n_closed % size]
+        closed = closed.filter(sequence__lt=end)
+    return _tally_results(tournament, closed), is_complete
 
 
 def _tally_results(tournament: Tournament, matches: QuerySet[Match]) -> Tally:
@@ -201,7 +203,7 @@ def _list_seat_names(lineup: str, names: Mapping[int, str]) -> list[str]:
 
 
 def _read_episodes(
-    tournament: Tournament, first: int, page: Sequence[Played], form: TrajectorySpec
+    tournament: Tournament, first: int, page: Sequence[PlayedMatch], form: TrajectorySpec
 ) -> Iterator[pa.Table]:
     names = _read_names(tournament)
     # Matches of one piece lie near each other: the last few are kept in memory.
@@ -240,7 +242,7 @@ def read_piece(tournament: Tournament, form: TrajectorySpec, digest: str) -> Map
         raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
 
 
-def check_rows(rows: pa.Table, match: Played) -> None:
+def check_rows(rows: pa.Table, match: PlayedMatch) -> None:
     """Raise TrajectoryError unless the rows are those of this match as it was recorded."""
     if set(rows.column("game_seed").to_pylist()) != {match.game_seed}:
         raise TrajectoryError(f"its game seed is not {match.game_seed}")
@@ -250,5 +252,5 @@ def check_rows(rows: pa.Table, match: Played) -> None:
         raise TrajectoryError("its actions are not those of the outcome")
 
 
-def _make_export_error(match: Played, why: str) -> ExportError:
+def _make_export_error(match: PlayedMatch, why: str) -> ExportError:
     return ExportError(f"the trajectories of match {match.pk} in {match.trajectory:.12}: {why}")

@@ -58,12 +58,12 @@ def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
         raise UploadError(HTTPStatus.NOT_FOUND, f"{order.hex}: {refusal}")
     if row.tournament.state in Tournament.OVER:
         raise UploadError(HTTPStatus.GONE, f"{order.hex}: its tournament is over")
-    put = TrajectoryPiece.objects.filter(order=order).aggregate(n=Sum("n_bytes"))["n"] or 0
-    if n_bytes > MAX_PIECE_BYTES or put + n_bytes > MAX_ORDER_BYTES:
+    stored_bytes = TrajectoryPiece.objects.filter(order=order).aggregate(n=Sum("n_bytes"))["n"] or 0
+    if n_bytes > MAX_PIECE_BYTES or stored_bytes + n_bytes > MAX_ORDER_BYTES:
         limits = f"{MAX_PIECE_BYTES} a piece and {MAX_ORDER_BYTES} an order"
         raise UploadError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"{order.hex}: {n_bytes} bytes after {put} are too much: {limits} are taken",
+            f"{order.hex}: {n_bytes} bytes after {stored_bytes} are too much: {limits} are taken",
         )
     return row.tournament
 

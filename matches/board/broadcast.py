@@ -107,7 +107,7 @@ def push_due(*, now: datetime) -> None:
         paused_boards = {
             board
             for board in set(paused.values_list("leaderboard", flat=True))
-            if cache.add(_cache_key(board, "paused"), 1, timeout=seldom)
+            if cache.add(_make_cache_key(board, "paused"), 1, timeout=seldom)
         }
         for board_id in sorted({*watched, *recent, *paused_boards}):
             publish(board_id, now=now, at_least=LEAVES_ALONE)
@@ -127,7 +127,7 @@ def publish(
     at_least: how long after the last push. Raises RedisError.
     """
     # It expires by itself: a process that dies with it stops the pushes for some seconds only.
-    lock = _cache_key(board_id, "lock")
+    lock = _make_cache_key(board_id, "lock")
     if not cache.add(lock, 1, timeout=_LOCKED_S):
         return None
     try:
@@ -142,9 +142,9 @@ def read_snapshot(board_id: int, *, now: datetime) -> str:
     While another process builds the first one, the database's state with a sequence number that no
     delta fits: the viewer asks again. Raises RedisError.
     """
-    if cache.add(_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S):
+    if cache.add(_make_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S):
         publish(board_id, now=now)
-    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    stored: str | None = cache.get(_make_cache_key(board_id, "state"))
     return stored or json.dumps(_build_state(board_id, None, now=now))
 
 
@@ -158,13 +158,13 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
 
     Without a last state there is nothing to start from: the new epoch makes viewers ask.
     """
-    before = {row["agent"]: dict(row) for row in last["rows"]} if last else {}
-    after = {row["agent"] for row in state["rows"]}
+    last_rows = {row["agent"]: dict(row) for row in last["rows"]} if last else {}
+    agents = {row["agent"] for row in state["rows"]}
     changed = (
         {
             name: value
             for name, value in row.items()
-            if name == "agent" or before.get(row["agent"], {}).get(name) != value
+            if name == "agent" or last_rows.get(row["agent"], {}).get(name) != value
         }
         for row in state["rows"]
     )
@@ -174,25 +174,25 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
         "sequence": state["sequence"],
         "status": state["status"],
         "rows": [fields for fields in changed if last and len(fields) > 1],
-        "removed": sorted(before.keys() - after),
+        "removed": sorted(last_rows.keys() - agents),
     }
 
 
 def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> BoardDelta | None:
-    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    stored: str | None = cache.get(_make_cache_key(board_id, "state"))
     last = cast(BoardState, json.loads(stored)) if stored else None
     pushed_at = datetime.fromisoformat(last["pushed_at"]) if last else None
     if is_within(pushed_at, at_least, now=now):
         return None
     # A new viewer need not compare again: it must not hold the lock when control comes back.
-    cache.set(_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S)
+    cache.set(_make_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S)
     state = _build_state(board_id, last, now=now)
     if last and (last["rows"], last["status"]) == (state["rows"], state["status"]):
         if is_within(pushed_at, HEARTBEAT, now=now):
             return None
         state["sequence"] = last["sequence"]
     delta = find_difference(last, state)
-    cache.set(_cache_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
+    cache.set(_make_cache_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
     _send_text(group(board_id), json.dumps(delta))
     return delta
 
@@ -211,19 +211,19 @@ def _build_state(board_id: int, last: BoardState | None, *, now: datetime) -> Bo
 
 
 def _publish_nodes(*, now: datetime) -> None:
-    shown = progress.count_nodes(now=now)
+    node_counts = progress.count_nodes(now=now)
     try:
         last = msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
     except msgspec.ValidationError:
         last = None  # of another version
-    if last and last[1] == shown and is_within(last[0], HEARTBEAT, now=now):
+    if last and last[1] == node_counts and is_within(last[0], HEARTBEAT, now=now):
         return
-    cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
+    cache.set("live:nodes", (now, node_counts), timeout=_KEPT_S)
     _send_text(NODES_GROUP, format_nodes(now=now))
 
 
-def _cache_key(board_id: int, what: str) -> str:
-    return f"live:board:{board_id}:{what}"
+def _make_cache_key(board_id: int, part: str) -> str:
+    return f"live:board:{board_id}:{part}"
 
 
 def _send_text(name: str, text: str) -> None:

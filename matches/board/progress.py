@@ -50,7 +50,7 @@ class Nodes(TypedDict):
     slots: str
 
 
-def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
+def describe_board(board: Leaderboard, rows: Iterable[Row], *, now: datetime) -> Status:
     """Return what stands above these rows. The pace is over the time until the last rating."""
     newest = board.tournaments.order_by("-pk")
     tournaments = list(newest.filter(state__in=Tournament.UNDER_WAY)[:N_TOURNAMENTS])
@@ -59,24 +59,24 @@ def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -
     return {
         "n_outcomes": f"{board.n_counted:,}",
         "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
-        "axis": fit_axis(row for row in shown if has_played(row)),
+        "axis": fit_axis(row for row in rows if has_played(row)),
         "tournaments": [describe_tournament(t, now=board.rated_at or now) for t in tournaments],
     }
 
 
-def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
+def describe_tournament(tournament: Tournament, *, now: datetime) -> ShownTournament:
     """Return the progress of one tournament."""
-    so_far = selectors.read_progress(shown)
+    so_far = selectors.read_progress(tournament)
     # Not the cancelled ones: a tournament cancelled at once has played nothing.
     closed = so_far.completed + so_far.error
     whole = max(so_far.n_matches, 1)
-    elapsed_s, pace = selectors.compute_elapsed_s(shown, now=now), ""
+    elapsed_s, pace = selectors.compute_elapsed_s(tournament, now=now), ""
     if elapsed_s > 0 and so_far.completed:
         pace = format_pace(so_far.completed / elapsed_s)
     return {
-        "id": shown.pk,
-        "name": shown.name,
-        "state": shown.shown_state,
+        "id": tournament.pk,
+        "name": tournament.name,
+        "state": tournament.shown_state,
         "closed": f"{closed:,}",
         "n_matches": f"{so_far.n_matches:,}",
         "pending": f"{so_far.pending:,}",
@@ -89,7 +89,7 @@ def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
         "percent_error": round(100 * so_far.error / whole, 2),
         "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
         "pace": pace,
-        "parts": shown.shown_parts,
+        "parts": tournament.shown_parts,
     }
 
 

@@ -36,7 +36,7 @@ _POINTS = (1.0, 0.5, 0.0)
 _DREW = 1
 
 
-class Inferred(NamedTuple):
+class Inference(NamedTuple):
     """What is believed, and how well the model fits; None where that is not looked at."""
 
     belief: Belief
@@ -48,7 +48,7 @@ def infer_belief(evidence: Evidence, *, expected_departures: float = 0.0) -> Bel
     return infer_and_check(evidence, expected_departures=expected_departures).belief
 
 
-def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> Inferred:
+def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> Inference:
     """Return what is believed of the agents, by position, and how well the model fits.
 
     Results that depart from the rating model hold less evidence than it says: see
@@ -56,7 +56,7 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
     """
     board, counts = evidence.board, evidence.counts
     late_sides = evidence.late.sides_on(board)
-    data = load_fit(board, evidence.agents, counts, late_sides=late_sides)
+    fit = load_fit(board, evidence.agents, counts, late_sides=late_sides)
     spec = games.get(board.game).spec
     if spec.n_seats == COUPLE:
         may_change = _may_change(evidence.agents)
@@ -64,24 +64,24 @@ def infer_and_check(evidence: Evidence, *, expected_departures: float = 0.0) -> 
         inferred = weighing.infer_belief(
             counts,
             blocks,
-            data.settle_weighted,
+            fit.settle_weighted,
             expected_departures=expected_departures,
             may_change=may_change,
         )
-        return Inferred(*inferred)
-    settled = data.settle()
+        return Inference(*inferred)
+    settled = fit.settle()
     # Their variance is measured about the first fit, so a second one is needed to use it.
     factor = 1.0 if spec.is_scored else estimate_dispersion(evidence, settled)
     if factor > 1:
-        settled = data.settle(dispersion=factor)
+        settled = fit.settle(dispersion=factor)
     n_opponents = spec.n_seats - spec.team_size
     if spec.is_scored:
-        n_opponents = round(2 / data.weight) - 1  # of an episode: the others of its block
-    return Inferred(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
+        n_opponents = round(2 / fit.weight) - 1  # of an episode: the others of its block
+    return Inference(form_belief(settled, counts, n_opponents=max(1, n_opponents)), None)
 
 
 def _may_change(agents: Sequence[int]) -> bool:
-    """Return whether one of them may be another by now, as a program of somebody else's."""
+    """Return whether an agent may have changed since it played, as other people's programs may."""
     rows = Agent.objects.filter(pk__in=among(agents)).values_list("policy", "parameters")
     return any(policies.may_change(kind, parameters) for kind, parameters in rows)
 
@@ -97,10 +97,10 @@ def list_blocks(evidence: Evidence, *, may_change: bool = False) -> SeedBlocks:
     newest: dict[tuple[int, int, int], dict[int, int]] = {}
     # In the order in which they were planned, on whatever leaderboard.
     for _, seed, lineup, ranks in sorted(_read_newest(evidence)):
-        met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
-        if len(met) == COUPLE:
-            first, second = sorted(met)
-            block, seat = (seed, first, second), met.index(first)
+        players = [index[agent] for agent in parse_numbers(lineup) if agent in index]
+        if len(players) == COUPLE:
+            first, second = sorted(players)
+            block, seat = (seed, first, second), players.index(first)
             if block not in newest or (may_change and seat in newest[block]):
                 newest[block] = {}
                 blocks.append((block, newest[block]))

@@ -30,15 +30,17 @@ class Crontab:
 
     def next(self, *, now: datetime) -> datetime | None:
         """Return the first minute after now; None when there is none."""
-        days = self._days(now, step=1)
-        return next((at for day in days for at in self._of(day) if at > now), None)
+        days = self._list_days(now, step=1)
+        return next((at for day in days for at in self._list_moments(day) if at > now), None)
 
     def last(self, *, now: datetime) -> datetime | None:
         """Return the last minute up to now; None when there was none."""
-        days = self._days(now, step=-1)
-        return next((at for day in days for at in reversed(self._of(day)) if at <= now), None)
+        days = self._list_days(now, step=-1)
+        return next(
+            (at for day in days for at in reversed(self._list_moments(day)) if at <= now), None
+        )
 
-    def _days(self, now: datetime, *, step: int) -> Iterator[date]:
+    def _list_days(self, now: datetime, *, step: int) -> Iterator[date]:
         today = now.astimezone(self.zone).date()
         for n in range(MAX_DAYS):
             day = today + timedelta(days=step * n)
@@ -50,7 +52,7 @@ class Crontab:
             ):
                 yield day
 
-    def _of(self, day: date) -> list[datetime]:
+    def _list_moments(self, day: date) -> list[datetime]:
         """Return the minutes of a day; those that its clocks pass over are none."""
         moments = []
         for hour, minute in self.times:
@@ -67,7 +69,7 @@ def parse_crontab(text: str, timezone: str, *, now: datetime) -> Crontab:
     """Return what a crontab means. Raises BadInputError also for one that never is due."""
     parts = dict(zip(PARTS, split_crontab(text), strict=True))
     try:
-        read: Any = crontab(**parts)  # its sets have no types
+        parsed: Any = crontab(**parts)  # its sets have no types
     except (ParseException, ValueError) as error:
         raise BadInputError("crontab", f"{text!r} is none ({error}): {EXAMPLE}") from error
     try:
@@ -76,10 +78,12 @@ def parse_crontab(text: str, timezone: str, *, now: datetime) -> Crontab:
         hint = "give one such as UTC or Europe/Berlin"
         raise BadInputError("timezone", f"{timezone!r} is not known: {hint}") from error
     times = Crontab(
-        times=tuple((hour, minute) for hour in sorted(read.hour) for minute in sorted(read.minute)),
-        days=frozenset(read.day_of_month),
-        months=frozenset(read.month_of_year),
-        weekdays=frozenset(read.day_of_week),
+        times=tuple(
+            (hour, minute) for hour in sorted(parsed.hour) for minute in sorted(parsed.minute)
+        ),
+        days=frozenset(parsed.day_of_month),
+        months=frozenset(parsed.month_of_year),
+        weekdays=frozenset(parsed.day_of_week),
         zone=zone,
     )
     if times.next(now=now) is None:

@@ -23,7 +23,7 @@ def is_answered(campaign: Campaign) -> bool:
 
 
 def has_statement(campaign: Campaign) -> bool:
-    """Return whether an agent is named: of one that was stopped, the statement repeats why."""
+    """Return whether the statement names an agent; if stopped, it only repeats the reason."""
     return campaign.statement not in {"", campaign.why}
 
 
@@ -52,13 +52,13 @@ def describe_shortfall(campaign: Campaign) -> str:
 def _describe_reached(campaign: Campaign) -> str:
     if campaign.question == IS_SPRT:
         return "The likelihood ratio has reached neither bound"
-    asked = f"Asked for was a probability of {format_percent(1 - campaign.error)}"
+    goal = f"Asked for was a probability of {format_percent(1 - campaign.error)}"
     if campaign.probability is None:
-        return f"{asked}, and no result was judged"
+        return f"{goal}, and no result was judged"
     likely = format_percent(campaign.probability)
     if campaign.why == "cancelled":
-        return f"{asked}; it was {likely} when it was stopped"
-    return f"{asked}; {likely} was reached"
+        return f"{goal}; it was {likely} when it was stopped"
+    return f"{goal}; {likely} was reached"
 
 
 def _choose_remedy(campaign: Campaign) -> str:

@@ -147,9 +147,9 @@ def _find_test(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) ->
 
 
 def _resolve_agent(field: str, name: str, game: str) -> Agent:
-    named = Agent.objects.filter(name=name)
+    namesakes = Agent.objects.filter(name=name)
     # Two are enough to see that the name alone does not say which.
-    agents = list((named.filter(game=game) if game else named).order_by("pk")[:2])
+    agents = list((namesakes.filter(game=game) if game else namesakes).order_by("pk")[:2])
     if len(agents) > 1:
         played = " and ".join(agent.game for agent in agents)
         raise BadInputError(field, f"{name!r} plays {played}: choose one with --game")

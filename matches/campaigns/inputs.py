@@ -72,9 +72,9 @@ def find_entrants(leaderboard: Leaderboard, names: Sequence[str]) -> list[Agent]
     by_name = {agent.name: agent for agent in named_agents}
     missing = [name for name in dict.fromkeys(names) if name not in by_name]
     if missing:
-        named = ", ".join(map(repr, missing[:SHOWN_MISSING]))
+        missing_names = ", ".join(map(repr, missing[:SHOWN_MISSING]))
         more = f" and {n} more" if (n := len(missing) - SHOWN_MISSING) > 0 else ""
-        problem = f"there is no agent of {leaderboard.game} named {named}{more}"
+        problem = f"there is no agent of {leaderboard.game} named {missing_names}{more}"
         raise BadInputError("agents", f"{problem}: register it first")
     return [by_name[name] for name in names]
 

@@ -50,7 +50,7 @@ def load_blocks(
     lineups = (join_numbers((first, second)), join_numbers((second, first)))
     searched = find_boards(leaderboard, (first, second)) if boards is None else boards
     season_starts = {board.pk: board.season_first_sequence for board in searched}
-    met = Match.objects.filter(
+    matches = Match.objects.filter(
         pk__in=Seat.objects.filter(agent=first).values("match_id"),
         leaderboard__in=list(season_starts),
         lineup__in=lineups,
@@ -59,7 +59,7 @@ def load_blocks(
     ).exclude(is_limited_elsewhere(leaderboard))
     columns = ("tournament_id", "leaderboard_id", "sequence", *_PlannedMatch._fields[:-1])
     by_plan: dict[int, list[_PlannedMatch]] = {}
-    for tournament, board, sequence, *game in met.order_by("pk").values_list(
+    for tournament, board, sequence, *game in matches.order_by("pk").values_list(
         *columns, "outcome__ranks"
     ):
         if sequence >= season_starts[board]:

@@ -22,7 +22,7 @@ class Chance(NamedTuple):
     p_best: float
 
 
-class Ranked(NamedTuple):
+class RankedEntrant(NamedTuple):
     """An entrant of a ranking, and P(it is better than the next one); None for the last."""
 
     agent: Agent
@@ -43,7 +43,7 @@ class Upset(NamedTuple):
     beats: Agent
 
 
-class Spent(NamedTuple):
+class Spending(NamedTuple):
     """What the matches of a campaign have cost so far; core_s: seconds of play, all together."""
 
     matches: int
@@ -61,46 +61,51 @@ def list_chances(campaign: Campaign) -> list[Chance]:
         return []
     agents = entrants_of(campaign.tournament)
     # Ties by id, so that two looks show the same order.
-    likely = sorted(zip(campaign.chances, agents, strict=True), key=lambda one: (-one[0], one[1]))
-    named = _agents_by_id([agent for _, agent in likely[:SHOWN]])
-    return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]
+    likely = sorted(
+        zip(campaign.chances, agents, strict=True), key=lambda chance: (-chance[0], chance[1])
+    )
+    agents_by_id = _agents_by_id([agent for _, agent in likely[:SHOWN]])
+    return [Chance(agents_by_id[agent], chance) for chance, agent in likely[:SHOWN]]
 
 
-def list_ranking(campaign: Campaign) -> list[Ranked]:
+def list_ranking(campaign: Campaign) -> list[RankedEntrant]:
     """Return the likeliest order as judged last, the best first; none for other questions."""
     if not campaign.ranking:
         return []
     agents = entrants_of(campaign.tournament)
-    named = _agents_by_id([agents[position] for position, _ in campaign.ranking])
-    return [Ranked(named[agents[position]], chance) for position, chance in campaign.ranking]
+    agents_by_id = _agents_by_id([agents[position] for position, _ in campaign.ranking])
+    return [
+        RankedEntrant(agents_by_id[agents[position]], chance)
+        for position, chance in campaign.ranking
+    ]
 
 
 def list_subjects(campaign: Campaign) -> list[Agent]:
     """Return the agents that the verdict names, in its order; none without a verdict."""
-    named = _agents_by_id(campaign.subjects)
-    return [named[agent] for agent in campaign.subjects]
+    agents_by_id = _agents_by_id(campaign.subjects)
+    return [agents_by_id[agent] for agent in campaign.subjects]
 
 
 def list_likely_subjects(campaign: Campaign) -> list[Agent]:
     """Return the agents that the likeliest answer names, as judged last, in its order."""
-    named = _agents_by_id(campaign.likely_subjects)
-    return [named[agent] for agent in campaign.likely_subjects]
+    agents_by_id = _agents_by_id(campaign.likely_subjects)
+    return [agents_by_id[agent] for agent in campaign.likely_subjects]
 
 
 def list_upsets(campaign: Campaign) -> list[Upset]:
     """Return who beats whom that stands before it; none unless a ranking ended as no order."""
     if not campaign.upsets:
         return []
-    named = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
-    return [Upset(named[one], named[other]) for one, other in campaign.upsets]
+    agents_by_id = _agents_by_id(sorted({agent for pair in campaign.upsets for agent in pair}))
+    return [Upset(agents_by_id[first], agents_by_id[second]) for first, second in campaign.upsets]
 
 
-def sum_spent(campaign: Campaign) -> Spent:
+def sum_spent(campaign: Campaign) -> Spending:
     """Return what a campaign has cost so far."""
     tournament = campaign.tournament
     gpu_s = costs.measure_gpu_s(tournament) * (tournament.n_done - tournament.n_known)
     price = costs.price_seconds_played(tournament.played_s, gpu_s)
-    return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
+    return Spending(tournament.n_done, tournament.played_s, gpu_s, price)
 
 
 def find_latest_point(campaign: Campaign) -> CampaignPoint | None:
@@ -122,8 +127,10 @@ def name_parameters(campaign: Campaign) -> dict[str, object]:
     positions = {name: campaign.parameters[name] for name in NAMED if name in parameters}
     if positions:
         agents = entrants_of(campaign.tournament)
-        named = _agents_by_id([agents[position] for position in positions.values()])
-        parameters |= {name: named[agents[position]].name for name, position in positions.items()}
+        agents_by_id = _agents_by_id([agents[position] for position in positions.values()])
+        parameters |= {
+            name: agents_by_id[agents[position]].name for name, position in positions.items()
+        }
     return parameters
 
 

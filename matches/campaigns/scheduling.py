@@ -64,8 +64,8 @@ def save_schedule(
         # Somebody else may have saved one of that name since it was looked for.
         if not Schedule.objects.filter(name=schedule.name).exclude(pk=schedule.pk).exists():
             raise
-        taken = f"there is a schedule {schedule.name!r} already: choose another name"
-        raise BadInputError("name", taken) from error
+        problem = f"there is a schedule {schedule.name!r} already: choose another name"
+        raise BadInputError("name", problem) from error
     schedule.agents.set(agents)
     _update_beat(schedule)
     touched = {
@@ -155,13 +155,9 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
     """
     locked = Schedule.objects.select_for_update().filter(pk=schedule_id, is_enabled=True)
     schedule = locked.first()
-    # By the minute, as crontabs: what is due in the minute in which it was made is started.
     due = last_due(schedule, now=now) if schedule else None
-    if (
-        schedule is None
-        or due is None
-        or due < schedule.created_at.replace(second=0, microsecond=0)
-    ):
+    # By the minute, as crontabs: what is due in the minute in which it was made is started.
+    if not schedule or not due or due < schedule.created_at.replace(second=0, microsecond=0):
         log.warning("schedule %s is not due: nothing is started", schedule_id)
         return None
     # The row of this time is what makes it once: beat and the look at overdue ones both come here.
@@ -173,17 +169,21 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
         with transaction.atomic():
             started = _start_schedule(schedule, due, actor=auditing.CONTROL, now=now)
     except BadInputError as error:
-        problem = str(error)[:MAX_PROBLEM]
-        log.warning("schedule %s was passed over: %s", schedule.pk, problem)
-        ScheduleRun.objects.filter(pk=run.pk).update(problem=problem)
-        skipped = {"n_skipped": F("n_skipped") + 1, "problem": problem}
-        Schedule.objects.filter(pk=schedule.pk).update(**skipped)
-        _audit_run(schedule, "schedule.skip", {"problem": problem}, now=now)
+        _note_skip(schedule, run, str(error)[:MAX_PROBLEM], now=now)
         return None
     _store_start(schedule, run, started)
     Schedule.objects.filter(pk=schedule.pk).update(is_enabled=schedule.once_at is None)
     _audit_run(schedule, "schedule.start", _describe_start(started), now=now)
     return started
+
+
+def _note_skip(schedule: Schedule, run: ScheduleRun, problem: str, *, now: datetime) -> None:
+    """Write down why nothing was started at the time of a run."""
+    log.warning("schedule %s was passed over: %s", schedule.pk, problem)
+    ScheduleRun.objects.filter(pk=run.pk).update(problem=problem)
+    skipped = {"n_skipped": F("n_skipped") + 1, "problem": problem}
+    Schedule.objects.filter(pk=schedule.pk).update(**skipped)
+    _audit_run(schedule, "schedule.skip", {"problem": problem}, now=now)
 
 
 @transaction.atomic
@@ -273,8 +273,8 @@ def _plan_campaign(schedule: Schedule, due: datetime) -> CampaignPlan:
 
 
 def _make_name(schedule: Schedule, due: datetime) -> str:
-    kept = replace_unprintable(schedule.name[: MAX_NAME - len(_STAMP)])
-    return f"{kept} {due:%Y-%m-%d %H:%M}"
+    shortened = replace_unprintable(schedule.name[: MAX_NAME - len(_STAMP)])
+    return f"{shortened} {due:%Y-%m-%d %H:%M}"
 
 
 def _start_schedule(
@@ -306,8 +306,8 @@ def _start_schedule(
 
 def _store_start(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) -> None:
     is_season = isinstance(started, Season)
-    of_run = {"season": started} if is_season else {"tournament": started}
-    ScheduleRun.objects.filter(pk=run.pk).update(**of_run)
+    what_started = {"season": started} if is_season else {"tournament": started}
+    ScheduleRun.objects.filter(pk=run.pk).update(**what_started)
     last = {} if is_season else {"last_tournament": started}
     Schedule.objects.filter(pk=schedule.pk).update(n_started=F("n_started") + 1, problem="", **last)
 

@@ -29,7 +29,7 @@ def estimate_gap(evidence: Evidence) -> Gap:
     """Return the gap in rating of two agents but for their own results, and how sure it is."""
     board, boards, pair = evidence.board, evidence.boards, evidence.agents
     n_met: Counter[int] = Counter()
-    for first, second, *results in read_results(pair, [one.pk for one in boards]):
+    for first, second, *results in read_results(pair, [board.pk for board in boards]):
         n_met.update(dict.fromkeys({first, second} - set(pair), sum(results)))
     opponents = sorted(n_met, key=lambda agent: (-n_met[agent], agent))[:MOST_OPPONENTS]
     agents = [*pair, *opponents]

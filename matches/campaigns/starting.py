@@ -26,7 +26,7 @@ from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
 from matches.plans import CampaignPlan, TournamentPlan, columns_of
-from matches.ratings.evidence import Known, gather_evidence
+from matches.ratings.evidence import KnownCounts, gather_evidence
 
 IS_SPRT = SPRT[0]
 SPRT_DEFAULTS: Mapping[str, Value] = {
@@ -58,7 +58,7 @@ def start_campaign(
     columns |= {"margin": convert_margin(plan, leaderboard), "parameters": parameters}
     if plan.margin_score is not None:
         # It goes by its own episodes only.
-        columns["is_by_scores"], at_start = True, Known(0, 0)
+        columns["is_by_scores"], at_start = True, KnownCounts(0, 0)
     campaign = Campaign(
         tournament=tournament,
         **columns,
@@ -77,20 +77,8 @@ def check_plan(
     plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     """Return the parameters of the question with their defaults. Raises BadInputError."""
-    choices = (*questions.names(), IS_SPRT)
-    if plan.question not in choices:
-        problem = f"unknown question {plan.question!r}: choose one of {', '.join(choices)}"
-        raise BadInputError("question", problem)
     margin = convert_margin(plan, leaderboard)
-    if not 1 <= plan.max_matches <= MAX_MATCHES:
-        raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
-    # One at a time, so that the field that is refused is named.
-    terms: dict[str, Any] = {"error": plan.error, "margin": margin}
-    for name, value in terms.items():
-        try:
-            Terms(**{name: value})
-        except ArenaError as error:
-            raise BadInputError(name, str(error)) from error
+    _check_terms(plan, margin)
     if plan.question == IS_SPRT:
         return _check_test(plan, leaderboard, agents)
     try:
@@ -111,6 +99,23 @@ def check_plan(
     return dict(parameters)
 
 
+def _check_terms(plan: CampaignPlan, margin: float) -> None:
+    """Refuse an unknown question, and limits out of range. Raises BadInputError."""
+    choices = (*questions.names(), IS_SPRT)
+    if plan.question not in choices:
+        problem = f"unknown question {plan.question!r}: choose one of {', '.join(choices)}"
+        raise BadInputError("question", problem)
+    if not 1 <= plan.max_matches <= MAX_MATCHES:
+        raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
+    # One at a time, so that the field that is refused is named.
+    terms: dict[str, Any] = {"error": plan.error, "margin": margin}
+    for name, value in terms.items():
+        try:
+            Terms(**{name: value})
+        except ArenaError as error:
+            raise BadInputError(name, str(error)) from error
+
+
 def _check_budget(
     plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
 ) -> None:
@@ -124,7 +129,7 @@ def _check_budget(
         raise BadInputError("max_matches", error.reason) from error
 
 
-def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
+def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> KnownCounts:
     """Return how many matches of these agents among each other a campaign would start from.
 
     Of each tournament those up to its first open match: see closed_prefix.
@@ -144,7 +149,7 @@ def choose_seed(leaderboard: Leaderboard) -> int:
 def choose_pairing_of(
     plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
 ) -> tuple[str, Mapping[str, Value]]:
-    """Return the pairing of a plan with its parameters, or that of its question."""
+    """Return the pairing of a plan with its parameters, or the default of its question."""
     if plan.pairing:
         return plan.pairing, plan.pairing_parameters
     n_seats = games.get(leaderboard.game).spec.n_seats
@@ -192,10 +197,10 @@ def _check_test(
 
 def _refuse_same_agent(parameters: Mapping[str, Value], agents: Sequence[Agent]) -> None:
     """Raise BadInputError naming the agent that is to be compared with itself."""
-    one, other = (parameters.get(name) for name in NAMED)
-    if isinstance(one, int) and one == other and 0 <= one < len(agents):
-        both = f"got {agents[one].name!r} as both"
-        raise BadInputError("parameters", f"{' and '.join(NAMED)} must be two agents, {both}")
+    first, second = (parameters.get(name) for name in NAMED)
+    if isinstance(first, int) and first == second and 0 <= first < len(agents):
+        name = f"got {agents[first].name!r} as both"
+        raise BadInputError("parameters", f"{' and '.join(NAMED)} must be two agents, {name}")
 
 
 def _replace_names(

@@ -47,7 +47,7 @@ _SPENT = {
 
 
 class LabelledText(NamedTuple):
-    """Something and what is said of it."""
+    """A label and its text."""
 
     label: str
     says: str
@@ -197,8 +197,8 @@ def describe_known(n_matches: int, n_elsewhere: int) -> str:
     text = _format_matches(n_matches)
     if not n_elsewhere:
         return text
-    whose = "all" if n_elsewhere == n_matches else f"{n_elsewhere:,}"
-    return f"{text}, {whose} of them from other leaderboards"
+    share = "all" if n_elsewhere == n_matches else f"{n_elsewhere:,}"
+    return f"{text}, {share} of them from other leaderboards"
 
 
 def describe_saved(campaign: Campaign) -> str:

@@ -98,10 +98,10 @@ def check_watch(watch: Watch) -> None:
 
 def list_steps(watch: Watch) -> list[Step]:
     """Return the stored checkpoints of the run, the first step first."""
-    done = _find_reasons_to_skip(watch)
+    reasons = _find_reasons_to_skip(watch)
     playing = {str(agent.checkpoint_id): agent.pk for agent in _list_playing(watch)}
     stored = _list_stored(watch).order_by("step", "pk").values_list("step", "sha256")
-    return [Step(n, sha256, playing.get(sha256), done.get(n, "")) for n, sha256 in stored]
+    return [Step(n, sha256, playing.get(sha256), reasons.get(n, "")) for n, sha256 in stored]
 
 
 def start_evaluation(watch: Watch, agent: Agent) -> Campaign:
@@ -228,7 +228,7 @@ def raise_alarm(campaign: Campaign, *, level: float, now: datetime) -> Alarm | N
 
 @transaction.atomic
 def acknowledge_alarm(alarm: Alarm, *, actor: Actor, now: datetime, reason: str = "") -> bool:
-    """Note who has seen an alarm; of two the first one. Say whether it was this call."""
+    """Note who acknowledged an alarm first. Say whether it was this call."""
     open_alarm = Alarm.objects.filter(pk=alarm.pk, acknowledged_at=None)
     if not open_alarm.update(acknowledged_at=now, acknowledged_by=actor.name):
         return False

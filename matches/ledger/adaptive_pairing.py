@@ -61,7 +61,7 @@ def choose_lineups(
         n_missing = _count_missing_matches(tournament, campaign, len(agents), now)
     if n_missing <= 0:
         return Choice()
-    _seed_field(tournament, agents)
+    _note_seeding(tournament, agents)
     n_blocks = count_blocks(min(n_missing, n_left), n_seats)
     if campaign is not None and campaign.is_by_scores:
         return Choice(choose_episodes(campaign, agents, n_blocks))
@@ -103,7 +103,7 @@ def _count_missing_matches(
     return missing if missing * REFILL >= limit else 0
 
 
-def _seed_field(tournament: Tournament, agents: Sequence[int]) -> None:
+def _note_seeding(tournament: Tournament, agents: Sequence[int]) -> None:
     """Note once how the entrants stood at the start: brackets and groups go by it."""
     if tournament.seeding:
         return

@@ -18,7 +18,7 @@ Ending = Attempt.Ending
 _MS = 1_000
 
 
-class Ended(NamedTuple):
+class EndedAttempt(NamedTuple):
     """How one attempt ended: a row of Attempt but for the time, in the order of its columns."""
 
     match: int
@@ -34,10 +34,10 @@ class Ended(NamedTuple):
     server: str = ""
 
 
-_COLUMNS = ("match_id", *Ended._fields[1:], "ended_at")
+_COLUMNS = ("match_id", *EndedAttempt._fields[1:], "ended_at")
 
 
-def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
+def write_attempts(ended: Iterable[EndedAttempt], *, now: datetime) -> None:
     """Write how the attempts ended."""
     stamp = connection.ops.adapt_datetimefield_value(now)
     rows = list(ended)
@@ -53,7 +53,7 @@ def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
     transaction.on_commit(lambda: attempt_counters.count_attempts(kinds))
 
 
-def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> int:
+def give_matches_back(tournament_id: int, ended: Sequence[EndedAttempt], *, now: datetime) -> int:
     """Write attempts that brought no outcome and try their matches again; return how many are VOID.
 
     The matches must be in flight with these attempts, and locked by the caller's transaction.
@@ -62,8 +62,8 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
         return 0
     write_attempts(ended, now=now)
     spent = _find_spent_matches([e.match for e in ended])
-    again = [e.match for e in ended if e.match not in spent]
-    _move_matches(again, Match.State.PENDING)
+    retried = [e.match for e in ended if e.match not in spent]
+    _move_matches(retried, Match.State.PENDING)
     by_reason: dict[str, list[int]] = defaultdict(list)
     for attempt in ended:
         if attempt.match in spent:
@@ -71,7 +71,7 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
     for reason, match_ids in by_reason.items():
         _move_matches(match_ids, Match.State.VOID, void_reason=reason)
     Tournament.objects.filter(pk=tournament_id).update(
-        n_retried=F("n_retried") + len(again),
+        n_retried=F("n_retried") + len(retried),
         n_void=F("n_void") + len(spent),
         lost_s=F("lost_s") + sum(attempt.duration_ms for attempt in ended) / _MS,
     )

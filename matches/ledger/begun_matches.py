@@ -30,7 +30,7 @@ def can_go_on(tournament: Tournament) -> bool:
 
 
 def read_genuine(begun: Sequence[BegunRow], tournament: Tournament) -> dict[int, BegunRow]:
-    """Return by match what was reported of it with a valid token."""
+    """Return the reported rows with a valid token, by match."""
     if not begun or not can_go_on(tournament):
         return {}
     secret = derive_tournament_key(tournament)
@@ -46,15 +46,15 @@ def keep_actions(rows: Iterable[BegunRow | ResultRow], tournament: Tournament) -
 
     The matches must be locked by the caller's transaction.
     """
-    told = {row.match: row for row in rows if _ACTIONS.fullmatch(row.actions)}
-    if not told or not can_go_on(tournament):
+    reported = {row.match: row for row in rows if _ACTIONS.fullmatch(row.actions)}
+    if not reported or not can_go_on(tournament):
         return
-    kept = BegunMatch.objects.filter(match__in=among(list(told)))
-    lengths = dict(kept.values_list("match_id", "n_actions"))
-    in_flight = Match.objects.filter(pk__in=among(list(told)), state__in=Match.IN_FLIGHT)
+    stored = BegunMatch.objects.filter(match__in=among(list(reported)))
+    lengths = dict(stored.values_list("match_id", "n_actions"))
+    in_flight = Match.objects.filter(pk__in=among(list(reported)), state__in=Match.IN_FLIGHT)
     longer = []
     for match, attempt, owner in in_flight.values_list("pk", "attempt", "tournament_id"):
-        row, n_actions = told[match], told[match].actions.count(" ") + 1
+        row, n_actions = reported[match], reported[match].actions.count(" ") + 1
         is_newest = row.attempt == attempt and owner == tournament.pk
         if is_newest and n_actions > lengths.get(match, 0):
             longer.append((match, attempt, n_actions, row.actions))
@@ -72,9 +72,9 @@ def note_given_back(rows: Sequence[ResultRow], tournament: Tournament) -> None:
 
 def read_actions(matches: Sequence[int]) -> dict[int, str]:
     """Return by match the actions that its next attempt goes on from, as many as an order holds."""
-    kept = BegunMatch.objects.filter(match__in=among(matches)).order_by("n_actions")
+    stored = BegunMatch.objects.filter(match__in=among(matches)).order_by("n_actions")
     fitting, n_text = {}, 0
-    for match, actions in kept.values_list("match_id", "actions"):
+    for match, actions in stored.values_list("match_id", "actions"):
         n_text += len(actions)
         if n_text <= MAX_TEXT:
             fitting[match] = actions
@@ -82,11 +82,11 @@ def read_actions(matches: Sequence[int]) -> dict[int, str]:
 
 
 def count_actions(attempts: Mapping[int, int]) -> dict[int, int]:
-    """Return by match how far the given attempt of it came, as far as it has told."""
-    kept = BegunMatch.objects.filter(match__in=among(list(attempts)))
+    """Return how many actions were reported of the given attempt of each match."""
+    stored = BegunMatch.objects.filter(match__in=among(list(attempts)))
     return {
         match: n_actions
-        for match, attempt, n_actions in kept.values_list("match_id", "attempt", "n_actions")
+        for match, attempt, n_actions in stored.values_list("match_id", "attempt", "n_actions")
         if attempts[match] == attempt
     }
 

@@ -77,8 +77,8 @@ def _note_problem(tournament: Tournament, begins: str, problem: str) -> str:
     if text != tournament.problem and (problem or tournament.problem.startswith(begins)):
         Tournament.objects.filter(pk=tournament.pk).update(problem=text)
         tournament.problem = text
-        told = f"{begins}{problem}" if problem else "goes on: its code is here again"
-        log.warning("tournament %s: %s", tournament.pk, told)
+        change = f"{begins}{problem}" if problem else "goes on: its code is here again"
+        log.warning("tournament %s: %s", tournament.pk, change)
     return problem
 
 
@@ -90,13 +90,13 @@ def describe_outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
     """
     columns = ("policy", "checkpoint__architecture", "version")
     for policy, architecture, version in agents.order_by().values_list(*columns).distinct():
-        here = version_of_agent(policy, architecture or "")
-        if not is_same_version(version, here) and (version or is_new):
-            named = agents.filter(policy=policy, version=version).order_by("pk").first()
+        own_version = version_of_agent(policy, architecture or "")
+        if not is_same_version(version, own_version) and (version or is_new):
+            agent = agents.filter(policy=policy, version=version).order_by("pk").first()
             return (
-                f"{named} is of version {short_version(version)} of {policy}, which is "
-                f"{short_version(here)} here: register it again under its name, which makes a new "
-                "agent of it, or bring the old file back"
+                f"{agent} is of version {short_version(version)} of {policy}, which is "
+                f"{short_version(own_version)} here: register it again under its name, which makes "
+                "a new agent of it, or bring the old file back"
             )
     return ""
 
@@ -106,16 +106,16 @@ def describe_outdated_board(board: Leaderboard, *, is_new: bool) -> str:
 
     is_new: as of `describe_outdated_agent`. Raises UnknownNameError, CatalogError.
     """
-    here = version_of_game(board.game)
+    own_version = version_of_game(board.game)
     is_unused_or_under_way = not (is_new and board.next_sequence > 1)
-    if is_same_version(board.game_version, here):
+    if is_same_version(board.game_version, own_version):
         return ""
     if not board.game_version and is_unused_or_under_way:
         return ""
     return (
         f"leaderboard {board.name} is of version {short_version(board.game_version)} of "
-        f"{board.game}, which is {short_version(here)} here: open a new leaderboard, or bring the "
-        "old file back"
+        f"{board.game}, which is {short_version(own_version)} here: open a new leaderboard, or "
+        "bring the old file back"
     )
 
 

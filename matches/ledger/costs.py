@@ -67,8 +67,8 @@ def read_budget(campaign: Campaign) -> Amounts:
 
 def count_affordable_matches(campaign: Campaign, *, now: datetime) -> int | None:
     """Return how many more matches the budget pays for, by what they cost so far."""
-    one = measure_match_cost(campaign.tournament, now=now)
-    return count_matches_left(read_budget(campaign), sum_spent(campaign), one.amounts)
+    match_cost = measure_match_cost(campaign.tournament, now=now)
+    return count_matches_left(read_budget(campaign), sum_spent(campaign), match_cost.amounts)
 
 
 def measure_match_cost(tournament: Tournament, *, now: datetime) -> Cost:

@@ -85,9 +85,9 @@ def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard
     return board
 
 
-def _read_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
+def _read_parameters(game: str, parameters: Mapping[str, object]) -> dict[str, object]:
     """Return all parameters of a game, converted to their types."""
-    return dict(check_game(game, given).parameters)
+    return dict(check_game(game, parameters).parameters)
 
 
 def draw_levels(seed: int, n: int) -> list[int]:

@@ -136,19 +136,19 @@ def _find_common_game(sides: Sequence[Side]) -> str:
     for side, names in zip(sides, by_side, strict=True):
         if not names and not is_spelled(side.name):
             raise BadInputError(side.field, _describe_unknown(side, game=""))
-    named = [names for names in by_side if names]
-    common = set.intersection(*named) if named else set(games.names())
+    known_sides = [names for names in by_side if names]
+    common = set.intersection(*known_sides) if known_sides else set(games.names())
     if len(common) == 1:
         return common.pop()
-    both = " and ".join(repr(side.name) for side in sides)
-    if named and not common:
-        raise BadInputError("agent_b", f"{both} play no game in common")
-    raise BadInputError("game", f"say which {both} shall play: {', '.join(sorted(common))}")
+    side_names = " and ".join(repr(side.name) for side in sides)
+    if known_sides and not common:
+        raise BadInputError("agent_b", f"{side_names} play no game in common")
+    raise BadInputError("game", f"say which {side_names} shall play: {', '.join(sorted(common))}")
 
 
 def _find_agent(side: Side, game: str) -> Agent:
-    meant = _filter_stored_agents(side).filter(game=game)
-    stored = list(meant.select_related("checkpoint").order_by("pk"))
+    candidates = _filter_stored_agents(side).filter(game=game)
+    stored = list(candidates.select_related("checkpoint").order_by("pk"))
     if len(stored) == 1:
         return stored[0]
     if stored:
@@ -192,18 +192,20 @@ def _filter_stored_agents(side: Side) -> QuerySet[Agent]:
 
 def _describe_unknown(side: Side, *, game: str) -> str:
     """Return that a side names no agent, and the names or steps that are near."""
-    where = f" of {game}" if game else ""
+    of_game = f" of {game}" if game else ""
     agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
     runs = agents.filter(checkpoint__run=side.name)
     if side.checkpoint and runs.exists():
         steps = runs.order_by("checkpoint__step").values_list("checkpoint__step", flat=True)
         steps = steps.distinct()
-        shown = ", ".join(map(str, steps[:_SHOWN_STEPS]))
-        return f"{side.name!r} has no checkpoint {side.checkpoint!r}: there are the steps {shown}"
+        steps_text = ", ".join(map(str, steps[:_SHOWN_STEPS]))
+        return (
+            f"{side.name!r} has no checkpoint {side.checkpoint!r}: there are the steps {steps_text}"
+        )
     names = list(agents.values_list("name", flat=True)[:_KNOWN_NAMES])
     near = get_close_matches(side.name, names, n=5, cutoff=0.5)
     hint = f": did you mean {', '.join(near)}?" if near else ": see ./run checkpoints list"
-    return f"there is no agent {side.name!r}{where}{hint}"
+    return f"there is no agent {side.name!r}{of_game}{hint}"
 
 
 def _find_or_open_board(

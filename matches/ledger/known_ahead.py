@@ -5,7 +5,7 @@ from itertools import islice
 
 from arena.pairing import registry as pairings
 from matches.ledger import planning, reuse
-from matches.ledger.reuse import Place
+from matches.ledger.reuse import MatchIdentity
 from matches.ledger.tournaments import build_row, check_field
 from matches.models import Agent, Leaderboard
 from matches.models.match import join_numbers
@@ -32,10 +32,10 @@ def count_known_ahead(
     twins = reuse.find_twins(draft, entered)
     if not twins:
         return 0
-    n_known, drawn = 0, planning.draw_matches(draft, len(entered))
-    for batch in split_batches(islice(drawn, MOST_LOOKED_AT), planning.SLICE):
+    n_known, matches = 0, planning.draw_matches(draft, len(entered))
+    for batch in split_batches(islice(matches, MOST_LOOKED_AT), planning.SLICE):
         places = [
-            Place(
+            MatchIdentity(
                 planned.block,
                 planned.game_seed,
                 join_numbers([entered[index] for index in planned.seats]),

@@ -40,10 +40,10 @@ def describe_unknown(text: str, *, game: str = "") -> str:
     """Return why a text means no agent: what was looked up, and which names are near."""
     agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
     names = list(agents.order_by("-pk").values_list("name", flat=True)[:MOST_NAMES])
-    where = f" of {game}" if game else ""
+    of_game = f" of {game}" if game else ""
     refusal = (
         f"{text!r} is no kind of policy ({', '.join(policies.names())}), "
-        f"no registered agent{where} and no checkpoint"
+        f"no registered agent{of_game} and no checkpoint"
     )
     near = find_near(text, names)
     return f"{refusal}; did you mean {' or '.join(near)}?" if near else refusal

@@ -22,7 +22,7 @@ HOUR_S = 3_600
 _COUNTERS = ("node_s", "priced_s", "money", "thrown_s")
 
 
-class Use(NamedTuple):
+class OrderUse(NamedTuple):
     """What an order took: its node until a moment, if that ended it, and work thrown away."""
 
     order: Order
@@ -36,7 +36,7 @@ def find_last_heard(order: Order, *, now: datetime) -> datetime:
     return max(order.started_at or last, min(now, last))
 
 
-def book_uses(uses: Sequence[Use]) -> None:
+def book_uses(uses: Sequence[OrderUse]) -> None:
     """Enter in the books what orders took of their nodes; in the transaction that ends them.
 
     The last rows that it locks, in the order of their keys.
@@ -61,7 +61,7 @@ def book_uses(uses: Sequence[Use]) -> None:
             played.append((run, node_s, order.started_at, use.until))
     rows = [(*key, *cost) for key, cost in sorted(costs.items())]
     add_to_rows(NodeCost, ("tournament_id", "machine_class"), _COUNTERS, rows)
-    for run, node_s, since, until in sorted(played, key=lambda one: one[0].pk):
+    for run, node_s, since, until in sorted(played, key=lambda row: row[0].pk):
         add_busy_time(run, node_s, since=since, until=until)
 
 
@@ -86,15 +86,15 @@ def sum_at_risk_s(
 
 
 def list_safe_times(
-    order: Order, executing: Sequence[int], told: Iterable[int], *, now: datetime
+    order: Order, executing: Sequence[int], reported: Iterable[int], *, now: datetime
 ) -> list[float]:
     """Return since when each match that is executing is at risk: begun, or its actions told."""
     if order.started_at is None:
         return []
     now_s = round(max(timedelta(0), now - order.started_at).total_seconds(), 2)
-    before = dict(zip(order.executing, order.safe_at_s, strict=False))
-    safe = set(told)
-    return [now_s if match in safe else before.get(match, now_s) for match in executing]
+    safe_before = dict(zip(order.executing, order.safe_at_s, strict=False))
+    safe = set(reported)
+    return [now_s if match in safe else safe_before.get(match, now_s) for match in executing]
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ def report_nodes(tournament: Tournament) -> NodeReport:
     classes = [_describe_class(row) for row in rows]
     thrown_s = sum(row.thrown_s for row in rows)
     played_s = tournament.played_s + thrown_s
-    priced = [one.money for one in classes if one.money is not None]
+    priced = [use.money for use in classes if use.money is not None]
     return NodeReport(
         classes=classes,
-        node_hours=sum(one.node_hours for one in classes),
-        unpriced_hours=sum(one.unpriced_hours for one in classes),
+        node_hours=sum(use.node_hours for use in classes),
+        unpriced_hours=sum(use.unpriced_hours for use in classes),
         money=sum(priced) if priced else None,
         saved=_compute_saved(rows),
         thrown_hours=thrown_s / HOUR_S,

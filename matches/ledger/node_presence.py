@@ -31,14 +31,14 @@ RENAMED_WITHIN = timedelta(hours=1)
 
 @transaction.atomic
 def note_alive(report: Alive, *, now: datetime) -> bool:
-    """Note the report of a node that lives; a new process of it loses the orders of the old one.
+    """Note a sign of life; where the node's process is new, the old one's orders are lost.
 
     Returns False where the name belongs to a node of another kind, or to none: nothing is noted.
     """
-    before = Worker.objects.filter(node=report.node).first()
+    stored = Worker.objects.filter(node=report.node).first()
     is_server = SERVER in report.capabilities
     # Of both kinds one has no key of its own: whoever had the name first keeps it.
-    if before is not None and before.is_server != is_server:
+    if stored is not None and stored.is_server != is_server:
         note_forged(report, now=now)
         return False
     if is_server:
@@ -46,7 +46,7 @@ def note_alive(report: Alive, *, now: datetime) -> bool:
         _note_presence(report, now=now)
         _hold_if_renamed(report, now=now)
     else:
-        _note_node(report, before, now=now)
+        _note_node(report, stored, now=now)
     return True
 
 
@@ -75,14 +75,14 @@ def _hold_if_renamed(report: Alive, *, now: datetime) -> None:
     quarantine_worker(worker, actor=CONTROL, reason=reason[:500], now=now)
 
 
-def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:
-    is_rival = before is not None and _is_rival(report, before, now=now)
-    if before is not None and is_rival:
+def _note_node(report: Alive, stored: Worker | None, *, now: datetime) -> None:
+    is_rival = stored is not None and _is_rival(report, stored, now=now)
+    if stored is not None and is_rival:
         # Shown, and replaces nothing: two nodes would take each other's matches away. What it
         # plays all the same counts.
-        if before.rival_incarnation != report.incarnation:
+        if stored.rival_incarnation != report.incarnation:
             log.error("two nodes call themselves %s: give each its own name and key", report.node)
-        Worker.objects.filter(pk=before.pk).update(
+        Worker.objects.filter(pk=stored.pk).update(
             rival_incarnation=report.incarnation, rival_seen_at=now
         )
     else:
@@ -92,7 +92,7 @@ def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:
             rival_incarnation="", rival_seen_at=None
         )
         if not is_quarantined(report.node):  # else its orders have been taken back
-            _lose_orders_of_the_dead(report, before, now=now)
+            _lose_orders_of_the_dead(report, stored, now=now)
     playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
     for order in playing.filter(incarnation=report.incarnation, uuid__in=report.orders):
         extend_deadline(order, now=now)
@@ -101,15 +101,15 @@ def _note_node(report: Alive, before: Worker | None, *, now: datetime) -> None:
     transaction.on_commit(dispatch.wake_relay)
 
 
-def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
+def _is_rival(report: Alive, stored: Worker, *, now: datetime) -> bool:
     """Say whether the process that reported before may live beside this one."""
-    if report.incarnation == before.incarnation:
+    if report.incarnation == stored.incarnation:
         return False
     # A machine runs one process of a name at a time: a node that was restarted is back at once.
-    if report.place and report.place == before.place:
+    if report.place and report.place == stored.place:
         return False
     # Elsewhere only silence tells that it is dead.
-    return before.last_seen_at >= now - ALIVE_WITHIN
+    return stored.last_seen_at >= now - ALIVE_WITHIN
 
 
 def _note_presence(report: Alive, *, now: datetime) -> None:
@@ -134,11 +134,11 @@ def _note_presence(report: Alive, *, now: datetime) -> None:
     )
 
 
-def _lose_orders_of_the_dead(report: Alive, before: Worker | None, *, now: datetime) -> None:
-    """Give up the orders of other processes of this node, except those of a living rival."""
+def _lose_orders_of_the_dead(report: Alive, stored: Worker | None, *, now: datetime) -> None:
+    """Mark orders of the node's other processes as lost, except those of a living rival."""
     alive = {report.incarnation}
-    if before and before.rival_seen_at and before.rival_seen_at >= now - ALIVE_WITHIN:
-        alive.add(before.rival_incarnation)
+    if stored and stored.rival_seen_at and stored.rival_seen_at >= now - ALIVE_WITHIN:
+        alive.add(stored.rival_incarnation)
     playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
     lose_orders(playing.exclude(incarnation__in=alive), reason=Reason.NODE_LOST, now=now)
 

@@ -23,7 +23,9 @@ def add_with_audit(add: Callable[[], Added], *, actor: Actor, now: datetime) -> 
     """
     # By keys and not by clocks, which differ between machines.
     kinds: tuple[type[Model], ...] = (Agent, Leaderboard, Tournament)
-    newest = {kind: _find_newest_key(kind) for kind in kinds}
+    newest = {
+        kind: kind._default_manager.aggregate(newest=Max("pk"))["newest"] or 0 for kind in kinds
+    }
     added = add()
     for row in _list_new_rows(added, newest):
         action = f"{row._meta.model_name}.add"
@@ -45,10 +47,6 @@ def _is_noted(row: Model, action: str) -> bool:
     target = Target.of(row)
     noted = AuditRow.objects.filter(target_kind=target.kind, target_id=target.id, action=action)
     return noted.exists()
-
-
-def _find_newest_key(kind: type[Model]) -> int:
-    return kind._default_manager.aggregate(newest=Max("pk"))["newest"] or 0
 
 
 def _list_new_rows(

@@ -10,9 +10,9 @@ from arena.messages import Reason, Results
 from arena.queues import play_queue
 from matches import dispatch
 from matches.ledger import begun_matches, server_reports
-from matches.ledger.attempts import Ended, give_matches_back
+from matches.ledger.attempts import EndedAttempt, give_matches_back
 from matches.ledger.node_costs import (
-    Use,
+    OrderUse,
     book_uses,
     find_last_heard,
     list_safe_times,
@@ -110,7 +110,7 @@ def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
     return n_unplayed
 
 
-def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, Use | None]:
+def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, OrderUse | None]:
     # The conditional UPDATE is the lock: of its last report and the sweep only one closes it.
     lost = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
         state=Order.State.LOST, closed_at=now
@@ -124,7 +124,7 @@ def _lose_order(order: Order, *, reason: Reason, now: datetime) -> tuple[int, Us
     transaction.on_commit(dispatch.wake_relay)
     transaction.on_commit(dispatch.wake_rater)
     until = find_last_heard(order, now=now)
-    return n_unplayed, Use(order, until, sum_at_risk_s(order, until=until))
+    return n_unplayed, OrderUse(order, until, sum_at_risk_s(order, until=until))
 
 
 @transaction.atomic
@@ -139,16 +139,16 @@ def take_from_server(name: str, *, now: datetime) -> int:
     dealt = {order.pk: order.servers.get(name, []) for order in locked}
     matches = [match for of_order in dealt.values() for match in of_order]
     lock_matches_in_flight([], more=matches)
-    ending, n_given_back, uses = Attempt.Ending.INTERRUPTED, 0, list[Use]()
+    ending, n_given_back, uses = Attempt.Ending.INTERRUPTED, 0, list[OrderUse]()
     for order in sorted(locked, key=lambda order: (order.tournament_id, order.pk)):
         begun, own = order.executing, dealt[order.pk]
         n_given_back += _give_unplayed_back(
             order, ending, Reason.RETURNED, begun, now=now, matches=own
         )
         # At least that: how long they were played before their actions were told is not kept.
-        uses.append(Use(order, None, sum_at_risk_s(order, until=now, matches=own)))
+        uses.append(OrderUse(order, None, sum_at_risk_s(order, until=now, matches=own)))
         Order.objects.filter(pk=order.pk).update(
-            servers={**order.servers, name: []}, **_without(order, own)
+            servers={**order.servers, name: []}, **_list_executing_without(order, own)
         )
     # Its agents decided by what it showed them: the next attempt goes on from none of that.
     begun_matches.forget_actions(matches)
@@ -158,7 +158,7 @@ def take_from_server(name: str, *, now: datetime) -> int:
     return n_given_back
 
 
-def _without(order: Order, matches: Collection[int]) -> dict[str, list[float]]:
+def _list_executing_without(order: Order, matches: Collection[int]) -> dict[str, list[float]]:
     """Return what an order executes but for these matches: they are thrown away once."""
     executing = zip(order.executing, order.safe_at_s, strict=False)
     left = [(match, safe_s) for match, safe_s in executing if match not in matches]
@@ -174,7 +174,7 @@ def _give_unplayed_back(
     now: datetime,
     matches: Collection[int] | None = None,
 ) -> int:
-    """Give back what is in flight of an order, or of these matches of it."""
+    """Give back the matches of an order that are in flight, or only these of them."""
     unplayed = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
     if matches is not None:
         unplayed = unplayed.filter(pk__in=among(sorted(matches)))
@@ -183,7 +183,7 @@ def _give_unplayed_back(
     moved = begun_matches.count_actions(attempts)
     played_by = server_reports.find_servers(order)
     ended = [
-        Ended(
+        EndedAttempt(
             match=pk,
             number=attempt,
             ending=ending.value,

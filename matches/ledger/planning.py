@@ -20,7 +20,7 @@ from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.ledger import adaptive_pairing, code_versions, reuse
-from matches.ledger.reuse import Known, Place
+from matches.ledger.reuse import KnownMatch, MatchIdentity
 from matches.ledger.tournaments import cancel_tournament, finish_if_closed, refuse_unusable
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.match import join_numbers
@@ -39,7 +39,7 @@ PLAN_S = 5.0
 MAX_REST_S = 0.5
 
 
-class Planned(NamedTuple):
+class PlannedMatch(NamedTuple):
     """A match to write: agent indices by seat, block number, rotation and game seed."""
 
     seats: tuple[int, ...]
@@ -164,7 +164,11 @@ def plan_slices(tournament: Tournament, *, now: datetime) -> Iterator[int]:
 
 
 def _write_all(
-    tournament: Tournament, entrants: Sequence[int], planned: Iterator[Planned], *, now: datetime
+    tournament: Tournament,
+    entrants: Sequence[int],
+    planned: Iterator[PlannedMatch],
+    *,
+    now: datetime,
 ) -> Generator[int, None, bool]:
     """Yield how many each slice wrote; return whether all: False when somebody else was there."""
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
@@ -175,7 +179,7 @@ def _write_all(
             reuse.note_twins(tournament, twins)
         lineups = [[entrants[index] for index in planned.seats] for planned in batch]
         places = [
-            Place(planned.block, planned.game_seed, join_numbers(lineup))
+            MatchIdentity(planned.block, planned.game_seed, join_numbers(lineup))
             for planned, lineup in zip(batch, lineups, strict=True)
         ]
         plays_all = tournament.replays or tournament.keeps_trajectories
@@ -212,7 +216,7 @@ def _name_seeds(tournament: Tournament) -> tuple[str | int, ...]:
     return ("train" if is_training else "game", board.game, version, tournament.seed)
 
 
-def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
+def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[PlannedMatch]:
     """Yield the matches of a tournament in planned order; the same every time."""
     board = tournament.leaderboard
     spec = games.get(board.game).spec
@@ -220,7 +224,7 @@ def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     if n_agents == 1:
         # One match per block: with itself in the other seats it would only be repeated.
         return (
-            Planned((0,) * spec.n_seats, block, 0, derive(*scope, block))
+            PlannedMatch((0,) * spec.n_seats, block, 0, derive(*scope, block))
             for block in range(tournament.n_matches)
         )
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
@@ -235,7 +239,7 @@ def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     return islice(_draw_blocks(lineups, scope), tournament.n_matches)
 
 
-def _draw_fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[Planned]:
+def _draw_fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[PlannedMatch]:
     """Yield the blocks of lineups that were just chosen: no two of a tournament share a seed."""
     spec = games.get(tournament.leaderboard.game).spec
     scope = _name_seeds(tournament)
@@ -247,12 +251,12 @@ def _draw_fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Ite
         if spec.teams:
             lineup = draw_partners(lineup, derive("partners", *scope[1:], block))
         for rotation, seats in enumerate(rotate_seats(lineup)):
-            yield Planned(seats, block, rotation, game_seed)
+            yield PlannedMatch(seats, block, rotation, game_seed)
 
 
 def _draw_next_seeds(
     tournament: Tournament, lineups: Sequence[Lineup], scope: tuple[str | int, ...]
-) -> Iterator[Planned]:
+) -> Iterator[PlannedMatch]:
     """Yield the next block of each agent that plays alone: all agents play the same seeds."""
     of_agent = Match.objects.filter(tournament=tournament).values_list("lineup")
     last = {int(agent): block for agent, block in of_agent.annotate(last=Max("block"))}
@@ -261,32 +265,32 @@ def _draw_next_seeds(
     for (agent,) in lineups:
         block = n_planned[agent]
         n_planned[agent] += 1
-        yield Planned((agent,), block, 0, derive(*scope, block))
+        yield PlannedMatch((agent,), block, 0, derive(*scope, block))
 
 
 def _draw_blocks(
     lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]
-) -> Iterator[Planned]:
+) -> Iterator[PlannedMatch]:
     # Blocks are numbered per set of agents, so that two agents meet again on new seeds, and the
     # n-th meeting of any two agents in any tournament of a seed set is on the same one.
-    met: Counter[tuple[int, ...]] = Counter()
+    n_blocks: Counter[tuple[int, ...]] = Counter()
     seeds: list[int] = []
     for lineup in lineups:
         key = tuple(sorted(lineup))
-        block = met[key]
-        met[key] += 1
+        block = n_blocks[key]
+        n_blocks[key] += 1
         if block == len(seeds):
             seeds.append(derive(*scope, block))
         for rotation, seats in enumerate(rotate_seats(lineup)):
-            yield Planned(seats, block, rotation, seeds[block])
+            yield PlannedMatch(seats, block, rotation, seeds[block])
 
 
 @transaction.atomic
 def _write_slice(
     tournament: Tournament,
-    batch: Sequence[Planned],
+    batch: Sequence[PlannedMatch],
     lineups: Sequence[list[int]],
-    known_matches: Sequence[Known | None],
+    known_matches: Sequence[KnownMatch | None],
     *,
     now: datetime,
 ) -> int:
@@ -314,9 +318,9 @@ def _write_slice(
 
 def write_matches(
     tournament: Tournament,
-    batch: Sequence[Planned],
+    batch: Sequence[PlannedMatch],
     lineups: Sequence[list[int]],
-    known_matches: Sequence[Known | None] | None = None,
+    known_matches: Sequence[KnownMatch | None] | None = None,
 ) -> list[int]:
     """Write matches under new numbers with their agents by seat; return their ids.
 
@@ -338,9 +342,9 @@ def write_matches(
 
 def _insert_matches(
     tournament: Tournament,
-    batch: Sequence[Planned],
+    batch: Sequence[PlannedMatch],
     lineups: Sequence[list[int]],
-    known_matches: Sequence[Known | None],
+    known_matches: Sequence[KnownMatch | None],
 ) -> list[int]:
     board_id, game = tournament.leaderboard_id, tournament.leaderboard.game
     # The row stays locked until the commit: nobody else takes these numbers meanwhile.
@@ -366,8 +370,8 @@ def _insert_matches(
         for i, (p, lineup, old) in enumerate(zip(batch, lineups, known_matches, strict=True))
     ]
     columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
-    written = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")
-    insert_rows(Match, (*columns, *written), rows)
+    more_columns = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")
+    insert_rows(Match, (*columns, *more_columns), rows)
     numbered = Match.objects.filter(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )

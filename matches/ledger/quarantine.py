@@ -75,8 +75,8 @@ def _set_quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: da
 
 
 def _lift_quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
-    held = type(row).objects.filter(pk=row.pk, quarantined_at__isnull=False)
-    is_new = bool(held.update(quarantined_at=None, quarantine_reason=""))
+    quarantined = type(row).objects.filter(pk=row.pk, quarantined_at__isnull=False)
+    is_new = bool(quarantined.update(quarantined_at=None, quarantine_reason=""))
     row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))
     if is_new:
         why = reason.strip()[: auditing.MAX_REASON]

@@ -21,7 +21,7 @@ MOST_LAG_S = 10.0
 """A recorder that is further behind does not keep up."""
 
 
-class Marked(NamedTuple):
+class LatestMark(NamedTuple):
     """The newest mark that came through the queue of a shard; None: none has come yet."""
 
     shard: int
@@ -62,15 +62,15 @@ def note_mark(mark: Mark) -> None:
     )
 
 
-def read_marks() -> list[Marked]:
+def read_marks() -> list[LatestMark]:
     """Return the newest mark of each shard that a recorder runs for now."""
     n_recorders = settings.EVALSITE_RECORDERS
     rows = RecorderMark.objects.filter(shard__lt=n_recorders).values_list("shard", "marked_at")
     times = dict(rows)
-    return [Marked(shard, times.get(shard)) for shard in range(n_recorders)]
+    return [LatestMark(shard, times.get(shard)) for shard in range(n_recorders)]
 
 
-def find_slowest_mark(marks: list[Marked]) -> Marked:
+def find_slowest_mark(marks: list[LatestMark]) -> LatestMark:
     """Return the oldest mark; a shard without one comes first."""
     return min(marks, key=lambda mark: (mark.at is not None, mark.at))
 

@@ -34,8 +34,8 @@ from matches.ledger import (
     server_faults,
     server_reports,
 )
-from matches.ledger.attempts import Ended, give_matches_back, write_attempts
-from matches.ledger.node_costs import Use, book_uses
+from matches.ledger.attempts import EndedAttempt, give_matches_back, write_attempts
+from matches.ledger.node_costs import OrderUse, book_uses
 from matches.ledger.result_rows import (
     OpenMatch,
     SortedRows,
@@ -63,23 +63,23 @@ NEWEST_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedCounts:
     """What a report changed: matches closed, tried again, and rows that changed nothing."""
 
     n_closed: int = 0
     n_given_back: int = 0
     n_refused: int = 0
 
-    def __add__(self, other: "Recorded") -> "Recorded":
+    def __add__(self, other: "RecordedCounts") -> "RecordedCounts":
         """Return the sum of both."""
-        return Recorded(
+        return RecordedCounts(
             self.n_closed + other.n_closed,
             self.n_given_back + other.n_given_back,
             self.n_refused + other.n_refused,
         )
 
 
-class Prepared(NamedTuple):
+class TrustedReport(NamedTuple):
     """A report of results whose tokens are checked."""
 
     report: Results
@@ -88,7 +88,7 @@ class Prepared(NamedTuple):
     begun: dict[int, BegunRow]
 
 
-def record_messages(wires: Sequence[object], *, now: datetime) -> Recorded:
+def record_messages(wires: Sequence[object], *, now: datetime) -> RecordedCounts:
     """Record reports as they came off the queue, the oldest first; refuse what cannot be read.
 
     wires: each as Celery hands it over, or read already.
@@ -100,19 +100,19 @@ def record_messages(wires: Sequence[object], *, now: datetime) -> Recorded:
         except MessageError as error:
             log.warning("refused: %s", error)
             n_broken += 1
-    recorded = record_reports(reports, now=now) + Recorded(n_refused=n_broken)
+    recorded = record_reports(reports, now=now) + RecordedCounts(n_refused=n_broken)
     attempt_counters.flush_counts(now=now)
     return recorded
 
 
-def record_report(report: Report, *, now: datetime) -> Recorded:
+def record_report(report: Report, *, now: datetime) -> RecordedCounts:
     """Store one report; safe to deliver twice, late or in any order. `now`: database clock."""
     return record_reports([report], now=now)
 
 
-def record_reports(reports: Sequence[Report], *, now: datetime) -> Recorded:
+def record_reports(reports: Sequence[Report], *, now: datetime) -> RecordedCounts:
     """Store reports, the oldest first; all results of them in one transaction."""
-    recorded = Recorded()
+    recorded = RecordedCounts()
     for part in _split_at_restarts(reports):
         recorded += _record_part(part, now=now)
     return recorded
@@ -132,30 +132,30 @@ def _split_at_restarts(reports: Sequence[Report]) -> Iterator[list[Report]]:
     yield part
 
 
-def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
+def _record_part(reports: Sequence[Report], *, now: datetime) -> RecordedCounts:
     signed = [report for report in reports if isinstance(report, Alive | Started | Results)]
     keys = report_keys.read_keys(signed) if signed else {}
-    recorded, results = Recorded(), list[Results]()
-    later = list[Report]()
+    recorded, results = RecordedCounts(), list[Results]()
+    signs_of_life = list[Report]()
     for report in reports:
         if isinstance(report, Alive | Started | Results) and not report_keys.is_genuine(
             report, keys
         ):
             report_keys.note_forged(report, now=now)
-            recorded += Recorded(n_refused=max(1, len(getattr(report, "results", ()))))
+            recorded += RecordedCounts(n_refused=max(1, len(getattr(report, "results", ()))))
         elif isinstance(report, Started):
             node_presence.note_started(report, now=now)
         elif isinstance(report, Results):
             results.append(report)
         else:
-            later.append(report)
+            signs_of_life.append(report)
     recorded += _record_results(results, now=now)
     # Last: what signs of life and marks say is then true of all that came before them.
-    for report in later:
+    for report in signs_of_life:
         match report:
             case Alive():
                 is_refused = not node_presence.note_alive(report, now=now)
-                recorded += Recorded(n_refused=int(is_refused))
+                recorded += RecordedCounts(n_refused=int(is_refused))
             case Mark():
                 recorder_marks.note_mark(report)
             case Checked():
@@ -163,31 +163,31 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
     return recorded
 
 
-def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
+def _record_results(reports: Sequence[Results], *, now: datetime) -> RecordedCounts:
     """Check the tokens, then store all in one transaction."""
     if not reports:
-        return Recorded()
+        return RecordedCounts()
     # What costs time comes before the transaction: meanwhile nobody waits for its locks.
     rows = Order.objects.select_related("tournament__leaderboard")
     orders = {row.uuid.hex: row for row in rows.filter(uuid__in={r.order for r in reports})}
-    recorded, prepared = Recorded(), list[Prepared]()
+    recorded, trusted = RecordedCounts(), list[TrustedReport]()
     for report in reports:
         order = orders.get(report.order)
         if order is None:
             log.warning("results of an unknown order %s from %s refused", report.order, report.node)
-            recorded += Recorded(n_refused=len(report.results))
+            recorded += RecordedCounts(n_refused=len(report.results))
         elif _is_refused(report, order, now=now):
-            recorded += Recorded(n_refused=len(report.results))
+            recorded += RecordedCounts(n_refused=len(report.results))
         else:
             genuine = read_genuine_rows(report.results, order.tournament)
             genuine = server_reports.keep_trusted(genuine, order)
             begun = begun_matches.read_genuine(report.begun, order.tournament)
-            prepared.append(Prepared(report, order, genuine, begun))
-    if prepared:
-        told = list[ResultRow]()
-        recorded += _store_reports(prepared, told, now=now)
+            trusted.append(TrustedReport(report, order, genuine, begun))
+    if trusted:
+        changed_rows = list[ResultRow]()
+        recorded += _store_reports(trusted, changed_rows, now=now)
         # After the commit: whoever puts a server into quarantine locks its row before its orders.
-        server_faults.note_rows(told, now=now)
+        server_faults.note_rows(changed_rows, now=now)
     return recorded
 
 
@@ -210,24 +210,24 @@ def _is_refused(report: Results, order: Order, *, now: datetime) -> bool:
 
 @transaction.atomic
 def _store_reports(
-    prepared: Sequence[Prepared], told: list[ResultRow], *, now: datetime
-) -> Recorded:
+    trusted: Sequence[TrustedReport], changed_rows: list[ResultRow], *, now: datetime
+) -> RecordedCounts:
     """Take all locks of a batch first, in the order of matches.store.locks, then store it.
 
-    told: takes the rows that changed something; what comes late or twice is none of them.
+    changed_rows: takes the rows that changed something; what comes late or twice is none of them.
     """
-    fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
+    fresh = {order.pk: order for order in lock_orders([p.order.pk for p in trusted])}
     lock_matches_in_flight(
-        [p.order.pk for p in prepared if p.report.is_last],
-        more=[match for p in prepared for match in (*p.genuine, *p.begun)],
+        [p.order.pk for p in trusted if p.report.is_last],
+        more=[match for p in trusted for match in (*p.genuine, *p.begun)],
     )
-    tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
-    recorded, uses = Recorded(), list[Use]()
+    tournaments = {p.order.tournament_id: p.order.tournament for p in trusted}
+    recorded, uses = RecordedCounts(), list[OrderUse]()
     # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
-    for one in sorted(prepared, key=lambda p: p.order.tournament_id):
-        locked = fresh[one.order.pk]
-        locked.tournament = tournaments[one.order.tournament_id]
-        recorded += _store_report(one._replace(order=locked), uses, told, now=now)
+    for report in sorted(trusted, key=lambda p: p.order.tournament_id):
+        locked = fresh[report.order.pk]
+        locked.tournament = tournaments[report.order.tournament_id]
+        recorded += _store_report(report._replace(order=locked), uses, changed_rows, now=now)
     finish_if_closed(sorted(tournaments), now=now)
     book_uses(uses)
     transaction.on_commit(dispatch.wake_relay)
@@ -235,13 +235,14 @@ def _store_reports(
 
 
 def _store_report(
-    prepared: Prepared, uses: list[Use], told: list[ResultRow], *, now: datetime
-) -> Recorded:
-    report, order, genuine, begun = prepared
+    trusted: TrustedReport, uses: list[OrderUse], changed_rows: list[ResultRow], *, now: datetime
+) -> RecordedCounts:
+    """Store what one report says of its order; note what the order used and which rows counted."""
+    report, order, genuine, begun = trusted
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
-    told += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
+    changed_rows += [*by_kind.given_back, *(row for _, row in by_kind.closing)]
     _close_matches(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
     # Before they are given back: what is reported of another attempt than theirs is late.
@@ -251,11 +252,11 @@ def _store_report(
     was_open = order.state in Order.OPEN
     n_returned = order_states.note_progress(order, report, begun, ended=genuine, now=now)
     is_ended = was_open and order.state == Order.State.CLOSED
-    uses.append(Use(order, now if is_ended else None, _sum_thrown_s(by_kind.given_back)))
+    uses.append(OrderUse(order, now if is_ended else None, _sum_thrown_s(by_kind.given_back)))
     _update_tournament(tournament, by_kind)
     if by_kind.closing or n_void:
         transaction.on_commit(dispatch.wake_rater)
-    return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
+    return RecordedCounts(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
 
 
 def _close_matches(
@@ -265,6 +266,7 @@ def _close_matches(
     node: str,
     now: datetime,
 ) -> None:
+    """Write the outcome and the last attempt of each match, and have the rater count them."""
     if not closing:
         return
     stamp = connection.ops.adapt_datetimefield_value(now)
@@ -328,8 +330,8 @@ def _sum_thrown_s(given_back: Sequence[ResultRow]) -> float:
     return sum(r.duration_ms if r.ending is failed else r.lost_ms for r in given_back) / _MS
 
 
-def _build_attempt(row: ResultRow, node: str) -> Ended:
-    return Ended(
+def _build_attempt(row: ResultRow, node: str) -> EndedAttempt:
+    return EndedAttempt(
         match=row.match,
         number=row.attempt,
         ending=row.ending.value,

@@ -55,7 +55,7 @@ class RelayPass:
     """What one pass of the relay sees of nodes, held agents and pending matches."""
 
     nodes: Sequence[PlayNode]
-    held: Sequence[int]
+    held_agents: Sequence[int]
     """Agents whose matches wait."""
     services: frozenset[str]
     """What answers players now."""
@@ -74,7 +74,7 @@ class RelayPass:
 
     def list_servers(self, needs: Needs, tournament: Tournament) -> list[GameServer]:
         """Return the game servers that have room for matches of these needs; none is asked for."""
-        return self.pool.list_free(_spec_of(tournament)) if SERVER in needs.services else []
+        return self.pool.list_free(_get_spec(tournament)) if SERVER in needs.services else []
 
     def count_slots(self, needs: Needs, files: Files) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
@@ -156,10 +156,10 @@ def _send_order(
     # One at a time while the length of a match is not known: others are not to wait for it.
     if tournament.pk in node.untimed:
         return False
-    taken = _take_next(tournament, node, relay_pass, now=now)
-    if taken is None:
+    claimed = _take_next(tournament, node, relay_pass, now=now)
+    if claimed is None:
         return False
-    order, matches = taken
+    order, matches = claimed
     # Committed before it is sent: a node may report a match before a later commit would show it.
     try:
         dispatch.publish_order(build_order_message(order, tournament, matches), order.queue)
@@ -201,49 +201,65 @@ def _take_next(
     tournament: Tournament, node: PlayNode, relay_pass: RelayPass, *, now: datetime
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Return a new order of a tournament for this node; None when nothing is pending for it."""
-    playable = relay_pass.list_playable_needs(node, tournament)
-    if not playable:
+    needs = _find_earliest_needs(tournament, node, relay_pass)
+    if needs is None:
         return None
-    pending = selectors.filter_matches_to_send(tournament.pk, held=relay_pass.held)
+    servers = relay_pass.list_servers(needs, tournament)
+    claimed = create_order(
+        *(tournament, needs, _choose_order_size(tournament, needs, node, relay_pass, servers)),
+        queue=node.queue,
+        now=now,
+        held_agents=relay_pass.held_agents,
+        carries=node.reads_actions,
+    )
+    if servers and claimed is not None:
+        order, matches = claimed
+        order.servers = deal_matches([match.pk for match in matches], servers)
+        order.save(update_fields=("servers",))
+        relay_pass.pool.take(order.servers)
+    return claimed
+
+
+def _find_earliest_needs(
+    tournament: Tournament, node: PlayNode, relay_pass: RelayPass
+) -> Needs | None:
+    """Return the needs of the first pending match that a node can play; None when there is none."""
+    playable = relay_pass.list_playable_needs(node, tournament)
+    pending = selectors.filter_matches_to_send(tournament.pk, held_agents=relay_pass.held_agents)
     in_order = pending.order_by("sequence").values_list("sequence", flat=True)
     # A look-up per need, as the index has it.
     firsts = {needs: in_order.filter(needs=needs).first() for needs in playable}
     waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
     for needs in (needs for needs, first in firsts.items() if first is None):
         relay_pass.pending[tournament.pk].remove(needs)
-    if not waiting:
-        return None
-    _, needs = min(waiting)
+    return min(waiting)[1] if waiting else None
+
+
+def _choose_order_size(
+    tournament: Tournament,
+    needs: Needs,
+    node: PlayNode,
+    relay_pass: RelayPass,
+    servers: Sequence[GameServer],
+) -> int:
+    """Return how many matches of these needs a node is sent; servers: where they are dealt to."""
     all_slots = relay_pass.count_slots(needs, list_files(tournament))
     size = compute_order_size(
         tournament,
         slots=node.slots,
         all_slots=all_slots,
         is_networked=needs.is_networked,
-        starts_child=_spec_of(tournament).served == CHILD,
+        starts_child=_get_spec(tournament).served == CHILD,
         longest_s=node.longest_s,
     )
-    servers = relay_pass.list_servers(needs, tournament)
-    if servers:
-        # Not all that is free: the next node would be left without any.
-        share = ceil(relay_pass.pool.count_slots(_spec_of(tournament)) * node.slots / all_slots)
-        size = min(size, share, sum(server.n_free for server in servers))
-    taken = create_order(
-        *(tournament, needs, size),
-        queue=node.queue,
-        now=now,
-        held=relay_pass.held,
-        carries=node.reads_actions,
-    )
-    if servers and taken is not None:
-        order, matches = taken
-        order.servers = deal_matches([match.pk for match in matches], servers)
-        order.save(update_fields=("servers",))
-        relay_pass.pool.take(order.servers)
-    return taken
+    if not servers:
+        return size
+    # Not all that is free: the next node would be left without any.
+    share = ceil(relay_pass.pool.count_slots(_get_spec(tournament)) * node.slots / all_slots)
+    return min(size, share, sum(server.n_free for server in servers))
 
 
-def _spec_of(tournament: Tournament) -> GameSpec:
+def _get_spec(tournament: Tournament) -> GameSpec:
     return games.get(tournament.leaderboard.game).spec
 
 
@@ -264,19 +280,21 @@ def create_order(
     *,
     queue: str,
     now: datetime,
-    held: Sequence[int] = (),
+    held_agents: Sequence[int] = (),
     carries: bool = True,
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Put the next pending matches of these needs into a new order; None when none is pending.
 
     Those of the held agents wait. carries: matches that were begun go on where they were left.
     """
-    pending = selectors.filter_matches_to_send(tournament.pk, held=held).filter(needs=needs)
+    pending = selectors.filter_matches_to_send(tournament.pk, held_agents=held_agents).filter(
+        needs=needs
+    )
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")
     rows = pending.order_by("sequence").values_list(*columns)[:n]
-    matches = [OrderedMatch(pk, attempt + 1, *rest) for pk, attempt, *rest in rows]
+    matches = [OrderedMatch(pk, last + 1, seed, lineup) for pk, last, seed, lineup in rows]
     if not matches:
         return None
     order = Order.objects.create(
@@ -290,9 +308,9 @@ def create_order(
     Match.objects.filter(pk__in=among([match.pk for match in matches])).update(
         state=Match.State.QUEUED, attempt=F("attempt") + 1, order=order
     )
-    again = [match.pk for match in matches if match.attempt > 1]
-    if carries and again and begun_matches.can_go_on(tournament):
-        played = begun_matches.read_actions(again)
+    retried = [match.pk for match in matches if match.attempt > 1]
+    if carries and retried and begun_matches.can_go_on(tournament):
+        played = begun_matches.read_actions(retried)
         matches = [match._replace(actions=played.get(match.pk, "")) for match in matches]
     return order, matches
 

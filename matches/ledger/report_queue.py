@@ -9,13 +9,13 @@ from arena.messages import Report
 from arena.task_messages import REPORT_TASKS, read_item
 from matches import dispatch
 from matches.ledger import recording
-from matches.ledger.recording import Recorded
+from matches.ledger.recording import RecordedCounts
 from matches.store.failures import is_of_database, retry_while_database_is_away
 
 log = logging.getLogger(__name__)
 
 
-def receive_reports(wire: object, *, queue: str, clock: Callable[[], datetime]) -> Recorded:
+def receive_reports(wire: object, *, queue: str, clock: Callable[[], datetime]) -> RecordedCounts:
     """Record a report and those that wait behind it in the queue, which nobody else consumes.
 
     They are kept aside until they are recorded: a recorder that is killed loses none of them.
@@ -39,8 +39,8 @@ def receive_reports(wire: object, *, queue: str, clock: Callable[[], datetime]) 
     return recorded
 
 
-def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> Recorded:
-    recorded = Recorded()
+def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> RecordedCounts:
+    recorded = RecordedCounts()
     for wire in wires:
         try:
             recorded += recording.record_messages([wire], now=clock())
@@ -48,7 +48,7 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
             if is_of_database(error):
                 raise
             log.exception("a report cannot be recorded")
-            recorded += Recorded(n_refused=1)
+            recorded += RecordedCounts(n_refused=1)
     return recorded
 
 

@@ -72,9 +72,9 @@ def build_report(tournament: Tournament, *, now: datetime) -> Report:
 
 def _count_reasons(tournament: Tournament) -> dict[str, dict[str, int]]:
     """Return how many attempts ended so, by ending and then by reason: one query."""
-    counted = filter_failures(tournament).values_list("ending", "reason").annotate(n=Count("pk"))
+    counts = filter_failures(tournament).values_list("ending", "reason").annotate(n=Count("pk"))
     reasons: dict[str, dict[str, int]] = {ending: {} for ending in Attempt.NOT_DONE}
-    for ending, reason, n in counted.order_by("ending", "reason"):
+    for ending, reason, n in counts.order_by("ending", "reason"):
         reasons[ending][reason] = n
     return reasons
 
@@ -82,8 +82,8 @@ def _count_reasons(tournament: Tournament) -> dict[str, dict[str, int]]:
 def _count_details(tournament: Tournament) -> dict[str, int]:
     """Return what the attempts that failed said, and how many did, the most frequent first."""
     failed = filter_failures(tournament).filter(ending=_ENDINGS.FAILED).exclude(detail="")
-    counted = failed.values_list("detail").annotate(n=Count("pk"))
-    return dict(counted.order_by("-n", "detail")[:N_CAUSES])
+    counts = failed.values_list("detail").annotate(n=Count("pk"))
+    return dict(counts.order_by("-n", "detail")[:N_CAUSES])
 
 
 def _is_rated(tournament: Tournament) -> bool:

@@ -69,8 +69,8 @@ def read_genuine_rows(results: Sequence[ResultRow], tournament: Tournament) -> d
 def _check_trajectories(rows: dict[int, ResultRow], tournament: Tournament) -> dict[int, ResultRow]:
     """Return the rows; one whose trajectory should be stored and is not has failed."""
     keeps = tournament.keeps_trajectories
-    named = {row.trajectory for row in rows.values() if row.trajectory}
-    stored = trajectories.find_stored_pieces(tournament, named) if keeps else set[str]()
+    hashes = {row.trajectory for row in rows.values() if row.trajectory}
+    stored = trajectories.find_stored_pieces(tournament, hashes) if keeps else set[str]()
     checked = {}
     for number, row in rows.items():
         if keeps and row.ending is Ending.DONE and row.trajectory not in stored:

@@ -38,8 +38,8 @@ MOST_LOOKED_UP = 40
 UNREPEATABLE = (Reason.TIMEOUT.value, Reason.CRASH.value)
 
 
-class Place(NamedTuple):
-    """A match that is planned or played, as it is looked up; lineup as Match has it."""
+class MatchIdentity(NamedTuple):
+    """What identifies a match among known ones; lineup as Match has it."""
 
     block: int
     game_seed: int
@@ -51,7 +51,7 @@ class Place(NamedTuple):
         return self.game_seed, self.lineup
 
 
-class Known(NamedTuple):
+class KnownMatch(NamedTuple):
     """The match that was over before, and whether it counts on the same leaderboard."""
 
     match: int
@@ -80,8 +80,8 @@ def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
         return []
     twins = alike.select_related("leaderboard").order_by("pk")
     near = [twin.pk for twin in twins if are_alike(board, twin.leaderboard)]
-    met = Entrant.objects.filter(tournament__in=near, agent__in=among(agents))
-    shared = met.values("tournament").annotate(n=Count("pk")).filter(n__gte=spec.n_seats)
+    entrants = Entrant.objects.filter(tournament__in=near, agent__in=among(agents))
+    shared = entrants.values("tournament").annotate(n=Count("pk")).filter(n__gte=spec.n_seats)
     return list(shared.order_by("tournament").values_list("tournament", flat=True)[:MOST_TWINS])
 
 
@@ -93,16 +93,16 @@ def note_twins(tournament: Tournament, twins: Sequence[int]) -> None:
 
 
 def find_known_matches(
-    board: Leaderboard, twins: Sequence[int], places: Sequence[Place]
-) -> dict[tuple[int, str], Known]:
-    """Return the known ones of these matches by game seed and lineup: those of this board first."""
+    board: Leaderboard, twins: Sequence[int], places: Sequence[MatchIdentity]
+) -> dict[tuple[int, str], KnownMatch]:
+    """Return known matches by game seed and lineup, preferring matches of this board."""
     if not twins:
         return {}
     agents = sorted({agent for place in places for agent in parse_numbers(place.lineup)})
     kinds = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "policy"))
     odd = {agent for agent, kind in kinds.items() if not is_repeatable(kind)}
     repeatable = [place for place in places if odd.isdisjoint(parse_numbers(place.lineup))]
-    by_key: dict[tuple[int, str], Known] = {}
+    by_key: dict[tuple[int, str], KnownMatch] = {}
     for blocks in split_batches(sorted({place.block for place in repeatable}), MOST_LOOKED_UP):
         of_blocks = set(blocks)
         lineups = sorted({place.lineup for place in repeatable if place.block in of_blocks})
@@ -114,7 +114,7 @@ def find_known_matches(
 
 def _find_over_matches(
     board: Leaderboard, twins: Sequence[int], blocks: Sequence[int], lineups: Sequence[str]
-) -> Iterable[tuple[tuple[int, str], Known]]:
+) -> Iterable[tuple[tuple[int, str], KnownMatch]]:
     """Yield the matches of these blocks and lineups that are over and count."""
     over = Match.objects.filter(
         Q(leaderboard=board) | Q(same_as=None),
@@ -130,12 +130,12 @@ def _find_over_matches(
         *columns
     ):
         first = same_as if same_board == board.pk else pk
-        yield (seed, lineup), Known(first, board_id == board.pk)
+        yield (seed, lineup), KnownMatch(first, board_id == board.pk)
 
 
 @transaction.atomic
 def take_over_outcomes(
-    tournament: Tournament, known_matches: Mapping[int, Known], *, now: datetime
+    tournament: Tournament, known_matches: Mapping[int, KnownMatch], *, now: datetime
 ) -> None:
     """Give matches, by id and already written as over, the outcomes of the known ones."""
     if not known_matches:
@@ -178,7 +178,10 @@ def link_repeated(tournament: Tournament, results: Mapping[int, str]) -> set[int
         rows = Tournament.objects.filter(pk__in=[tournament.pk, *twins]).order_by("pk")
         list(rows.select_for_update().values_list("pk", flat=True))
     recorded = Match.objects.filter(pk__in=among(list(results)))
-    places = {pk: Place(*values) for pk, *values in recorded.values_list("pk", *Place._fields)}
+    places = {
+        pk: MatchIdentity(*values)
+        for pk, *values in recorded.values_list("pk", *MatchIdentity._fields)
+    }
     by_key = find_known_matches(tournament.leaderboard, twins, list(places.values()))
     linked = {pk: by_key[at.key] for pk, at in places.items() if at.key in by_key}
     update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
@@ -205,16 +208,16 @@ def list_differing_matches(tournament: Tournament, limit: int) -> list[tuple[int
     return [(pk, first) for pk, first in pairs.values_list("pk", "same_as")[:limit] if first]
 
 
-def _count_differing(linked: Mapping[int, Known], results: Mapping[int, str]) -> int:
+def _count_differing(linked: Mapping[int, KnownMatch], results: Mapping[int, str]) -> int:
     """Return how many came out otherwise; the log names each."""
     n_differing = 0
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in linked.values()]))
-    before = {first.pk: first.result for first in firsts.only("ranks", "returns")}
+    known_results = {first.pk: first.result for first in firsts.only("ranks", "returns")}
     for pk, first in linked.items():
-        if before[first.match] != results[pk]:
+        if known_results[first.match] != results[pk]:
             n_differing += 1
             log.warning(
                 "match %s came out otherwise (%s) than match %s (%s), the same game",
-                *(pk, results[pk], first.match, before[first.match]),
+                *(pk, results[pk], first.match, known_results[first.match]),
             )
     return n_differing

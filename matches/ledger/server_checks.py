@@ -98,18 +98,18 @@ def check_chosen(
     A server whose match came out otherwise is put into quarantine.
     """
     rows = ReplayCheck.objects.select_related("match__leaderboard", "match__outcome")
-    checks, began, done = list(rows.order_by("pk")[:MAX_AT_ONCE]), clock_s(), []
+    checks, began, checked = list(rows.order_by("pk")[:MAX_AT_ONCE]), clock_s(), []
     for check in checks:
-        done.append(check.pk)
+        checked.append(check.pk)
         if difference := find_difference(check.match):
             _stop_server(check, difference, now=now)
         if clock_s() - began >= limit_s:
             break
-    if done:
-        ReplayCheck.objects.filter(pk__in=done).delete()
+    if checked:
+        ReplayCheck.objects.filter(pk__in=checked).delete()
     if len(checks) == MAX_AT_ONCE:
         _drop_surplus()
-    return len(done)
+    return len(checked)
 
 
 def find_difference(match: Match) -> str:
@@ -117,7 +117,7 @@ def find_difference(match: Match) -> str:
     board = match.leaderboard
     try:
         rules = find_rules(board.game, board.game_parameters)
-        return "" if rules is None else _compare(match, rules, plies=board.plies)
+        return "" if rules is None else _compare_returns(match, rules, plies=board.plies)
     except ArenaError as error:
         log.warning("match %s of %s cannot be checked: %s", match.pk, board.game, error)
     except Exception:  # whatever the code of a plug-in raises: that is no fault of the server
@@ -125,7 +125,7 @@ def find_difference(match: Match) -> str:
     return ""
 
 
-def _compare(match: Match, rules: Game, *, plies: int) -> str:
+def _compare_returns(match: Match, rules: Game, *, plies: int) -> str:
     state, outcome = rules.start(match.game_seed, opening_plies=plies), match.outcome
     actions = parse_numbers(outcome.actions.replace(" ", ","))
     if not actions:
@@ -140,18 +140,20 @@ def _compare(match: Match, rules: Game, *, plies: int) -> str:
     if state.to_move() != OVER:
         return f"by our rules it is not over after its {len(actions)} moves"
     ours = [float(value) for value in state.returns()]
-    theirs = [float(text) for text in outcome.returns.split(",")] if outcome.returns else []
+    reported = [float(text) for text in outcome.returns.split(",")] if outcome.returns else []
     spec = rules.spec
     if rank_returns(ours, spec.n_seats, spec.teams) != parse_numbers(outcome.ranks):
-        return f"it says ranks {outcome.ranks}, by our rules the returns are {_join(ours)}"
+        return f"it says ranks {outcome.ranks}, by our rules the returns are {_join_returns(ours)}"
     is_other = any(
         not isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-        for a, b in zip(ours, theirs, strict=False)
+        for a, b in zip(ours, reported, strict=False)
     )
-    return f"it says returns {outcome.returns}, by our rules {_join(ours)}" if is_other else ""
+    return (
+        f"it says returns {outcome.returns}, by our rules {_join_returns(ours)}" if is_other else ""
+    )
 
 
-def _join(values: Sequence[float]) -> str:
+def _join_returns(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 

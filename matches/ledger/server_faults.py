@@ -30,16 +30,16 @@ _TELLING = (Ending.DONE, Ending.FORFEIT)
 
 
 def note_rows(rows: Sequence[ResultRow], *, now: datetime) -> None:
-    """Note what was recorded of game servers; without any of them nothing is asked."""
-    named = [row for row in rows if row.server]
-    if not named:
+    """Note losses and faults of game servers; without such rows no query is made."""
+    served_rows = [row for row in rows if row.server]
+    if not served_rows:
         return
     _note_losses(
-        {row.server for row in named if row.reason is Reason.SERVER_LOST},
-        {row.server for row in named if row.ending in _TELLING},
+        {row.server for row in served_rows if row.reason is Reason.SERVER_LOST},
+        {row.server for row in served_rows if row.ending in _TELLING},
         now=now,
     )
-    for name in sorted({row.server for row in named if row.reason is Reason.SERVER_FAULT}):
+    for name in sorted({row.server for row in served_rows if row.reason is Reason.SERVER_FAULT}):
         stop_if_faulty(name, now=now)
 
 
@@ -76,16 +76,10 @@ def stop_if_faulty(name: str, *, now: datetime) -> bool:
     count = f"{len(faults)} of its last {len(judged)} matches"
     if is_in_a_row:
         count = f"{FAULTS_IN_A_ROW} matches in a row"
-    named = ", ".join(str(attempt.match_id) for attempt in faults[:MAX_NAMED])
-    node, detail = faults[0].node, faults[0].detail
-    return quarantine_worker(
-        worker,
-        actor=CONTROL,
-        reason=f"its answers were faulty in {count} ({named}); last, as {node} reports: {detail}"[
-            :500
-        ],
-        now=now,
-    )
+    match_ids = ", ".join(str(attempt.match_id) for attempt in faults[:MAX_NAMED])
+    last = f"last, as {faults[0].node} reports: {faults[0].detail}"
+    reason = f"its answers were faulty in {count} ({match_ids}); {last}"[:500]
+    return quarantine_worker(worker, actor=CONTROL, reason=reason, now=now)
 
 
 def _are_believed(faults: Sequence[Attempt], *, now: datetime) -> bool:
@@ -121,7 +115,7 @@ def _read_last_matches(worker: Worker) -> list[Attempt]:
 
 
 def count_matches(name: str) -> str:
-    """Return how many finished matches a server played, as far as it is worth counting."""
-    done = Attempt.objects.filter(Attempt.is_served(), server=name, ending__in=_TELLING)
-    n = done[: 10 * _READ + 1].count()
+    """Return in words how many finished matches a server played, counted up to a limit."""
+    attempts = Attempt.objects.filter(Attempt.is_served(), server=name, ending__in=_TELLING)
+    n = attempts[: 10 * _READ + 1].count()
     return f"more than {n - 1:,} matches" if n > 10 * _READ else format_count(n, "match", "matches")

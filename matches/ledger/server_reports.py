@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def find_servers(order: Order) -> dict[int, str]:
-    """Return by match which server it was dealt to, of those that have not ended."""
+    """Return which server each open match of an order was dealt to."""
     return {match: name for name, dealt in order.servers.items() for match in dealt}
 
 
@@ -34,15 +34,15 @@ def keep_trusted(rows: dict[int, ResultRow], order: Order) -> dict[int, ResultRo
     """
     if not order.servers and not any(row.server for row in rows.values()):
         return rows
-    held = Worker.objects.filter(node__in=order.servers, quarantined_at__isnull=False)
-    in_quarantine = set(held.values_list("node", flat=True))
+    quarantined = Worker.objects.filter(node__in=order.servers, quarantined_at__isnull=False)
+    in_quarantine = set(quarantined.values_list("node", flat=True))
     dealt, trusted = find_servers(order), {}
     for match, row in rows.items():
         name = dealt.get(match)
         # One of another order, or that has ended, would let it name whom it likes.
         if name is None or row.server not in {"", name}:
-            told = row.server or "no server"
-            log.warning("result of match %s of %s refused: not dealt by this order", match, told)
+            server = row.server or "no server"
+            log.warning("result of match %s of %s refused: not dealt by this order", match, server)
         elif name in in_quarantine:
             log.warning("result of match %s refused: %s is in quarantine", match, name)
         else:

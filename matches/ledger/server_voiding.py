@@ -25,15 +25,15 @@ def _find_deciding(server: str) -> QuerySet[Attempt]:
 
 
 def void_matches_of_server(server: str, *, actor: Actor, reason: str, now: datetime) -> int:
-    """Declare void what a game server decided, and what is a copy of it; return how many had ended.
+    """Declare void the matches that a game server decided, and copies; return how many had ended.
 
     Raises BadInputError without a reason.
     """
-    n_struck, after = 0, 0
+    n_struck, last_pk = 0, 0
     while batch := list(
-        _find_deciding(server).filter(pk__gt=after).values_list("pk", "match_id")[:MAX_AT_ONCE]
+        _find_deciding(server).filter(pk__gt=last_pk).values_list("pk", "match_id")[:MAX_AT_ONCE]
     ):
-        after = batch[-1][0]
+        last_pk = batch[-1][0]
         matches = sorted(match for _, match in batch)
         n_struck += void_matches(matches, actor=actor, reason=reason, now=now).n_struck
     return n_struck

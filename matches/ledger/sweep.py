@@ -50,8 +50,8 @@ def find_lost_queues(*, now: datetime) -> list[str]:
 
     Judged by the mark: while the recorder lags every node seems to be silent.
     """
-    held = Worker.objects.filter(quarantined_at__isnull=False).values_list("node", flat=True)
-    queues = {play_queue(node) for node in held}
+    quarantined = Worker.objects.filter(quarantined_at__isnull=False).values_list("node", flat=True)
+    queues = {play_queue(node) for node in quarantined}
     mark = recorder_marks.find_recorded_until(now=now)
     if mark is not None:
         queues.update(order.queue for order in _find_orders_of_silent_nodes(mark))
@@ -64,8 +64,8 @@ def _lose_orders(orders: Collection[Order], reason: Reason, *, now: datetime) ->
 
 def _find_orders_of_silent_nodes(mark: datetime) -> list[Order]:
     """Return the orders that wait for a node that was silent too long: it may never come back."""
-    heard = _read_last_heard(mark)
-    return [order for order in _list_queued_orders() if order.queue not in heard]
+    heard_queues = _read_last_heard(mark)
+    return [order for order in _list_queued_orders() if order.queue not in heard_queues]
 
 
 def _read_last_heard(mark: datetime) -> dict[str, datetime]:

@@ -74,8 +74,8 @@ def open_leaderboard(
         # Somebody else may have opened one of that name since it was looked for.
         if not Leaderboard.objects.filter(name=name).exists():
             raise
-        taken = f"there is a leaderboard {name!r} already: choose another name"
-        raise BadInputError("name", taken) from error
+        problem = f"there is a leaderboard {name!r} already: choose another name"
+        raise BadInputError("name", problem) from error
     return board
 
 
@@ -133,6 +133,14 @@ def check_agents(
             f"a tournament of {leaderboard.game} needs {n_needed} agents or more, "
             f"got {len(agents)}",
         )
+    _refuse_misfits(leaderboard, agents)
+    entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
+    refuse_unusable(entered)
+    refuse_outdated(entered)
+
+
+def _refuse_misfits(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+    """Refuse agents of another game, those entered twice and those that may enter nowhere now."""
     # First: an agent of another game may have the name of one of these.
     for agent in agents:
         if agent.game != leaderboard.game:
@@ -142,14 +150,11 @@ def check_agents(
             )
     n_entered = Counter(agent.name for agent in agents)
     if twice := sorted(name for name, n in n_entered.items() if n > 1):
-        named = f"{', '.join(twice[:MOST_NAMED])}{' and more' if twice[MOST_NAMED:] else ''}"
-        raise BadInputError("agents", f"self-play is not rated: {named} entered twice")
+        names = f"{', '.join(twice[:MOST_NAMED])}{' and more' if twice[MOST_NAMED:] else ''}"
+        raise BadInputError("agents", f"self-play is not rated: {names} entered twice")
     for agent in agents:
         if refusal := _describe_absence(agent):
             raise BadInputError("agents", f"{agent.name!r} {refusal}")
-    entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
-    refuse_unusable(entered)
-    refuse_outdated(entered)
 
 
 def _describe_absence(agent: Agent) -> str:

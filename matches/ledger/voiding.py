@@ -15,7 +15,7 @@ from django.db.models import Case, F, Value, When
 from matches import dispatch
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning
-from matches.ledger.planning import Planned
+from matches.ledger.planning import PlannedMatch
 from matches.ledger.tournaments import finish_if_closed, refuse_imported
 from matches.models import (
     Leaderboard,
@@ -42,7 +42,7 @@ _STATES = Tournament.State
 
 
 @dataclass(frozen=True)
-class Voided:
+class VoidResult:
     """What a call changed."""
 
     n_open: int
@@ -56,7 +56,7 @@ class Voided:
 
 
 @dataclass(frozen=True)
-class Requeued:
+class RequeueResult:
     """What a call changed: the new match of each void one, also where there was one before."""
 
     replacements: dict[int, int]
@@ -77,7 +77,9 @@ class Row(NamedTuple):
 
 
 @transaction.atomic
-def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Voided:
+def void_matches(
+    match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime
+) -> VoidResult:
     """Declare matches void, and with them their copies: matches that were the same game again.
 
     Doing it again changes nothing; an outcome stays as it is. Raises BadInputError without a
@@ -92,7 +94,7 @@ def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: da
     _move_counters(opened, done, now=now)
     boards = _strike_outcomes(done)
     forget_counts({row.tournament for row in done})
-    voided = Voided(len(opened), len(done), len(rows) - len(opened) - len(done), boards)
+    voided = VoidResult(len(opened), len(done), len(rows) - len(opened) - len(done), boards)
     touched = [(_describe_target(row), {"was": row.state}) for row in (*opened, *done)]
     auditing.add_audit_rows("match.void", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_rater)
@@ -103,7 +105,7 @@ def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: da
 @transaction.atomic
 def requeue_matches(
     match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime
-) -> Requeued:
+) -> RequeueResult:
     """Have void matches played again: same agents, seats, block and game seed, a new number.
 
     One that has a replacement keeps it. Raises BadInputError as `void_matches` does, ConflictError
@@ -119,15 +121,17 @@ def requeue_matches(
     for tournament in owners.filter(state=_STATES.CANCELLED)[:1]:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
     replaced = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
-    before = dict(replaced.values_list("replaced_id", "match_id"))
-    fresh = [row for row in rows if row.pk not in before]
-    made: dict[int, int] = {}
+    earlier_replacements = dict(replaced.values_list("replaced_id", "match_id"))
+    fresh = [row for row in rows if row.pk not in earlier_replacements]
+    replacements: dict[int, int] = {}
     for pk in sorted({row.tournament for row in fresh}):
-        made |= _replace_matches(pk, [row for row in fresh if row.tournament == pk], now=now)
-    touched = [(_describe_target(row), {"replacement": made[row.pk]}) for row in fresh]
+        replacements |= _replace_matches(
+            pk, [row for row in fresh if row.tournament == pk], now=now
+        )
+    touched = [(_describe_target(row), {"replacement": replacements[row.pk]}) for row in fresh]
     auditing.add_audit_rows("match.requeue", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_relay)
-    return Requeued({**before, **made}, len(made))
+    return RequeueResult({**earlier_replacements, **replacements}, len(replacements))
 
 
 def _add_copies(match_ids: Sequence[int]) -> list[int]:
@@ -224,10 +228,10 @@ def _replace_matches(pk: int, rows: Sequence[Row], *, now: datetime) -> dict[int
     ):
         raise ConflictError(f"tournament {pk} is cancelled: schedule a new one")
     # The same block and seed: the new match is what the void one would have been.
-    again = [Planned((), row.block, row.rotation, row.game_seed) for row in rows]
+    planned = [PlannedMatch((), row.block, row.rotation, row.game_seed) for row in rows]
     lineups = [parse_numbers(row.lineup) for row in rows]
-    made = planning.write_matches(Tournament.objects.get(pk=pk), again, lineups)
-    pairs = {row.pk: new for row, new in zip(rows, made, strict=True)}
+    new_keys = planning.write_matches(Tournament.objects.get(pk=pk), planned, lineups)
+    pairs = {row.pk: new for row, new in zip(rows, new_keys, strict=True)}
     Replacement.objects.bulk_create(
         (Replacement(replaced_id=old, match_id=new, at=now) for old, new in pairs.items()),
         batch_size=500,

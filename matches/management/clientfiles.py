@@ -47,7 +47,7 @@ def _write_option(option: Option, written: Mapping[str, Option]) -> str:
     """Return its source: where to find it, if a list before has the same."""
     source = _write_arguments(option)
     # As the client has it: titles, which only forms show, may differ.
-    same = (words for words, one in written.items() if _write_arguments(one) == source)
+    same = (words for words, option in written.items() if _write_arguments(option) == source)
     return next(same, f"Option({source})")
 
 

@@ -2,18 +2,16 @@
 
 from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
-from matches.models.attempt import Attempt
+from matches.models.attempt import Attempt, BegunMatch
 from matches.models.audit import AuditRow
-from matches.models.begun import BegunMatch
 from matches.models.campaign import Alarm, Campaign, CampaignPoint
 from matches.models.checkpoint import Checkpoint
 from matches.models.imported import IMPORTED, ImportBatch, ImportedKey
 from matches.models.leaderboard import Leaderboard
 from matches.models.match import Match, Replacement, Seat, Voiding
 from matches.models.order import Order
-from matches.models.outcome import Outcome, Uncounted
+from matches.models.outcome import Outcome, ReplayCheck, Uncounted
 from matches.models.rating import PairCount, Rating, RatingSnapshot, TeamCount
-from matches.models.replay_check import ReplayCheck
 from matches.models.schedule import Schedule, ScheduleRun
 from matches.models.score import Score
 from matches.models.season import Season, SeasonRow

@@ -1,4 +1,4 @@
-"""Attempts: every try at playing a match and how it ended."""
+"""Attempts: every try at playing a match and how it ended, and how far open matches have come."""
 
 from django.db import models
 from django.db.models.expressions import RawSQL
@@ -79,3 +79,20 @@ class Attempt(models.Model):
         """Return the condition of the index attempt_of_server."""
         # In literals, as in is_in_state.
         return RawSQL(f'NOT ("{table}"."server" = \'\')', [], output_field=_BOOLEAN)
+
+
+class BegunMatch(models.Model):
+    """What was played in a match by its last attempts: the next one goes on from there.
+
+    The row goes when the match is over, so the table stays as small as what lasts long.
+    """
+
+    match = models.OneToOneField(
+        Match, primary_key=True, on_delete=models.CASCADE, related_name="begun"
+    )
+    attempt = models.PositiveSmallIntegerField(help_text="Which attempt came so far.")
+    n_actions = models.PositiveIntegerField()
+    actions = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.n_actions} actions of match {self.match_id}"

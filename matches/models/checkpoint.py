@@ -6,7 +6,7 @@ from matches.models.choices import Placement, game_choices
 
 
 class Checkpoint(models.Model):
-    """A sealed safetensors file and what a check of it found; written by services only."""
+    """A sealed safetensors file and the verdict of its check; written by services only."""
 
     class State(models.TextChoices):
         """CHECKING -> READY | REFUSED; a refused file is deleted, its row tells why."""

@@ -20,7 +20,7 @@ MAX_KEY: Final = 100
 
 
 class ImportBatch(models.Model):
-    """One file of results, and what became of it."""
+    """One imported file of results."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, db_index=False)
     tournament = models.OneToOneField(Tournament, on_delete=models.PROTECT, related_name="imported")
@@ -59,7 +59,7 @@ class ImportBatch(models.Model):
 
     @property
     def state(self) -> str:
-        """What became of it: importing, imported or struck."""
+        """The state of the import: importing, imported or struck."""
         if self.struck_at is not None:
             return "struck"
         return "importing" if self.finished_at is None else "imported"

@@ -77,3 +77,16 @@ class Uncounted(models.Model):
 
     def __str__(self) -> str:
         return f"uncounted match {self.match_id}"
+
+
+class ReplayCheck(models.Model):
+    """A match that was chosen to be played again by our own rules; gone once that was done."""
+
+    # The key, too: a look takes the oldest first.
+    match = models.OneToOneField(
+        Match, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    server = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return f"match {self.match_id} of {self.server}"

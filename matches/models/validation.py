@@ -29,7 +29,7 @@ NAMES_ARE_PRINTABLE = "a name has printable characters only"
 
 
 def is_printable(text: str) -> bool:
-    """Say whether a name can be read on a page, and be told from another one."""
+    """Say whether a name is printable and cannot be mistaken for another name."""
     return all(map(_is_shown, text))
 
 
@@ -44,15 +44,15 @@ def _is_shown(letter: str) -> bool:
 
 
 def check_name(name: str, *, field: str = "name") -> None:
-    """Refuse a name that cannot be read on a page, or not be told from another one."""
+    """Refuse a name that is not printable or could be mistaken for another name."""
     if not is_printable(name):
         raise ValidationError({field: f"{name!r:.150}: {NAMES_ARE_PRINTABLE}"})
 
 
 def is_named_anew(row: models.Model, *, field: str = "name") -> bool:
     """Say whether a row is new or has another name: what it was called before, it may be called."""
-    kept = {"pk": row.pk, field: getattr(row, field)}
-    return row.pk is None or not type(row)._default_manager.filter(**kept).exists()
+    old_name = {"pk": row.pk, field: getattr(row, field)}
+    return row.pk is None or not type(row)._default_manager.filter(**old_name).exists()
 
 
 def check_game(game: str, parameters: object) -> Game:
@@ -84,8 +84,8 @@ def check_opening(game: Game, plies: int) -> None:
         raise ValidationError({"opening_plies": str(error)}) from error
     # Whatever else the code of a plug-in raises.
     except Exception as error:
-        named = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-        why = f"{game.spec.id} cannot begin after {plies} plies: {named}"
+        error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
+        why = f"{game.spec.id} cannot begin after {plies} plies: {error_text}"
         raise ValidationError({"opening_plies": why}) from error
 
 

@@ -1,4 +1,4 @@
-"""Which code an agent or a leaderboard is made of, so that an edit makes another one of it.
+"""Versions of the code of agents and leaderboards: an edit makes a new agent or leaderboard.
 
 Shipped games and kinds declare a version (`rules_version`, `version`): with a hash of the file,
 every comment would make a new version of every agent. The version of a plug-in is the hash of its
@@ -32,9 +32,9 @@ def version_of_agent(policy: str, architecture: str = "") -> str:
     return "+".join(filter(None, (policies.version(policy), network)))
 
 
-def is_same_version(version: str, here: str) -> bool:
+def is_same_version(version: str, own_version: str) -> bool:
     """Say whether two versions are one; code that was shipped before versions has none."""
-    return version == here or (not version and here == FIRST)
+    return version == own_version or (not version and own_version == FIRST)
 
 
 def short_version(version: str) -> str:

@@ -11,7 +11,7 @@ from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
 
 
-class Desired(NamedTuple):
+class DesiredNodes(NamedTuple):
     """How many nodes are wished for, and by what."""
 
     n_nodes: int
@@ -26,7 +26,7 @@ def count_nodes(backlog_s: float, *, slots: float, within_s: float, most: int) -
     return min(most, needed)
 
 
-def measure_desired_nodes(*, now: datetime) -> Desired:
+def measure_desired_nodes(*, now: datetime) -> DesiredNodes:
     """Return how many nodes what is planned and not paused asks for."""
     playing = Tournament.objects.filter(state__in=Tournament.PLAYING)
     # What is planned, not what a pairing by results may still ask for: it often ends early.
@@ -40,11 +40,11 @@ def measure_desired_nodes(*, now: datetime) -> Desired:
         within_s=settings.BACKLOG_WITHIN_S,
         most=settings.MAX_DESIRED_NODES,
     )
-    return Desired(n_nodes, backlog_s, slots)
+    return DesiredNodes(n_nodes, backlog_s, slots)
 
 
 def _measure_slots(*, now: datetime) -> float:
-    """Return the mean slots of the nodes that live, else those of the newest one that did."""
+    """Return the mean slots of the living nodes, else the slots of the node seen last."""
     alive = [worker.slots for worker in selectors.list_alive_workers(now=now)]
     if alive:
         return max(1.0, sum(alive) / len(alive))

@@ -48,7 +48,7 @@ class JoinToken(NamedTuple):
     expires_at: datetime
 
 
-class Joined(NamedTuple):
+class JoinedNode(NamedTuple):
     """What a machine needs to play; the environment holds secrets of this node alone."""
 
     environment: dict[str, str]
@@ -77,11 +77,11 @@ def grant_join_token(name: str, *, minutes: int, actor: Actor, now: datetime) ->
     if Worker.objects.filter(node=name, quarantined_at__isnull=False).exists():
         hint = "release it first, or choose another name"
         raise ConflictError(f"the node {name!r} is in quarantine: {hint}")
-    before = NodeKey.objects.filter(name=name).first()
-    if before is not None and before.revoked_at is None:
+    node_key = NodeKey.objects.filter(name=name).first()
+    if node_key is not None and node_key.revoked_at is None:
         hint = f"choose another name, or shut it out first: ./run manage node revoke {name}"
         raise ConflictError(f"a node {name!r} is admitted already: {hint}")
-    generation = 1 if before is None else before.generation + 1
+    generation = 1 if node_key is None else node_key.generation + 1
     until = int((now + timedelta(minutes=minutes)).timestamp())
     auditing.add_audit_row(
         "nodekey.invite",
@@ -96,7 +96,7 @@ def grant_join_token(name: str, *, minutes: int, actor: Actor, now: datetime) ->
 
 
 @transaction.atomic
-def join_node(token: str, *, now: datetime) -> Joined:
+def join_node(token: str, *, now: datetime) -> JoinedNode:
     """Admit the node that a token is for, and return what it needs.
 
     Raises BadInputError for a token that lets nobody in, ConflictError for one that has been used
@@ -109,7 +109,7 @@ def join_node(token: str, *, now: datetime) -> Joined:
         reason = "has been used, or its node was admitted by others: ask for a new one"
         raise ConflictError(f"the token of {name!r} {reason}")
     agreed = {variable: os.environ[variable] for variable in AGREED if variable in os.environ}
-    return Joined({**agreed, **build_environment(key)}, dict(_read_plugins()))
+    return JoinedNode({**agreed, **build_environment(key)}, dict(_read_plugins()))
 
 
 def leave_node(name: str, *, node_key: str, now: datetime) -> None:

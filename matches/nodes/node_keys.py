@@ -57,8 +57,8 @@ def admit_generation(name: str, generation: int, *, actor: Actor, now: datetime)
             return None
     else:
         # The conditional UPDATE is the lock: of two that come at once one changes the row.
-        before = NodeKey.objects.filter(name=name, generation=generation - 1)
-        if not before.exclude(revoked_at=None).update(generation=generation, revoked_at=None):
+        earlier_keys = NodeKey.objects.filter(name=name, generation=generation - 1)
+        if not earlier_keys.exclude(revoked_at=None).update(generation=generation, revoked_at=None):
             return None
         key = NodeKey.objects.get(name=name)
     _audit_node("nodekey.admit", key, actor=actor, now=now)
@@ -115,8 +115,8 @@ def find_key(name: str) -> NodeKey | None:
 
 def list_admitted() -> list[NodeKey]:
     """Return the nodes that the servers let in: none in quarantine."""
-    held = Worker.objects.filter(quarantined_at__isnull=False).values("node")
-    return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=held))
+    quarantined = Worker.objects.filter(quarantined_at__isnull=False).values("node")
+    return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=quarantined))
 
 
 def derive_secret(key: NodeKey, purpose: Purpose) -> str:

@@ -97,11 +97,11 @@ def _forget_oldest_runs() -> None:
     NodeRun.objects.filter(id__lte=newest - MAX_RUNS, ended_at__isnull=False).delete()
 
 
-def _read_runs(wanted: Collection[Run]) -> dict[Run, NodeRun]:
-    nodes = {node for node, _ in wanted}
-    incarnations = {incarnation for _, incarnation in wanted}
+def _read_runs(runs_asked_for: Collection[Run]) -> dict[Run, NodeRun]:
+    nodes = {node for node, _ in runs_asked_for}
+    incarnations = {incarnation for _, incarnation in runs_asked_for}
     runs = NodeRun.objects.filter(node__in=nodes, incarnation__in=incarnations)
-    return {(r.node, r.incarnation): r for r in runs if (r.node, r.incarnation) in wanted}
+    return {(r.node, r.incarnation): r for r in runs if (r.node, r.incarnation) in runs_asked_for}
 
 
 def add_busy_time(run: NodeRun, seconds: float, *, since: datetime, until: datetime) -> None:

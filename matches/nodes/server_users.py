@@ -1,10 +1,12 @@
-"""Copies who is admitted as a play node to the users of the servers; only control may make users.
+"""Copies the admitted play nodes to the users of the broker and the fast store.
 
-The rows say who is; the servers forget what they were told when they start again.
+Rows say which nodes are admitted; servers forget their users when they start again. Only control
+may make users.
 """
 
 import logging
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -65,14 +67,15 @@ def _get_client(url: str) -> "Redis":
 
 
 def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
+    """Have a server know the admitted nodes, by name with their generations, and no others."""
     about = client.info("server")
     # A server that has started again has another one, and the users of its file.
     run, version = str(about["run_id"]), str(about["redis_version"])
-    before = _copied.get(server)
-    if before == _Copied(run, admitted):
+    copied = _copied.get(server)
+    if copied == _Copied(run, admitted):
         return
-    is_same_run = before is not None and before.run == run
-    generations = before.generations if before is not None and is_same_run else {}
+    is_same_run = copied is not None and copied.run == run
+    generations = copied.generations if copied is not None and is_same_run else {}
     rules = {} if is_same_run else _find_missing_programs(server, client)
     changed = {
         name: generation
@@ -81,6 +84,14 @@ def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -
     }
     n_shards = settings.EVALSITE_SHARDS
     rules |= node_rules(settings.SECRET_KEY, server, changed, n_shards=n_shards)
+    _replace_users(client, rules, admitted, version=version)
+    _copied[server] = _Copied(run, admitted)
+
+
+def _replace_users(
+    client: "Redis", rules: Mapping[str, str], admitted: Collection[str], *, version: str
+) -> None:
+    """Set the users of these rules; remove those of nodes that are not admitted any more."""
     # Only nodes that had a user once: others' users on a shared server are left alone.
     refused = list(NodeKey.objects.exclude(name__in=admitted).values_list("name", flat=True))
     with client.pipeline(transaction=True) as pipeline:
@@ -96,7 +107,6 @@ def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -
             call = ("ACL", "SETUSER", user, "reset", *words)
             pipeline.execute_command(*call)  # type: ignore[no-untyped-call]
         pipeline.execute()
-    _copied[server] = _Copied(run, admitted)
 
 
 def _find_missing_programs(server: Server, client: "Redis") -> dict[str, str]:

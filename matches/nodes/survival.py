@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection
-from datetime import timedelta
 from typing import NamedTuple
 
 from django.db.models import Q
@@ -58,13 +57,9 @@ def read_order_limits_s(classes: Collection[str]) -> dict[str, float]:
         for node, began_at, heard_at, ended_at in rows.values_list(
             "node", "began_at", "heard_at", "ended_at"
         ):
-            life = Life(_count_seconds(heard_at - began_at), ended_at is not None)
+            life = Life(max(0.0, (heard_at - began_at).total_seconds()), ended_at is not None)
             lives_by_node[node].append(life)
         mean_life_s = measure_mean_life_s(lives_by_node.values())
         if mean_life_s is not None:
             limits[machine_class] = limit_order_s(mean_life_s)
     return limits
-
-
-def _count_seconds(span: timedelta) -> float:
-    return max(0.0, span.total_seconds())

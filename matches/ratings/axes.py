@@ -31,9 +31,9 @@ class Axis(TypedDict):
     ticks: list[Tick]
 
 
-def fit_axis(shown: Iterable[Row]) -> Axis:
+def fit_axis(rows: Iterable[Row]) -> Axis:
     """Return limits close around the ratings and their intervals."""
-    return fit_axis_to_intervals([(float(row["low"]), float(row["high"])) for row in shown])
+    return fit_axis_to_intervals([(float(row["low"]), float(row["high"])) for row in rows])
 
 
 def fit_axis_to_intervals(intervals: Sequence[tuple[float, float]]) -> Axis:

@@ -74,7 +74,7 @@ class WaitingResults(NamedTuple):
 def find_late_results(
     boards: Sequence[Leaderboard], agents: Sequence[int], *, own: Tournament | None = None
 ) -> Late:
-    """Return what of the counted results of these agents verdicts do not look at.
+    """Return the counted results of these agents that lie beyond the closed prefix.
 
     own: the tournament of the campaign that is judged; None: of one that has not begun.
     """
@@ -105,14 +105,16 @@ def _read_late(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence
     end = find_first_unsettled(tournament, board.pk, is_own=is_own)
     if end is None:
         return []
-    rows = _done_matches(tournament, behind=end).filter(sequence__gte=board.season_first_sequence)
+    rows = _filter_done_matches(tournament, behind=end).filter(
+        sequence__gte=board.season_first_sequence
+    )
     uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "same_as__leaderboard_id")
-    counted = rows.exclude(pk__in=uncounted.values("match")).values_list(*columns, *more)
+    late_rows = rows.exclude(pk__in=uncounted.values("match")).values_list(*columns, *more)
     return [
         Result(pk, sequence, True, lineup, ranks, guilty, first_board is not None, reason)
-        for pk, sequence, lineup, ranks, guilty, reason, first_board in counted
+        for pk, sequence, lineup, ranks, guilty, reason, first_board in late_rows
         # The same game again on the same leaderboard was not counted.
         if first_board != board.pk
     ]
@@ -128,8 +130,8 @@ def _read_late_of_finished(
     """
     # A new season moves the beginning, and with it what is late: it is part of the key.
     key = (board.pk, board.season_first_sequence, *standing)
-    before, late = _finished.get(tournament, (None, ()))
-    if before != key:
+    key_before, late = _finished.get(tournament, (None, ()))
+    if key_before != key:
         late = _read_late(tournament, board, is_own=False)
         # All at once: to keep the newest only would need their order, and a miss is a few queries.
         if len(_finished) >= MOST_REMEMBERED:
@@ -163,7 +165,7 @@ def find_waiting_results(tournament: Tournament) -> WaitingResults | None:
     if first is None:
         return None
     newest = (
-        _done_matches(tournament.pk)
+        _filter_done_matches(tournament.pk)
         .order_by("-sequence")
         .values_list("sequence", flat=True)
         .first()
@@ -173,13 +175,15 @@ def find_waiting_results(tournament: Tournament) -> WaitingResults | None:
     between = Match.objects.filter(tournament=tournament, sequence__gte=first)
     blocks = between.filter(Match.is_open(), sequence__lt=newest).values("block").distinct()
     match = Match.objects.get(leaderboard=tournament.leaderboard_id, sequence=first)
-    return WaitingResults(match, blocks.count(), _done_matches(tournament.pk, behind=first).count())
+    return WaitingResults(
+        match, blocks.count(), _filter_done_matches(tournament.pk, behind=first).count()
+    )
 
 
 def count_beyond_prefix(tournament: Tournament, *, most: int) -> int:
     """Return how many results lie behind the first open match of a tournament; at most `most`."""
     first = _find_first_open(tournament.pk)
-    return 0 if first is None else _done_matches(tournament.pk, behind=first)[:most].count()
+    return 0 if first is None else _filter_done_matches(tournament.pk, behind=first)[:most].count()
 
 
 def _find_unfinished(
@@ -204,7 +208,7 @@ def _find_unfinished(
         yield pk, board, (state, *standing) if is_settled else None
 
 
-def _done_matches(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
+def _filter_done_matches(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
     done = is_in_state("matches_match", [Match.State.DONE])
     return Match.objects.filter(Match.is_closed(), done, tournament=tournament, sequence__gt=behind)
 

@@ -33,7 +33,7 @@ class HeadToHead:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedResult:
     """How the next match of two opponents probably ends, by their settled mu."""
 
     win: float
@@ -63,7 +63,7 @@ class Comparison:
     p_above: float
     gap_low: float
     gap_high: float
-    expected: Expected
+    expected: ExpectedResult
     head_to_head: HeadToHead
 
 
@@ -81,7 +81,7 @@ def compare_agents(first: Rating, second: Rating) -> Comparison:
     )
 
 
-def predict_match(board: Leaderboard, gap: float) -> Expected:
+def predict_match(board: Leaderboard, gap: float) -> ExpectedResult:
     """Return how a match probably ends for an agent whose rating is higher by gap."""
     # In a game of teams the others of both sides count as equally strong, and add their chance.
     n_performances = 2 * games.get(board.game).spec.team_size
@@ -89,7 +89,7 @@ def predict_match(board: Leaderboard, gap: float) -> Expected:
     margin = unit_draw_margin(board.current_draw_probability)
     win, loss = _NORMAL.cdf(lead - margin), _NORMAL.cdf(-lead - margin)
     # Rounding may leave the two a little above 1 where the margin is nothing.
-    return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
+    return ExpectedResult(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
 
 
 def p_above(first: Rating, second: Rating) -> float:
@@ -125,8 +125,8 @@ def _read_mark(board: Leaderboard) -> tuple[object, ...]:
     """Return what changes with the results, the ratings and the rules of a leaderboard."""
     # Since when it is there, too: of a restored database the rest may be as before.
     since = (board.created_at, board.fitted_at, board.rated_at)
-    counted = (board.n_counted, board.n_settled, board.n_rerates_done, board.results_hash)
-    return (*since, *counted, board.spread, board.current_draw_probability)
+    counts = (board.n_counted, board.n_settled, board.n_rerates_done, board.results_hash)
+    return (*since, *counts, board.spread, board.current_draw_probability)
 
 
 # Half of the time of a page of two agents of 10,000, which is looked at again and again.
@@ -159,10 +159,10 @@ def _estimate_variance(
 def count_head_to_head(first: Rating, second: Rating) -> HeadToHead:
     """Return how their matches ended, whoever sat first."""
     counts = PairCount.objects.filter(leaderboard=first.leaderboard_id)
-    there = counts.filter(first=first.agent_id, second=second.agent_id).first() or PairCount()
+    forth = counts.filter(first=first.agent_id, second=second.agent_id).first() or PairCount()
     back = counts.filter(first=second.agent_id, second=first.agent_id).first() or PairCount()
     return HeadToHead(
-        n_wins=there.n_first_wins + back.n_second_wins,
-        n_draws=there.n_draws + back.n_draws,
-        n_losses=there.n_second_wins + back.n_first_wins,
+        n_wins=forth.n_first_wins + back.n_second_wins,
+        n_draws=forth.n_draws + back.n_draws,
+        n_losses=forth.n_second_wins + back.n_first_wins,
     )

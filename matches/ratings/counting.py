@@ -63,7 +63,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Stored:
+class CountTable:
     """One kind of counts and its table; `lead` is the column of an agent that it is read by."""
 
     model: type[PairCount] | type[TeamCount]
@@ -86,7 +86,7 @@ class Stored:
             add_to_rows(self.model, ("leaderboard_id", *self.keys), self.counters, rows)
 
 
-PAIRS = Stored(
+PAIRS = CountTable(
     PairCount,
     "first",
     ("first_id", "second_id"),
@@ -95,7 +95,7 @@ PAIRS = Stored(
     key=lambda first, second: (first, second),
     counters=(*PAIR_COUNTERS, *LOCAL_COUNTERS),
 )
-SIDES = Stored(
+SIDES = CountTable(
     TeamCount,
     "lead",
     ("lead_id", "first_side", "second_side"),
@@ -146,10 +146,10 @@ def tally_results(
     return total
 
 
-def sum_counts(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:
+def sum_counts(kind: CountTable, tallies: Sequence[Tally], key: object) -> list[int]:
     """Return the counts of one key in several tallies together."""
     none = [0] * len(kind.counters)
-    parts: list[Mapping[Any, list[int]]] = [kind.of(one) for one in tallies]
+    parts: list[Mapping[Any, list[int]]] = [kind.of(tally) for tally in tallies]
     return [
         sum(map(int, counts)) for counts in zip(*(p.get(key, none) for p in parts), strict=True)
     ]

@@ -66,9 +66,13 @@ def _count_in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple
     opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
     n_open: Counter[tuple[int, int]] = Counter()
     for lineup in opened.values_list("lineup", flat=True).iterator(chunk_size=2_000):
-        met = sorted(index[agent] for agent in parse_numbers(lineup) if agent in index)
+        players = sorted(index[agent] for agent in parse_numbers(lineup) if agent in index)
         # Of one seat, how many an agent has in flight: who plays its next seed turns on that.
-        n_open.update([(met[0], met[0])] if lineup.isdecimal() and met else combinations(met, 2))
+        n_open.update(
+            [(players[0], players[0])]
+            if lineup.isdecimal() and players
+            else combinations(players, 2)
+        )
     return n_open
 
 
@@ -108,10 +112,10 @@ def score_seats(ranks: str, teams: Teams = NO_TEAMS) -> list[float]:
     n_opponents = max(1, len(placed) - team_size(teams))
     return [
         sum(
-            (mine < other) + (mine == other) / 2
-            for place, other in enumerate(placed)
-            if place != seat and not are_mates(teams, seat, place)
+            (rank < other_rank) + (rank == other_rank) / 2
+            for other, other_rank in enumerate(placed)
+            if other != seat and not are_mates(teams, seat, other)
         )
         / n_opponents
-        for seat, mine in enumerate(placed)
+        for seat, rank in enumerate(placed)
     ]

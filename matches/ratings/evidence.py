@@ -39,7 +39,7 @@ MOST_BOARDS = 100
 _KINDS = ("", "copied", "limited")
 
 
-class Known(NamedTuple):
+class KnownCounts(NamedTuple):
     """How many matches of some agents among each other count, and how many of them elsewhere."""
 
     n_matches: int
@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a judgement goes by, and passes along, so that nothing of it is looked up twice.
+    """The results and leaderboards that a judgement goes by, read once.
 
     boards: the leaderboards that know the agents, their own one first. late: what is left out.
     """
@@ -59,26 +59,26 @@ class Evidence:
     late: Late = NOTHING_LATE
 
     @cached_property
-    def known(self) -> Known:
+    def known(self) -> KnownCounts:
         """How many matches count: by sums, so that a look at which nothing is due stays cheap."""
         spec = games.get(self.board.game).spec
         if spec.is_scored:
-            return Known(self._count_episodes(), 0)
+            return KnownCounts(self._count_episodes(), 0)
         n_pairs = max(1, spec.n_opposed)
         ours, n_results = set(self.agents), []
-        for of, less in self._boards_with_omissions():
-            wins, draws, losses = _counters_without(less)
+        for of, less in self._list_boards_with_omissions():
+            wins, draws, losses = _subtract_counters(less)
             stored = self._pair_counts(of).aggregate(n=Sum(wins + draws + losses))["n"] or 0
             late_pairs = self.late.tallies[of.pk].pairs if of.pk in self.late.tallies else ()
             n_late = sum(
-                sum(self._late_counts(of, *pair, less))
+                sum(self._read_late_counts(of, *pair, less))
                 for pair in late_pairs
                 if ours.issuperset(pair)
             )
             n_results.append(int(stored) - n_late)
         own, *others = n_results
         elsewhere = sum(others) // n_pairs
-        return Known(own // n_pairs + elsewhere, elsewhere)
+        return KnownCounts(own // n_pairs + elsewhere, elsewhere)
 
     @cached_property
     def counts(self) -> PairCounts:
@@ -88,11 +88,11 @@ class Evidence:
             (
                 index[first],
                 index[second],
-                *map(sub, counts, self._late_counts(of, first, second, less)),
+                *map(sub, counts, self._read_late_counts(of, first, second, less)),
             )
-            for of, less in self._boards_with_omissions()
+            for of, less in self._list_boards_with_omissions()
             for first, second, *counts in self._pair_counts(of).values_list(
-                "first_id", "second_id", *_counters_without(less)
+                "first_id", "second_id", *_subtract_counters(less)
             )
         )
 
@@ -103,7 +103,7 @@ class Evidence:
         late = Score.objects.filter(pk__in=among(sorted(self.late.matches)), agent__in=ours)
         return int(rated.aggregate(n=Sum("n_matches"))["n"] or 0) - late.count()
 
-    def _boards_with_omissions(self) -> Iterator[tuple[Leaderboard, tuple[str, ...]]]:
+    def _list_boards_with_omissions(self) -> Iterator[tuple[Leaderboard, tuple[str, ...]]]:
         """Yield each leaderboard, and which kinds of its counts are left out."""
         for of in self.boards:
             if of != self.board:
@@ -116,7 +116,7 @@ class Evidence:
         ours = among(self.agents)
         return PairCount.objects.filter(leaderboard=board, first__in=ours, second__in=ours)
 
-    def _late_counts(
+    def _read_late_counts(
         self, board: Leaderboard, first: int, second: int, less: Sequence[str]
     ) -> list[int]:
         """Return wins, draws and losses of the first of a pair that are left out."""
@@ -179,10 +179,10 @@ def are_alike(board: Leaderboard, other: Leaderboard) -> bool:
     """Say whether two leaderboards of a game play it with the same parameters and openings."""
     if board.plies != other.plies:
         return False
-    return _game_parameters(board) == _game_parameters(other)
+    return _read_game_parameters(board) == _read_game_parameters(other)
 
 
-def _game_parameters(board: Leaderboard) -> Mapping[str, object]:
+def _read_game_parameters(board: Leaderboard) -> Mapping[str, object]:
     """Return all parameters of its game; as they are stored where the game takes them no more."""
     stored: Mapping[str, object] = board.game_parameters
     try:
@@ -220,6 +220,6 @@ def read_marks(boards: Sequence[Leaderboard]) -> list[tuple[int, ...]]:
     return list(of.values_list("pk", "n_counted", "n_rerates_asked", "n_rerates_done"))
 
 
-def _counters_without(less: Sequence[str]) -> list[Combinable]:
+def _subtract_counters(less: Sequence[str]) -> list[Combinable]:
     """Return wins, draws and losses of the first without those of these kinds."""
     return [reduce(sub, (F(f"{name}_{kind}") for kind in less), F(name)) for name in PAIR_COUNTERS]

@@ -1,4 +1,4 @@
-"""The settled rating of agents by what a leaderboard knows of them: one fit for all who ask.
+"""The settled ratings from the counts of a leaderboard: one fit for all callers.
 
 Children start from their parents: an agent whose checkpoint was trained from that of another one of
 the field has its prior there. In games of two seats the advantage of the first seat is a term. In
@@ -48,20 +48,20 @@ class FitData:
 
         dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
         """
-        return self._settle(self.counts, self.weight / dispersion)
+        return self._settle_counts(self.counts, self.weight / dispersion)
 
     def settle_shown(self) -> SettledRatings:
         """Return the ratings that a leaderboard shows: with the doubt about the spread."""
-        return self._settle(self.counts, self.weight, is_shown=True)
+        return self._settle_counts(self.counts, self.weight, is_shown=True)
 
     def settle_weighted(self, counts: PairCounts, weight: float | Floats) -> SettledRatings:
         """Return the settled ratings by other counts of pairs, each of which weighs so much.
 
         weight: one number, or float64 [n, n].
         """
-        return self._settle(counts, self.weight * weight)
+        return self._settle_counts(counts, self.weight * weight)
 
-    def _settle(
+    def _settle_counts(
         self,
         counts: PairCounts | TeamCounts,
         weight: float | Floats,
@@ -84,7 +84,7 @@ class FitData:
 
     @cached_property
     def weight(self) -> float:
-        """What one result of two counts, as it is one of several of its block."""
+        """The weight of one result, which shares its block with others."""
         spec = games.get(self.board.game).spec
         if spec.is_scored and isinstance(self.counts, PairCounts):
             return weigh_blocks(self.counts)
@@ -93,10 +93,10 @@ class FitData:
 
 def load_own_counts(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
     """Return all results of these agents among each other on this leaderboard, by position."""
-    met = PairCount.objects.filter(
+    pair_counts = PairCount.objects.filter(
         leaderboard=board, first__in=among(agents), second__in=among(agents)
     )
-    return _count_by_position(met, agents)
+    return _count_by_position(pair_counts, agents)
 
 
 def load_fit(
@@ -138,8 +138,8 @@ def load_sides(
     """
     less = late or {}
     index = {agent: position for position, agent in enumerate(agents)}
-    met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
-    rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
+    team_counts = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
+    rows = team_counts.values_list("first_side", "second_side", *PAIR_COUNTERS)
     sides = (
         (tuple(parse_numbers(first)), tuple(parse_numbers(second)), times)
         for first, second, *times in rows
@@ -178,11 +178,11 @@ def find_parents(agents: Sequence[int]) -> list[int] | None:
     ]
 
 
-def _count_by_position(met: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
+def _count_by_position(pair_counts: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
     index = {agent: position for position, agent in enumerate(agents)}
     return PairCounts.from_rows(
         (index[first], index[second], wins, draws, losses)
-        for first, second, wins, draws, losses in met.values_list(
+        for first, second, wins, draws, losses in pair_counts.values_list(
             "first_id", "second_id", *PAIR_COUNTERS
         )
     )

@@ -1,4 +1,4 @@
-"""The live ratings beyond the prefix, without reading or folding all of it at each count.
+"""Live ratings beyond the closed prefix, without folding the whole tail at each count.
 
 A paused tournament keeps the prefix where it is, while all that others play lies behind it. So this
 process remembers those outcomes between two counts, and the ratings after all but the newest: what
@@ -41,7 +41,7 @@ class Rules(NamedTuple):
     teams: Teams
 
 
-class Rest:
+class Tail:
     """The outcomes beyond the prefix in planned order, and the ratings after some of them."""
 
     def __init__(self, results: Sequence[Result]) -> None:
@@ -93,21 +93,21 @@ class _Key(NamedTuple):
     season_first_sequence: int
 
 
-_remembered: dict[int, tuple[_Key, Rest]] = {}
+_remembered: dict[int, tuple[_Key, Tail]] = {}
 
 
-def recall_rest(board: Leaderboard) -> Rest | None:
+def recall_tail(board: Leaderboard) -> Tail | None:
     """Return what was remembered of a locked leaderboard, once; None where it is out of date."""
-    key, rest = _remembered.pop(board.pk, (None, None))
+    key, tail = _remembered.pop(board.pk, (None, None))
     is_current = key == _make_key(board, board.prefix_sequence, board.n_counted)
-    return rest if is_current else None
+    return tail if is_current else None
 
 
-def remember_rest(board: Leaderboard, rest: Rest, prefix: int, *, n_new: int) -> None:
+def remember_tail(board: Leaderboard, tail: Tail, prefix: int, *, n_new: int) -> None:
     """Keep what lies beyond the prefix for the next count. board: as it was before this one."""
-    n_kept = sum(len(one.results) for _, one in list(_remembered.values()))
-    if rest.results and n_kept + len(rest.results) <= MOST_REMEMBERED:
-        _remembered[board.pk] = _make_key(board, prefix, board.n_counted + n_new), rest
+    n_kept = sum(len(other.results) for _, other in list(_remembered.values()))
+    if tail.results and n_kept + len(tail.results) <= MOST_REMEMBERED:
+        _remembered[board.pk] = _make_key(board, prefix, board.n_counted + n_new), tail
 
 
 def _make_key(board: Leaderboard, prefix: int, n_counted: int) -> _Key:

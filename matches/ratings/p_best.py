@@ -39,13 +39,13 @@ def compute_chances(
     for place, run in enumerate(runs):
         if run:
             members[run].append(place)
-    of_run: list[float | None] = [None] * len(runs)
+    p_best_of_run: list[float | None] = [None] * len(runs)
     for places in members.values():
         if len(places) > 1:
             chances = compute_p_best([mu[n] for n in places], [sd[n] for n in places])
             for place, chance in zip(places, chances.tolist(), strict=True):
-                of_run[place] = chance
-    return Chances(tuple(compute_p_best(mu, sd).tolist()), tuple(of_run))
+                p_best_of_run[place] = chance
+    return Chances(tuple(compute_p_best(mu, sd).tolist()), tuple(p_best_of_run))
 
 
 def compute_p_best(mu: Sequence[float] | Floats, sd: Sequence[float] | Floats) -> Floats:

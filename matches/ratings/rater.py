@@ -120,48 +120,54 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
         # Matches that were planned before the season and ended in it count for neither.
         waiting.filter(sequence__lt=board.season_first_sequence).delete()
     # Taken out of the memory, so that a transaction that fails leaves nothing there.
-    remembered = live_ratings.recall_rest(board)
+    remembered = live_ratings.recall_tail(board)
     new = read_uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
-    rest = live_ratings.Rest([])
     if is_scored(board):
         # It has no live rating: that is made match by match, and here nobody meets anybody.
         _add_to_counts(board.pk, count_episodes(board, new))
+        tail = live_ratings.Tail([])
     else:
         _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
-        if remembered:
-            rest = remembered
-            rest.add(new)
-        elif waiting.filter(is_counted=True).exists():
-            rest = live_ratings.Rest(read_uncounted(board.pk))
-        else:
-            rest = live_ratings.Rest(new)  # all that waits: to read it again took as long
-        _fold_live(board, rest, prefix)
+        tail = _extend_tail(board, remembered, new)
+        _fold_live(board, tail, prefix)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
     # Only what the database has for sure is remembered.
-    transaction.on_commit(lambda: live_ratings.remember_rest(board, rest, prefix, n_new=len(new)))
+    transaction.on_commit(lambda: live_ratings.remember_tail(board, tail, prefix, n_new=len(new)))
     return len(new)
 
 
-def count_written(board: Leaderboard, written: Sequence[Result], *, now: datetime) -> bool:
+def _extend_tail(
+    board: Leaderboard, remembered: live_ratings.Tail | None, new: Sequence[Result]
+) -> live_ratings.Tail:
+    """Return the outcomes beyond the stored prefix, the new ones among them."""
+    if remembered:
+        remembered.add(new)
+        return remembered
+    if Uncounted.objects.filter(leaderboard=board, is_counted=True).exists():
+        return live_ratings.Tail(read_uncounted(board.pk))
+    return live_ratings.Tail(new)  # all that waits: to read it again took as long
+
+
+def count_written(board: Leaderboard, results: Sequence[Result], *, now: datetime) -> bool:
     """Count outcomes where they are written; False, and nothing is done, where others come first.
 
     The caller's transaction has the lock of the leaderboard, has read it since, and has written
     all these matches, in planned order: so none of them has to wait for the next count.
     """
     prefix = _closed_prefix(board)
-    is_next = (written[0].sequence, written[-1].sequence) == (board.prefix_sequence + 1, prefix)
+    is_next = (results[0].sequence, results[-1].sequence) == (board.prefix_sequence + 1, prefix)
     if not is_next or Uncounted.objects.filter(leaderboard=board).exists():
         return False
-    _add_to_counts(board.pk, tally_results(written, teams=teams_of(board)))
-    _fold_live(board, live_ratings.Rest(written), prefix)
+    _add_to_counts(board.pk, tally_results(results, teams=teams_of(board)))
+    _fold_live(board, live_ratings.Tail(results), prefix)
     Leaderboard.objects.filter(pk=board.pk).update(
-        n_counted=F("n_counted") + len(written), prefix_sequence=prefix, rated_at=now
+        n_counted=F("n_counted") + len(results), prefix_sequence=prefix, rated_at=now
     )
     return True
 
@@ -171,8 +177,8 @@ def start_over(board: Leaderboard, *, now: datetime) -> None:
 
     The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
     """
-    for counted in (Uncounted, PairCount, TeamCount, Score):
-        counted.objects.filter(leaderboard=board).delete()
+    for kind in (Uncounted, PairCount, TeamCount, Score):
+        kind.objects.filter(leaderboard=board).delete()
     Rating.objects.filter(leaderboard=board).update(
         **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
         **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
@@ -265,27 +271,27 @@ def read_uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
 
 
 def _add_to_counts(board_id: int, total: Tally) -> None:
-    met = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
+    ratings = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
     rows = [
         (*map(add, sums, total.agents[agent]), pk)
-        for pk, agent, *sums in met.values_list("pk", "agent_id", *COUNTERS)
+        for pk, agent, *sums in ratings.values_list("pk", "agent_id", *COUNTERS)
     ]
     update_rows(Rating, COUNTERS, rows)
     for kind in KINDS:
         kind.add(board_id, total)
 
 
-def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
+def _fold_live(board: Leaderboard, tail: live_ratings.Tail, prefix: int) -> None:
     """Move the stored state to the prefix and show it with the outcomes beyond folded on top."""
     # Only the rows of agents of these outcomes are read and written: all of 30,000 took a second
     # under the lock for which the recorder waits.
-    theirs = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
-    stored = {agent: row for agent, *row in theirs.values_list("agent_id", "pk", *LIVE)}
+    ratings = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(tail.agents())))
+    stored = {agent: row for agent, *row in ratings.values_list("agent_id", "pk", *LIVE)}
     at_prefix = {agent: LiveRating(*row[1:3]) for agent, row in stored.items()}
     rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
-    rest.pass_to(prefix, at_prefix, rules)
-    shown = rest.shown(at_prefix, rules)
-    computed = {agent: [*at_prefix[agent], *shown[agent]] for agent in stored}
+    tail.pass_to(prefix, at_prefix, rules)
+    live_ratings_shown = tail.shown(at_prefix, rules)
+    computed = {agent: [*at_prefix[agent], *live_ratings_shown[agent]] for agent in stored}
     changed = [
         (*computed[agent], pk) for agent, (pk, *row) in stored.items() if computed[agent] != row
     ]
@@ -301,6 +307,7 @@ def _store_settled(
     *,
     now: datetime,
 ) -> bool:
+    """Write a fit of the results counted so far; False where the board has a newer one."""
     # Of three or more sides the share of draws is what was set.
     is_fitted = games.get(board.game).spec.has_draws
     # An older fit never overwrites a newer one. Without a hash the board was rated again, maybe
@@ -320,15 +327,20 @@ def _store_settled(
     if not stored:
         return False
     # Most ratings of a long board stay as they are, and a row that is not written costs nothing.
-    shown = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
-    before = {pk: tuple(values) for pk, *values in shown}
+    settled_rows = Rating.objects.filter(leaderboard=board).values_list("pk", *SETTLED)
+    stored_values = {pk: tuple(values) for pk, *values in settled_rows}
     columns = (settled.mu, settled.sd, settled.low, settled.high)
     fitted = zip(pks, *(column.tolist() for column in columns), strict=True)
-    changed = [(*values, pk) for pk, *values in fitted if before.get(pk) != tuple(values)]
+    changed = [(*values, pk) for pk, *values in fitted if stored_values.get(pk) != tuple(values)]
     update_rows(Rating, SETTLED, changed)
     if means is not None:
-        rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
-        after = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
-        rows = [(*mean, pk) for pk, mean, values in after if [*mean] != values]
-        update_rows(Rating, MEANS, rows)
+        _store_means(board, means)
     return True
+
+
+def _store_means(board: Leaderboard, means: Mapping[int, Mean]) -> None:
+    """Write the mean scores that have changed; agents missing from means have none."""
+    rated = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *MEANS)
+    new_means = [(pk, means.get(agent, NO_MEAN), values) for pk, agent, *values in rated]
+    rows = [(*mean, pk) for pk, mean, values in new_means if [*mean] != values]
+    update_rows(Rating, MEANS, rows)

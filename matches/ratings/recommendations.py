@@ -41,7 +41,7 @@ MU, SCORE = "rating", "mean_score"
 
 
 @dataclass(frozen=True)
-class Wish:
+class RecommendationRequest:
     """Who looks for whom: an agent, or a rating (in a game of one seat a mean score)."""
 
     game: str
@@ -52,7 +52,7 @@ class Wish:
     limit: int = 3
 
 
-class Measured(NamedTuple):
+class MeasuredStrength(NamedTuple):
     """A strength with the ends of its 95 % interval, as its leaderboard shows them."""
 
     strength: Strength
@@ -60,11 +60,11 @@ class Measured(NamedTuple):
     high: float
 
 
-class Recommended(NamedTuple):
+class RecommendedAgent(NamedTuple):
     """An agent with its strength, how it compares, and why it is recommended, in a sentence."""
 
     rating: Rating
-    measured: Measured
+    measured: MeasuredStrength
     meeting: Meeting
     why: str
 
@@ -77,12 +77,12 @@ class Recommendations(NamedTuple):
 
     board: Leaderboard
     measure: str
-    own: Measured
-    chosen: Sequence[Recommended]
+    own: MeasuredStrength
+    chosen: Sequence[RecommendedAgent]
     none: str
 
 
-def recommend(wish: Wish) -> Recommendations:
+def recommend(wish: RecommendationRequest) -> Recommendations:
     """Return who fits: four queries. Raises BadInputError naming the field."""
     spec = _find_game(wish.game)
     if wish.purpose not in PURPOSES:
@@ -103,10 +103,10 @@ def recommend_near(rating: Rating, purpose: str, *, limit: int) -> Recommendatio
     Raises BadInputError where nothing is known of it there.
     """
     board, spec = rating.leaderboard, _find_game(rating.leaderboard.game)
-    own = _measure(rating, spec)
+    own = _measure_agent(rating, spec)
     if own is None:
         raise BadInputError("agent", f"nothing is known of it on {board} yet: let it play there")
-    wish = Wish(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
+    wish = RecommendationRequest(board.game, agent=rating.agent_id, purpose=purpose, limit=limit)
     return _recommend_to(own, _seek_place(own.strength, rating, board, purpose), board, wish)
 
 
@@ -130,11 +130,11 @@ def _seek_place(
 
 
 def _recommend_to(
-    own: Measured, place: tuple[str, float], board: Leaderboard, wish: Wish
+    own: MeasuredStrength, place: tuple[str, float], board: Leaderboard, wish: RecommendationRequest
 ) -> Recommendations:
     rules, spec = _make_rules(board), games.get(board.game).spec
-    near = {one.agent_id: one for one in _read_nearest(board, wish, *place)}
-    all_measured = {pk: _measure(rating, spec) for pk, rating in near.items()}
+    near = {rating.agent_id: rating for rating in _read_nearest(board, wish, *place)}
+    all_measured = {pk: _measure_agent(rating, spec) for pk, rating in near.items()}
     measured_by_agent = {
         pk: measured for pk, measured in all_measured.items() if measured is not None
     }
@@ -143,7 +143,7 @@ def _recommend_to(
         for pk, measured in measured_by_agent.items()
     }
     chosen = [
-        Recommended(near[pk], measured_by_agent[pk], meetings[pk], explain(meetings[pk]))
+        RecommendedAgent(near[pk], measured_by_agent[pk], meetings[pk], explain(meetings[pk]))
         for pk in choose(meetings, wish.purpose)[: wish.limit]
     ]
     measure = SCORE if spec.is_scored else MU
@@ -162,7 +162,7 @@ def explain(meeting: Meeting) -> str:
         return f"its mean score is {lead} {side} ({ends}); {chance}"
     shares = meeting.share, meeting.share_low, meeting.share_high
     # More digits would claim more than these numbers know.
-    share, low, high = (format_percent(round(one, 2)) for one in shares)
+    share, low, high = (format_percent(round(share, 2)) for share in shares)
     won = f"about {share} of the points can be won against it ({low} to {high})"
     side = "higher" if meeting.lead >= 0 else "lower"
     ends = f"{format_signed(meeting.low)} to {format_signed(meeting.high)}"
@@ -206,12 +206,14 @@ def _find_game(game: str) -> GameSpec:
         raise BadInputError("game", hide_folders(str(error))) from error
 
 
-def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating | None]:
+def _find_own(
+    wish: RecommendationRequest, spec: GameSpec
+) -> tuple[Leaderboard, MeasuredStrength, Rating | None]:
     """Return on which leaderboard somebody is sought, and how strong who asks is there."""
     if wish.rating is not None:
         if not isfinite(wish.rating) or abs(wish.rating) > HIGHEST:
             raise BadInputError("rating", f"{wish.rating} is no rating: give a finite number")
-        sure = Measured(Strength(wish.rating, 0.0), wish.rating, wish.rating)
+        sure = MeasuredStrength(Strength(wish.rating, 0.0), wish.rating, wish.rating)
         return _find_board(wish), sure, None
     agent = Agent.objects.filter(pk=wish.agent or 0).first()
     if agent is None:
@@ -222,16 +224,16 @@ def _find_own(wish: Wish, spec: GameSpec) -> tuple[Leaderboard, Measured, Rating
     if wish.leaderboard:
         ratings = ratings.filter(leaderboard=_find_board(wish))
     rating = ratings.select_related("leaderboard").order_by("-n_matches", "-leaderboard_id").first()
-    own = _measure(rating, spec) if rating else None
+    own = _measure_agent(rating, spec) if rating else None
     if rating is None or own is None:
-        where = f" on {wish.leaderboard}" if wish.leaderboard else ""
+        on_board = f" on {wish.leaderboard}" if wish.leaderboard else ""
         raise BadInputError(
-            "agent", f"{agent} is not rated{where} yet: let it play, or give rating"
+            "agent", f"{agent} is not rated{on_board} yet: let it play, or give rating"
         )
     return rating.leaderboard, own, rating
 
 
-def _find_board(wish: Wish) -> Leaderboard:
+def _find_board(wish: RecommendationRequest) -> Leaderboard:
     """Return the leaderboard that is named, else the first of the game as its lists have them."""
     boards = Leaderboard.objects.filter(is_rated=True)
     if wish.leaderboard:
@@ -240,15 +242,17 @@ def _find_board(wish: Wish) -> Leaderboard:
             why = f"there is none named {wish.leaderboard!r:.80} of {wish.game}"
             raise BadInputError("leaderboard", why)
         return board
-    counted = boards.filter(game=wish.game, n_counted__gt=0)
-    first = counted.order_by("-is_listed", "-is_pinned", "-n_counted", "-pk").first()
+    rated_boards = boards.filter(game=wish.game, n_counted__gt=0)
+    first = rated_boards.order_by("-is_listed", "-is_pinned", "-n_counted", "-pk").first()
     if first is None:
         raise BadInputError("game", f"no leaderboard of {wish.game} has counted a match yet")
     return first
 
 
-def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> list[Rating]:
-    """Return the ratings next to a strength, of those that may play: two queries."""
+def _read_nearest(
+    board: Leaderboard, wish: RecommendationRequest, field: str, middle: float
+) -> list[Rating]:
+    """Return the ratings next to a strength, of agents that may play: two queries."""
     may_play = Q(agent__is_retired=False, agent__quarantined_at=None, n_matches__gt=0)
     others = Rating.objects.filter(may_play, leaderboard=board).select_related("agent")
     others = others.exclude(agent=wish.agent) if wish.agent else others
@@ -258,7 +262,7 @@ def _read_nearest(board: Leaderboard, wish: Wish, field: str, middle: float) -> 
     return [*above[:N_NEAREST], *below.order_by(f"-{field}", "agent_id")[:N_NEAREST]]
 
 
-def _measure(rating: Rating, spec: GameSpec) -> Measured | None:
+def _measure_agent(rating: Rating, spec: GameSpec) -> MeasuredStrength | None:
     """Return the strength of an agent; None where its doubt is not known, as of one seed."""
     if not spec.is_scored:
         return _measure_within(rating.mu, rating.low, rating.high) if rating.n_matches else None
@@ -267,5 +271,5 @@ def _measure(rating: Rating, spec: GameSpec) -> Measured | None:
     return _measure_within(rating.mean_score, rating.score_low, rating.score_high)
 
 
-def _measure_within(value: float, low: float, high: float) -> Measured:
-    return Measured(Strength(value, (high - low) / (2 * Z95)), low, high)
+def _measure_within(value: float, low: float, high: float) -> MeasuredStrength:
+    return MeasuredStrength(Strength(value, (high - low) / (2 * Z95)), low, high)

@@ -26,8 +26,8 @@ from matches.models.match import read_numbers
 from matches.ratings import rater
 from matches.ratings.counting import (
     KINDS,
+    CountTable,
     Result,
-    Stored,
     Tally,
     sum_counts,
     tally_results,
@@ -130,13 +130,13 @@ def request_rerating(board: Leaderboard, *, actor: Actor, reason: str, now: date
 
 def is_due() -> bool:
     """Say whether the ratings of some leaderboard are to be computed again."""
-    return _due_boards().exists()
+    return _filter_due_boards().exists()
 
 
 def rerate_due(*, now: datetime) -> list[int]:
     """Rate again the leaderboards of which that was asked; return those that were."""
     failures, rated = Failures(), list[int]()
-    for board in _due_boards().order_by("pk"):
+    for board in _filter_due_boards().order_by("pk"):
         if game_problem(board.game):
             continue  # it waits until its plug-in is here again; its page says so
         with failures.collect(f"rating leaderboard {board.pk} again"):
@@ -170,7 +170,7 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
     return difference
 
 
-def _due_boards() -> QuerySet[Leaderboard]:
+def _filter_due_boards() -> QuerySet[Leaderboard]:
     return Leaderboard.objects.filter(n_rerates_asked__gt=F("n_rerates_done"))
 
 
@@ -179,13 +179,15 @@ def _read_up_to(sequence: int, fold: Fold, board: Leaderboard) -> None:
     unrated = set(
         Tournament.objects.filter(leaderboard=board, is_rated=False).values_list("pk", flat=True)
     )
-    done = Match.objects.filter(leaderboard=board, state=Match.State.DONE).order_by("sequence")
+    done_matches = Match.objects.filter(leaderboard=board, state=Match.State.DONE).order_by(
+        "sequence"
+    )
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
     scored = ("game_seed", "outcome__returns")
     while fold.sequence < sequence:
         end = min(sequence, fold.sequence + CHUNK)
-        chunk = done.filter(sequence__gt=fold.sequence, sequence__lte=end)
+        chunk = done_matches.filter(sequence__gt=fold.sequence, sequence__lte=end)
         fold.add(
             [
                 Result(
@@ -231,8 +233,8 @@ def _mend_some(
     if locked is None:
         return None
     _read_up_to(locked.prefix_sequence, fold, locked)
-    counted = [result for result in rater.read_uncounted(board.pk) if result.is_counted]
-    tallies = fold.total, fold.tally_more(counted)
+    counted_results = [result for result in rater.read_uncounted(board.pk) if result.is_counted]
+    tallies = fold.total, fold.tally_more(counted_results)
     return sum(
         _mend_kind(board, kind, tallies, leads, set(keys))
         for kind, keys in zip(KINDS, keys_by_kind, strict=True)
@@ -241,13 +243,13 @@ def _mend_some(
 
 def _mend_kind(
     board: Leaderboard,
-    kind: Stored,
+    kind: CountTable,
     tallies: Sequence[Tally],
     leads: Sequence[int],
     missing: set[Any],
 ) -> int:
     """Store one kind of counts where they differ; missing: the keys to be there."""
-    changed, gone = [], []
+    changed, deleted = [], []
     led = {f"{kind.lead}__gte": leads[0], f"{kind.lead}__lte": leads[-1]}
     stored = kind.model.objects.filter(leaderboard=board, **led)
     for pk, *row in stored.values_list("pk", *kind.keys, *kind.counters).iterator(CHUNK):
@@ -255,16 +257,16 @@ def _mend_kind(
         missing.discard(key)
         computed = sum_counts(kind, tallies, key)
         if not any(computed):
-            gone.append(pk)
+            deleted.append(pk)
         elif computed != counts:
             changed.append((*computed, pk))
     update_rows(kind.model, kind.counters, changed)
-    kind.model.objects.filter(pk__in=among(gone)).delete()
+    kind.model.objects.filter(pk__in=among(deleted)).delete()
     added = [
         (board.pk, *kind.columns(key), *sum_counts(kind, tallies, key)) for key in sorted(missing)
     ]
     insert_rows(kind.model, ("leaderboard_id", *kind.keys, *kind.counters), added)
-    return len(changed) + len(gone) + len(added)
+    return len(changed) + len(deleted) + len(added)
 
 
 def _lock_unless_struck(board: Leaderboard) -> Leaderboard | None:
@@ -328,10 +330,10 @@ def _store_agents(board: Leaderboard, fold: Fold, prefix: dict[int, tuple[float,
 def _settle_again(board: Leaderboard, *, now: datetime) -> None:
     """Fit the settled ratings again, and say so if they come out otherwise."""
     columns = ("agent_id", *rater.SETTLED)
-    before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
+    rows_before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
     rater.settle_board(board.pk, now=now)
-    after = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
-    n_changed = len(after - before)
+    rows_after = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
+    n_changed = len(rows_after - rows_before)
     with transaction.atomic():
         touched = {"n_agents": n_changed}
         _note_difference("leaderboard.settled", board, touched, is_same=not n_changed, now=now)

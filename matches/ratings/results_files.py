@@ -37,7 +37,7 @@ _ENDED: Final = (
 )
 
 
-class Played(NamedTuple):
+class PlayedMatch(NamedTuple):
     """A match that counts; agents by name."""
 
     match: int
@@ -69,7 +69,7 @@ def write_results(board: Leaderboard, form: str, path: Path) -> None:
         pieces = _write_pgn(played, board)
     else:
         write = {CSV: write_csv, PARQUET: write_parquet}[form]
-        pieces = write(_list_columns(n_seats), (_make_line(one, n_seats) for one in played))
+        pieces = write(_list_columns(n_seats), (_make_line(match, n_seats) for match in played))
     with path.open("wb") as file:
         file.writelines(pieces)
 
@@ -90,7 +90,7 @@ def is_seated_second(board: Leaderboard, side: str) -> bool:
     if name in _BY_NUMBER:
         return False
     try:
-        names = [one.name.lower() for one in list_sides(games.get(board.game))]
+        names = [side.name.lower() for side in list_sides(games.get(board.game))]
     # Whatever the code of a plug-in raises, or a program that is missing: a guess would turn
     # every result round.
     except Exception as error:
@@ -99,9 +99,9 @@ def is_seated_second(board: Leaderboard, side: str) -> bool:
     return name in names[1:COUPLE]
 
 
-def _read_played(board: Leaderboard) -> Iterator[Played]:
+def _read_played(board: Leaderboard) -> Iterator[PlayedMatch]:
     """Yield the matches that the ratings count, in planned order."""
-    done = Match.objects.filter(
+    done_matches = Match.objects.filter(
         leaderboard=board,
         state=Match.State.DONE,
         tournament__is_rated=True,
@@ -111,12 +111,14 @@ def _read_played(board: Leaderboard) -> Iterator[Played]:
     more = tuple(f"outcome__{name}" for name in ("returns", "guilty_seat", "reason", "recorded_at"))
     names: dict[int, str] = {}
     for begin in range(board.season_first_sequence, board.next_sequence, CHUNK):
-        chunk = done.filter(sequence__gte=begin, sequence__lt=begin + CHUNK).order_by("sequence")
+        chunk = done_matches.filter(sequence__gte=begin, sequence__lt=begin + CHUNK).order_by(
+            "sequence"
+        )
         rows = list(chunk.values_list(*columns, *more))
         _learn_names(names, (row[4] for row in rows))
         for pk, tournament, sequence, game_seed, lineup, *ended in rows:
             agents = [names[agent] for agent in read_numbers(lineup)]
-            yield Played(pk, tournament, sequence, game_seed, agents, *ended)
+            yield PlayedMatch(pk, tournament, sequence, game_seed, agents, *ended)
 
 
 def _learn_names(names: dict[int, str], lineups: Iterable[str]) -> None:
@@ -137,25 +139,33 @@ def _list_columns(n_seats: int) -> list[Column]:
     ]
 
 
-def _make_line(one: Played, n_seats: int) -> tuple[Any, ...]:
-    result = [one.result] if n_seats == COUPLE else []
-    guilty = None if one.guilty_seat < 0 else one.guilty_seat
-    ended = (one.ranks, one.returns or None, guilty, one.reason or None, one.recorded_at)
+def _make_line(match: PlayedMatch, n_seats: int) -> tuple[Any, ...]:
+    result = [match.result] if n_seats == COUPLE else []
+    guilty = None if match.guilty_seat < 0 else match.guilty_seat
+    ended = (match.ranks, match.returns or None, guilty, match.reason or None, match.recorded_at)
     # Nobody knows the seed of an imported one.
-    game_seed = None if one.reason == IMPORTED else one.game_seed
-    return (one.match, one.tournament, one.sequence, game_seed, *one.agents, *result, *ended)
+    game_seed = None if match.reason == IMPORTED else match.game_seed
+    return (
+        match.match,
+        match.tournament,
+        match.sequence,
+        game_seed,
+        *match.agents,
+        *result,
+        *ended,
+    )
 
 
-def _write_pgn(played: Iterable[Played], board: Leaderboard) -> Iterator[bytes]:
+def _write_pgn(played: Iterable[PlayedMatch], board: Leaderboard) -> Iterator[bytes]:
     is_turned = is_seated_second(board, "white")
-    for one in played:
-        white, black = reversed(one.agents) if is_turned else one.agents
-        result = _TURNED.get(one.result, one.result) if is_turned else one.result
+    for match in played:
+        white, black = reversed(match.agents) if is_turned else match.agents
+        result = _TURNED.get(match.result, match.result) if is_turned else match.result
         tags = {
             "Event": board.name,
             "Site": "evalsite",
-            "Date": f"{one.recorded_at:%Y.%m.%d}",
-            "Round": str(one.sequence),
+            "Date": f"{match.recorded_at:%Y.%m.%d}",
+            "Round": str(match.sequence),
             "White": white,
             "Black": black,
             "Result": result,

@@ -77,11 +77,11 @@ def compare_on_seed(
 
     A forfeit, None, is below all; its lead is that of the least score, where that is declared.
     """
-    one, two = (FORFEITED if value is None else value for value in (score, other))
+    first, second = (FORFEITED if value is None else value for value in (score, other))
     least = spec.score_range[0] if spec.score_range else None
     of_one, of_two = (least if value is None else value for value in (score, other))
     lead = None if of_one is None or of_two is None else of_one - of_two
-    return compare_scores(one, two, spec.score_margin), lead
+    return compare_scores(first, second, spec.score_margin), lead
 
 
 def _read_scores(board: Leaderboard, agent: int) -> dict[int, tuple[float | None, int]]:

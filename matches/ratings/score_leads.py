@@ -22,7 +22,7 @@ N_ERRORS = 2.0
 _COLUMNS = ("agent_id", "game_seed", "sequence", "score", "match_id")
 
 
-class Played(NamedTuple):
+class PlayedEpisode(NamedTuple):
     """An episode: its score, None after a forfeit, and its match."""
 
     score: float | None
@@ -72,7 +72,7 @@ class Leads(NamedTuple):
     """
 
     by_agent: Mapping[int, Lead]
-    own: Mapping[int, Played]
+    own: Mapping[int, PlayedEpisode]
     is_cut: bool
 
 
@@ -87,24 +87,28 @@ def read_leads(board: Leaderboard, agent: int, others: Collection[int]) -> Leads
     # Every seed is named: one agent may have played many more than the other.
     same = scores.filter(agent__in=among(sorted(others)), game_seed__in=among(sorted(own)))
     played = _group_by_agent(same.values_list(*_COLUMNS))
-    leads = {other: _compare(spec, own, played.get(other, {})) for other in others}
+    leads = {other: _compare_scores(spec, own, played.get(other, {})) for other in others}
     return Leads(leads, own, len(first) > n_most)
 
 
 def _group_by_agent(
     rows: Iterable[tuple[int, int, int, float | None, int]],
-) -> dict[int, dict[int, Played]]:
+) -> dict[int, dict[int, PlayedEpisode]]:
     """Return episodes by agent and game seed; of several the first in planned order."""
-    episodes: dict[int, dict[int, Played]] = {}
+    episodes: dict[int, dict[int, PlayedEpisode]] = {}
     for agent, seed, _, score, match in sorted(rows, key=lambda row: row[2]):
-        episodes.setdefault(agent, {}).setdefault(seed, Played(score, match))
+        episodes.setdefault(agent, {}).setdefault(seed, PlayedEpisode(score, match))
     return episodes
 
 
-def _compare(spec: GameSpec, own: Mapping[int, Played], other: Mapping[int, Played]) -> Lead:
+def _compare_scores(
+    spec: GameSpec, own: Mapping[int, PlayedEpisode], other: Mapping[int, PlayedEpisode]
+) -> Lead:
     pairs = [(own[seed].score, other[seed].score) for seed in own.keys() & other.keys()]
     compared = [compare_on_seed(spec, *pair) for pair in pairs]
-    n_better, n_equal, n_worse = (sum(one[0] == kind for one in compared) for kind in (1, 0, -1))
+    n_better, n_equal, n_worse = (
+        sum(comparison[0] == kind for comparison in compared) for kind in (1, 0, -1)
+    )
     # Sorted, so that no order of adding shows in the last bit.
     leads = np.array(sorted(lead for _, lead in compared if lead is not None), np.float64)
     n = len(leads)

@@ -110,8 +110,8 @@ def _freeze_locked(
 
 
 def _describe_for_audit(season: Season, **more: object) -> dict[str, object]:
-    counted = {"n_agents": season.n_agents, "n_counted": season.n_counted}
-    return {**counted, "season": season.pk, **more}
+    counts = {"n_agents": season.n_agents, "n_counted": season.n_counted}
+    return {**counts, "season": season.pk, **more}
 
 
 def _check_name(name: str) -> str:

@@ -48,8 +48,8 @@ def take_due(*, now: datetime) -> int:
     for board in changed:
         # One in the future is of a clock that was set back since: it would stay the last one, and
         # every tick would take another until the clock has caught up.
-        taken = RatingSnapshot.objects.filter(leaderboard=board, taken_at__lte=now)
-        last = taken.defer("table").order_by("-taken_at").first()
+        snapshots = RatingSnapshot.objects.filter(leaderboard=board, taken_at__lte=now)
+        last = snapshots.defer("table").order_by("-taken_at").first()
         # The same hash is the same ratings, whatever came in between.
         if last and last.results_hash == board.results_hash:
             continue
@@ -88,9 +88,11 @@ def read_mu_before(board: Leaderboard, agents: Collection[int] | None) -> Mappin
     """
     if board.rated_at is None or (agents is not None and not agents):
         return NOTHING
-    taken = list_comparable(board)
-    past = taken.filter(taken_at__lte=board.rated_at - TREND_WINDOW).order_by("-taken_at").first()
-    snapshot = past or _find_first_settled(board, taken)
+    snapshots = list_comparable(board)
+    past = (
+        snapshots.filter(taken_at__lte=board.rated_at - TREND_WINDOW).order_by("-taken_at").first()
+    )
+    snapshot = past or _find_first_settled(board, snapshots)
     if snapshot is None:
         return NOTHING
     if agents is None:
@@ -111,17 +113,17 @@ def list_snapshots(board: Leaderboard) -> QuerySet[RatingSnapshot]:
 
 def list_comparable(board: Leaderboard) -> QuerySet[RatingSnapshot]:
     """Return the snapshots since the ratings were last reset, without their tables."""
-    taken = list_snapshots(board)
+    snapshots = list_snapshots(board)
     if board.ratings_reset_at is not None:
-        taken = taken.filter(taken_at__gt=board.ratings_reset_at)
-    return taken
+        snapshots = snapshots.filter(taken_at__gt=board.ratings_reset_at)
+    return snapshots
 
 
 def _find_first_settled(
-    board: Leaderboard, taken: QuerySet[RatingSnapshot]
+    board: Leaderboard, snapshots: QuerySet[RatingSnapshot]
 ) -> RatingSnapshot | None:
     n_agents = Rating.objects.filter(leaderboard=board, n_matches__gt=0).count()
-    settled = taken.filter(n_outcomes__gte=ENOUGH_OUTCOMES * n_agents)
+    settled = snapshots.filter(n_outcomes__gte=ENOUGH_OUTCOMES * n_agents)
     # Of a board younger than an hour there are few.
     return settled.order_by("taken_at").first()
 
@@ -143,11 +145,11 @@ def thin_snapshots(board: Leaderboard, *, now: datetime) -> int:
     ends = [now - tier.age for tier in TIERS] + [None]
     surplus: list[int] = []
     for (newest, oldest), tier in zip(pairwise(ends), TIERS, strict=True):
-        taken = RatingSnapshot.objects.filter(leaderboard=board, taken_at__lte=newest)
+        snapshots = RatingSnapshot.objects.filter(leaderboard=board, taken_at__lte=newest)
         if oldest is not None:
-            taken = taken.filter(taken_at__gt=oldest)
+            snapshots = snapshots.filter(taken_at__gt=oldest)
         stretches = set[int]()
-        for pk, at in taken.order_by("-taken_at").values_list("pk", "taken_at")[:N_AT_ONCE]:
+        for pk, at in snapshots.order_by("-taken_at").values_list("pk", "taken_at")[:N_AT_ONCE]:
             stretch = int(at.timestamp() // tier.one_in.total_seconds())
             surplus += [pk] if stretch in stretches else []
             stretches.add(stretch)

@@ -61,7 +61,7 @@ class Field(NamedTuple):
     ladder: Ladder
 
 
-class Rated(NamedTuple):
+class RatedRow(NamedTuple):
     """A rating with what a row shows of its agent; run and step: None without weights or parent."""
 
     agent: int
@@ -108,12 +108,12 @@ def rank_ratings(board_id: int) -> QuerySet[Rating]:
 
 
 def rank_played(board_id: int) -> QuerySet[Rating]:
-    """Return those of agents that have played, in the order of rank, by an index."""
+    """Return the ratings of agents that have played, in the order of rank, by an index."""
     return rank_ratings(board_id).filter(n_matches__gt=0).order_by("-mu", "agent_id")
 
 
 def list_unplayed(board_id: int) -> QuerySet[Rating]:
-    """Return those of agents without a match, which come after all others."""
+    """Return the ratings of agents without a match, which come last."""
     return rank_ratings(board_id).filter(n_matches=0).order_by("agent_id")
 
 
@@ -127,8 +127,8 @@ def find_rank(rating: Rating) -> int:
     """Return the rank of an agent, 1 the best: how many are above it, and one."""
     played = rank_played(rating.leaderboard_id).order_by()
     if not rating.n_matches:
-        before = list_unplayed(rating.leaderboard_id).filter(agent_id__lt=rating.agent_id)
-        return played.count() + before.count() + 1
+        unplayed_before = list_unplayed(rating.leaderboard_id).filter(agent_id__lt=rating.agent_id)
+        return played.count() + unplayed_before.count() + 1
     ties = played.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
     return played.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
@@ -174,17 +174,17 @@ def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
     return [format_row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
 
-def read_rated(ratings: QuerySet[Rating]) -> list[Rated]:
+def read_rated(ratings: QuerySet[Rating]) -> list[RatedRow]:
     """Return what rows show of ratings: one query, and no object for each of a row's agents."""
     columns = ratings.select_related(None).values_list(*_COLUMNS)
-    return [Rated(*row) for row in columns]
+    return [RatedRow(*row) for row in columns]
 
 
-def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
+def format_row(rating: RatedRow, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
     is_rated = rating.n_matches > 0
     place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
-    before = among.mu_before.get(rating.agent) if is_rated else None
+    mu_before = among.mu_before.get(rating.agent) if is_rated else None
     row: Row = {
         "agent": rating.agent,
         "rank": rank,
@@ -198,7 +198,7 @@ def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
         "live": f"{rating.live_mu:.2f}",
         "best": _format_chance(among.p_best.get(rating.agent)),
         "of_run": _format_chance(among.p_best_of_run.get(rating.agent)),
-        "trend": format_change(rating.mu, before),
+        "trend": format_change(rating.mu, mu_before),
         "matches": f"{rating.n_matches:,}",
         "wins": f"{rating.n_wins:,}",
         "draws": f"{rating.n_draws:,}",
@@ -229,14 +229,14 @@ def has_played(row: Row) -> bool:
     return row["matches"] != "0"
 
 
-def describe_lineage(rating: Rated) -> str:
+def describe_lineage(rating: RatedRow) -> str:
     """Return where the weights of an agent come from; empty without any."""
     if rating.run is None:
         return ""
-    itself = _at_step(rating.run, rating.step)
+    itself = _name_step(rating.run, rating.step)
     if rating.parent_run is None:
         return itself
-    return f"{itself}, from {_at_step(rating.parent_run, rating.parent_step)}"
+    return f"{itself}, from {_name_step(rating.parent_run, rating.parent_step)}"
 
 
 def format_change(now: float, before: float | None) -> str:
@@ -246,5 +246,5 @@ def format_change(now: float, before: float | None) -> str:
     return format_signed(round(now, 2) - round(before, 2))
 
 
-def _at_step(run: str, step: int | None) -> str:
+def _name_step(run: str, step: int | None) -> str:
     return run if step is None else f"{run} @ {step:,}"

@@ -45,7 +45,7 @@ class OwnCounts(NamedTuple):
     n_matches: int
     is_whole: bool
     agents: Mapping[int, Counts]
-    rest: Tally
+    tail: Tally
 
 
 def count_active(*, now: datetime) -> int:
@@ -71,49 +71,53 @@ def read_counts(tournament: Tournament) -> OwnCounts:
     """Return what was won in a tournament: three queries, a row per agent that has played."""
     # Read again: it may have gone on since the tournament was read, and the rows with it.
     stored = TournamentCount.objects.filter(pk=tournament.pk).first() or TournamentCount()
-    after = Match.objects.filter(
+    later_matches = Match.objects.filter(
         Match.is_closed(),
         tournament=tournament,
         state=Match.State.DONE,
         sequence__gt=stored.up_to_sequence,
     )
-    rows = list(after.order_by("sequence").values_list(*_COLUMNS)[: MOST_READ + 1])
-    rest = _tally_rows(rows[:MOST_READ], tournament, stored.up_to_sequence)
+    rows = list(later_matches.order_by("sequence").values_list(*_COLUMNS)[: MOST_READ + 1])
+    tail = _tally_rows(rows[:MOST_READ], tournament, stored.up_to_sequence)
     agents = {
         agent: (wins, draws, losses)
         for agent, wins, draws, losses in EntrantCount.objects.filter(
             tournament=tournament
         ).values_list("agent", *_AGENT_COUNTERS)
     }
-    for agent, (_, wins, draws, losses, _) in rest.agents.items():
-        before = agents.get(agent, (0, 0, 0))
-        agents[agent] = (before[0] + wins, before[1] + draws, before[2] + losses)
+    for agent, (_, wins, draws, losses, _) in tail.agents.items():
+        counts_before = agents.get(agent, (0, 0, 0))
+        agents[agent] = (
+            counts_before[0] + wins,
+            counts_before[1] + draws,
+            counts_before[2] + losses,
+        )
     n_read = min(len(rows), MOST_READ)
-    return OwnCounts(stored.n_matches + n_read, len(rows) <= MOST_READ, agents, rest)
+    return OwnCounts(stored.n_matches + n_read, len(rows) <= MOST_READ, agents, tail)
 
 
 def read_meetings(
-    tournament: Tournament, agents: Sequence[int], rest: Tally
+    tournament: Tournament, agents: Sequence[int], tail: Tally
 ) -> dict[tuple[int, int], Counts]:
     """Return what these agents won against each other, by who sat first: one query."""
     chosen = set(agents)
-    met = MeetingCount.objects.filter(
+    meetings = MeetingCount.objects.filter(
         tournament=tournament, first__in=among(agents), second__in=among(agents)
     )
     total = defaultdict[tuple[int, int], list[int]](lambda: [0] * len(PAIR_COUNTERS))
-    for first, second, *counts in met.values_list("first", "second", *PAIR_COUNTERS):
+    for first, second, *counts in meetings.values_list("first", "second", *PAIR_COUNTERS):
         total[first, second] = list(counts)
-    for pair, counts in rest.pairs.items():
+    for pair, counts in tail.pairs.items():
         if pair[0] in chosen and pair[1] in chosen:
-            total[pair] = [there + more for there, more in zip(total[pair], counts, strict=False)]
+            total[pair] = [count + more for count, more in zip(total[pair], counts, strict=False)]
     return {pair: (wins, draws, losses) for pair, (wins, draws, losses) in total.items()}
 
 
 def _count_due(of: Q) -> int:
-    counted = Tournament.objects.annotate(n_counted=Coalesce("counted__n_matches", 0))
+    tournaments = Tournament.objects.annotate(n_counted=Coalesce("counted__n_matches", 0))
     # Fewer than are counted: one was struck just while it was counted.
     is_due = Q(n_done__gte=F("n_counted") + N_LEFT) | Q(n_done__lt=F("n_counted"))
-    due = counted.filter(of, is_due).select_related("leaderboard").order_by("-pk")
+    due = tournaments.filter(of, is_due).select_related("leaderboard").order_by("-pk")
     return sum(_count_more(tournament) for tournament in due[:N_TOURNAMENTS])
 
 
@@ -128,12 +132,12 @@ def _count_more(tournament: Tournament) -> int:
         forget_counts([tournament.pk])
         return 0
     closed = _read_closed_prefix(tournament, stored.up_to_sequence)
-    done = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
+    done_rows = [row[:-1] for row in closed if row[-1] == Match.State.DONE]
     if not closed:
         return 0
-    tally = _tally_rows(done, tournament, stored.up_to_sequence)
+    tally = _tally_rows(done_rows, tournament, stored.up_to_sequence)
     last = closed[-1][_COLUMNS.index("sequence")]
-    return len(done) if _add_tally(tournament, stored, tally, last, len(done)) else 0
+    return len(done_rows) if _add_tally(tournament, stored, tally, last, len(done_rows)) else 0
 
 
 def _read_closed_prefix(tournament: Tournament, after: int) -> list[tuple[Any, ...]]:
@@ -147,10 +151,10 @@ def _read_closed_prefix(tournament: Tournament, after: int) -> list[tuple[Any, .
     while len(closed) < CHUNK:
         last = closed[-1][_COLUMNS.index("sequence")] if closed else after
         rows = planned.filter(sequence__gt=last).values_list(*_COLUMNS, "state")
-        some = list(rows[: min(ROWS_AT_ONCE, CHUNK - len(closed))])
-        ended = list(takewhile(lambda row: row[-1] not in _OPEN, some))
+        piece = list(rows[: min(ROWS_AT_ONCE, CHUNK - len(closed))])
+        ended = list(takewhile(lambda row: row[-1] not in _OPEN, piece))
         closed += ended
-        if not ended or len(ended) < len(some):
+        if not ended or len(ended) < len(piece):
             break
     return closed
 
@@ -170,15 +174,15 @@ def _add_tally(
         up_to_sequence=last, n_matches=stored.n_matches + n_done
     )
     if is_claimed:
-        _store(tournament.pk, tally)
+        _store_tally(tournament.pk, tally)
     return bool(is_claimed)
 
 
-def _store(tournament: int, tally: Tally) -> None:
+def _store_tally(tournament: int, tally: Tally) -> None:
     entrants = [(tournament, agent, *counts[1:4]) for agent, counts in tally.agents.items()]
-    met = [(tournament, *pair, *counts[:3]) for pair, counts in tally.pairs.items()]
+    meetings = [(tournament, *pair, *counts[:3]) for pair, counts in tally.pairs.items()]
     add_to_rows(EntrantCount, ("tournament_id", "agent_id"), _AGENT_COUNTERS, entrants)
-    add_to_rows(MeetingCount, ("tournament_id", "first_id", "second_id"), PAIR_COUNTERS, met)
+    add_to_rows(MeetingCount, ("tournament_id", "first_id", "second_id"), PAIR_COUNTERS, meetings)
 
 
 def _tally_rows(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: int) -> Tally:
@@ -192,7 +196,7 @@ def _tally_rows(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: 
 
 
 def _tally_episodes(rows: Sequence[tuple[Any, ...]], tournament: Tournament, after: int) -> Tally:
-    """Return the same of one-seat games: against the episodes of their blocks, earlier ones too."""
+    """Tally episodes of one-seat games against all episodes of their blocks, earlier ones too."""
     book = make_book(tournament.leaderboard)
     blocks = sorted({row[_COLUMNS.index("block")] for row in rows})
     earlier = Match.objects.filter(

@@ -90,27 +90,27 @@ def _examine_strongest(board: Leaderboard) -> Finding | None:
     counts = load_own_counts(board, [pk for pk, _, _ in rows])
     if len(rows) < FEWEST or counts.n_results == 0:
         return None
-    named = [NamedAgent(pk, name) for pk, name, _ in rows]
+    agents = [NamedAgent(pk, name) for pk, name, _ in rows]
     mu = np.array([mu for _, _, mu in rows])
-    return _name_findings(named, counts, examine_results(counts, mu, seed=board.pk))
+    return _name_findings(agents, counts, examine_results(counts, mu, seed=board.pk))
 
 
-def _name_findings(named: list[NamedAgent], counts: PairCounts, examined: Examination) -> Finding:
+def _name_findings(agents: list[NamedAgent], counts: PairCounts, examined: Examination) -> Finding:
     weighed = [
         MixtureShare(agent, rank, float(weight), float(skill))
         for rank, (agent, weight, skill) in enumerate(
-            zip(named, examined.nash.weights, examined.nash.skill, strict=True), 1
+            zip(agents, examined.nash.weights, examined.nash.skill, strict=True), 1
         )
     ]
     return Finding(
-        len(named),
+        len(agents),
         counts.n_results,
-        examined.warning([agent.name for agent in named]),
+        examined.warning([agent.name for agent in agents]),
         examined.deviance.deviance,
         examined.deviance.df,
         examined.deviance.p_value,
         tuple(
-            Cycle((named[a], named[b], named[c]), cycle.shares, cycle.p_value)
+            Cycle((agents[a], agents[b], agents[c]), cycle.shares, cycle.p_value)
             for cycle in examined.cycles[:N_CYCLES]
             for a, b, c in (cycle.agents,)
         ),

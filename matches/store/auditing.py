@@ -37,7 +37,7 @@ COMMAND_LINE = Actor("command line")
 
 
 class Target(NamedTuple):
-    """What something is done to, as it is called at that time."""
+    """The row that an act changes, with its name at that time."""
 
     kind: str
     id: int | None
@@ -59,9 +59,11 @@ def add_audit_row(
     now: datetime,
 ) -> list[AuditRow]:
     """Return a new row for each target. Call it inside the transaction of the act."""
-    named = [target if isinstance(target, Target) else Target.of(target) for target in targets]
+    audit_targets = [
+        target if isinstance(target, Target) else Target.of(target) for target in targets
+    ]
     return add_audit_rows(
-        action, [(target, touched) for target in named], actor=actor, reason=reason, now=now
+        action, [(target, touched) for target in audit_targets], actor=actor, reason=reason, now=now
     )
 
 

@@ -16,7 +16,7 @@ FOREVER = "public, max-age=31536000, immutable"
 PIECE_BYTES = 2**20
 
 
-class Staged(File):  # type: ignore[type-arg]  # generic for the type checker only
+class StagedFile(File):  # type: ignore[type-arg]  # generic for the type checker only
     """A whole file that a storage on the same file system may take over by renaming it."""
 
     def temporary_file_path(self) -> str:
@@ -33,10 +33,10 @@ def store_file(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
             return
         shelf.delete(name)
     with staged.open("rb") as file:
-        kept = shelf.save(name, Staged(file, os.fspath(staged)))
-    if kept != name:
+        stored_as = shelf.save(name, StagedFile(file, os.fspath(staged)))
+    if stored_as != name:
         # Another process has put the same content meanwhile.
-        shelf.delete(kept)
+        shelf.delete(stored_as)
 
 
 def open_file(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":

@@ -65,12 +65,12 @@ def add_to_rows(
         f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {sums}"
     )
     # An INSERT of less than zero would break the constraint of the column before it is added.
-    taken = ", ".join(f"{name} = {name} + %s" for name in counters)
+    increments = ", ".join(f"{name} = {name} + %s" for name in counters)
     condition = " AND ".join(f"{name} = %s" for name in keys)
     with connection.cursor() as cursor:
         cursor.executemany(sql, more)
         cursor.executemany(
-            f"UPDATE {table} SET {taken} WHERE {condition}",
+            f"UPDATE {table} SET {increments} WHERE {condition}",
             [(*row[n_keys:], *row[:n_keys]) for row in less],
         )
 

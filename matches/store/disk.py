@@ -27,5 +27,5 @@ def describe_shortage() -> str:
 def list_files_set_aside(*, now: datetime) -> list[str]:
     """Return the damaged files of the last day (launcher.salvage), such as broker/set-aside-..."""
     since = (now - SET_ASIDE_SHOWN).strftime("set-aside-%Y%m%d-%H%M%S")
-    kept = (path for name in KEPT for path in (Path(settings.VAR) / name).glob("set-aside-*"))
-    return sorted(f"{path.parent.name}/{path.name}" for path in kept if path.name >= since)
+    set_aside = (path for name in KEPT for path in (Path(settings.VAR) / name).glob("set-aside-*"))
+    return sorted(f"{path.parent.name}/{path.name}" for path in set_aside if path.name >= since)

@@ -1,8 +1,9 @@
 """What to do when something fails: do the other duties first, or wait for the database."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from time import sleep as real_sleep
 from typing import TypeVar
 
@@ -37,6 +38,15 @@ class Failures:
             raise self._errors[0]
         if self._errors:
             raise ExceptionGroup("several duties failed", self._errors)
+
+
+def do_each(duties: Iterable[Callable[..., object]], *, now: datetime) -> None:
+    """Do every duty once; one that fails keeps none of the others from being done."""
+    failures = Failures()
+    for duty in duties:
+        with failures.collect(duty.__name__):
+            duty(now=now)
+    failures.raise_all()
 
 
 def is_of_database(error: Exception) -> bool:

@@ -34,20 +34,20 @@ def get_or_make(
     what is made, as JSON can carry it. Without the fast store it is made for whoever asks.
     """
     try:
-        before: tuple[str, Made] | None = _read_stored(cache.get(key), form)
-        if before is not None and before[0] == mark:
-            return before[1]
+        stored: tuple[str, Made] | None = _read_stored(cache.get(key), form)
+        if stored is not None and stored[0] == mark:
+            return stored[1]
         # One caller at a time makes it; all others get the value before.
         is_mine = cache.add(f"{key}.turn", 1, timeout=every_s)
-        if before is not None and not is_mine:
-            return before[1]
-        made = make()
+        if stored is not None and not is_mine:
+            return stored[1]
+        value = make()
         # Kept much longer than it is fresh: while it is made again, all others get it.
-        cache.set(key, (mark, made), timeout=KEPT_S)
+        cache.set(key, (mark, value), timeout=KEPT_S)
     except RedisError as error:
         log.warning("%s is made for one viewer while the fast store is away: %s", key, error)
         return make()
-    return made
+    return value
 
 
 def keep_or_make(
@@ -68,26 +68,28 @@ def keep_or_make(
     except RedisError as error:
         log.warning("%s values are made while the fast store is away: %s", len(marks), error)
         stored = {}
-    kept = {key: _read_stored(value, form) for key, value in stored.items()}
-    values = {key: entry[1] for key, entry in kept.items() if entry and entry[0] == marks[key]}
+    entries = {key: _read_stored(value, form) for key, value in stored.items()}
+    values = {key: entry[1] for key, entry in entries.items() if entry and entry[0] == marks[key]}
     missing = [key for key in marks if key not in values]
-    made = {key: make(key) for key in _take_first(missing, costs, most)}
+    new_values = {key: make(key) for key in _take_first(missing, costs, most)}
     try:
-        cache.set_many({key: (marks[key], value) for key, value in made.items()}, timeout=KEPT_S)
+        cache.set_many(
+            {key: (marks[key], value) for key, value in new_values.items()}, timeout=KEPT_S
+        )
     except RedisError as error:
-        log.warning("%s values are not kept: %s", len(made), error)
-    return values | made
+        log.warning("%s values are not kept: %s", len(new_values), error)
+    return values | new_values
 
 
 def _take_first(keys: Iterable[str], costs: Mapping[str, int], most: int) -> list[str]:
     """Return the first keys until their costs reach `most`, at least one."""
-    taken, total = list[str](), 0
+    chosen, total = list[str](), 0
     for key in keys:
         if total >= most:
             break
-        taken.append(key)
+        chosen.append(key)
         total += costs[key]
-    return taken
+    return chosen
 
 
 def _read_stored(stored: object, form: Any) -> Any:

@@ -74,9 +74,9 @@ def format_score(value: float, doubt: float | None) -> str:
     return format_number(float(value), min(6, max(0, 1 - floor(log10(doubt)))))
 
 
-def format_count(n: int, what: str, several: str = "") -> str:
+def format_count(n: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun: 1 order, 2 orders. several: the plural that takes no s."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {several or f'{what}s'}"
+    return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or f'{singular}s'}"
 
 
 def format_pace(matches_per_s: float) -> str:
@@ -145,6 +145,6 @@ def hide_folders(text: str, *, sent: str = "") -> str:
 
 def _list_own_folders() -> list[Path]:
     """Return the folders of plug-ins, of data and of the code, the innermost first."""
-    named = (*list_plugin_folders(""), Path(settings.VAR), Path(settings.BASE_DIR))
-    absolute = (folder for folder in named if folder.is_absolute() and folder.name)
+    folders = (*list_plugin_folders(""), Path(settings.VAR), Path(settings.BASE_DIR))
+    absolute = (folder for folder in folders if folder.is_absolute() and folder.name)
     return sorted(absolute, key=lambda folder: len(folder.parts), reverse=True)

@@ -142,8 +142,8 @@ def _describe_loss(worker: Worker, *, now: datetime) -> str:
     left = worker.lost_at + compute_pause(worker) - now
     if left <= timedelta(0):
         return ""
-    again = format_span(left.total_seconds())
-    return f"was lost by a player {since} ago, tried again in {again}"
+    wait = format_span(left.total_seconds())
+    return f"was lost by a player {since} ago, tried again in {wait}"
 
 
 def describe_missing(game: str, workers: Iterable[Worker], *, now: datetime) -> str:
@@ -158,9 +158,9 @@ def describe_missing(game: str, workers: Iterable[Worker], *, now: datetime) -> 
     problems = {worker.node: describe_problem(worker, spec, now=now) for worker in of_game}
     if not all(problems.values()):
         return ""
-    named = [f"{node} {text}" for node, text in problems.items()][:MAX_NAMED]
+    problem_texts = [f"{node} {text}" for node, text in problems.items()][:MAX_NAMED]
     more = [f"and {len(problems) - MAX_NAMED:,} more"] if len(problems) > MAX_NAMED else []
-    only = f" but {', '.join([*named, *more])}" if named else ""
+    only = f" but {', '.join([*problem_texts, *more])}" if problem_texts else ""
     return f"a game server of {spec.id}: none may be sent matches{only} ({START_HINT})"
 
 

@@ -57,31 +57,42 @@ _CANDIDATE = (
 
 
 def choose_fitting(query: MatchQuery, ids: Sequence[int]) -> set[int]:
-    """Return those of the matches that fit: one query, and one for their attempts."""
+    """Return the matches that fit a query: one look-up, and one for their attempts."""
     candidates = Match.objects.filter(pk__in=among(ids)).values_list(*_CANDIDATE)
     # Compared here: given more conditions the database may choose an index with a million rows.
-    fitting = {one.pk for one in map(_Candidate._make, candidates) if _fits(query, one)}
+    fitting = {
+        candidate.pk
+        for candidate in map(_Candidate._make, candidates)
+        if _fits_query(query, candidate)
+    }
     if not (query.is_of_attempts and fitting):
         return fitting
     columns = ("match_id", "ending", "reason", "node", "server", "ended_at")
     tries = Attempt.objects.filter(match__in=among(list(fitting))).values_list(*columns)
-    return {one.match for one in map(_Try._make, tries) if _fits_try(query, one)}
+    return {attempt.match for attempt in map(_Try._make, tries) if _fits_attempt(query, attempt)}
 
 
-def _fits(query: MatchQuery, one: _Candidate) -> bool:
+def _fits_query(query: MatchQuery, candidate: _Candidate) -> bool:
     compared = (
-        (query.game, one.game),
-        (query.state, OPEN if query.state == OPEN and one.state in Match.OPEN else one.state),
-        (query.tournament, one.tournament),
-        (query.leaderboard, one.leaderboard),
+        (query.game, candidate.game),
+        (
+            query.state,
+            OPEN if query.state == OPEN and candidate.state in Match.OPEN else candidate.state,
+        ),
+        (query.tournament, candidate.tournament),
+        (query.leaderboard, candidate.leaderboard),
     )
-    if any(asked not in ("", None, value) for asked, value in compared):
+    if any(condition not in ("", None, value) for condition, value in compared):
         return False
-    if query.counted and not one.is_counted:
+    if query.counted and not candidate.is_counted:
         return False
-    if query.reason and not query.ending and query.reason not in (one.reason, one.void_reason):
+    if (
+        query.reason
+        and not query.ending
+        and query.reason not in (candidate.reason, candidate.void_reason)
+    ):
         return False
-    lineup = parse_numbers(one.lineup)
+    lineup = parse_numbers(candidate.lineup)
     if not set(query.agents) <= set(lineup):
         return False
     seats = [
@@ -89,17 +100,17 @@ def _fits(query: MatchQuery, one: _Candidate) -> bool:
         for seat, agent in enumerate(lineup)
         if query.seat in (None, seat) and agent in (query.agents[:1] or [agent])
     ]
-    return bool(seats) and (not query.result or _has_result(query.result, one, seats))
+    return bool(seats) and (not query.result or _has_result(query.result, candidate, seats))
 
 
-def _has_result(result: str, one: _Candidate, seats: Sequence[int]) -> bool:
+def _has_result(result: str, candidate: _Candidate, seats: Sequence[int]) -> bool:
     """Say whether one of these seats had the result, as ratings count it."""
-    if one.state != Match.State.DONE or one.ranks is None:
+    if candidate.state != Match.State.DONE or candidate.ranks is None:
         return False
     if result == "forfeit":
-        return one.guilty_seat in seats
-    ranks = parse_numbers(one.ranks)
-    is_shared = ranks.count(0) > _team_size(one.game)
+        return candidate.guilty_seat in seats
+    ranks = parse_numbers(candidate.ranks)
+    is_shared = ranks.count(0) > _read_team_size(candidate.game)
     if result == "drawn":
         return is_shared and any(ranks[seat] == 0 for seat in seats)
     if result == "won":
@@ -107,20 +118,20 @@ def _has_result(result: str, one: _Candidate, seats: Sequence[int]) -> bool:
     return any(ranks[seat] > 0 for seat in seats)
 
 
-def _team_size(game: str) -> int:
+def _read_team_size(game: str) -> int:
     try:
         return games.get(game).spec.team_size
     except ArenaError:
         return 1  # its file cannot be used: what was played is still listed
 
 
-def _fits_try(query: MatchQuery, one: _Try) -> bool:
+def _fits_attempt(query: MatchQuery, attempt: _Try) -> bool:
     first, last = find_limits(query)
     return (
-        query.ending in ("", one.ending)
-        and (not query.ending or query.reason in ("", one.reason))
-        and query.node in ("", one.node)
-        and query.server in ("", one.server)
-        and (first is None or one.ended_at >= first)
-        and (last is None or one.ended_at < last)
+        query.ending in ("", attempt.ending)
+        and (not query.ending or query.reason in ("", attempt.reason))
+        and query.node in ("", attempt.node)
+        and query.server in ("", attempt.server)
+        and (first is None or attempt.ended_at >= first)
+        and (last is None or attempt.ended_at < last)
     )

@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 def choose_source(query: MatchQuery) -> Source:
-    """Return the rows to go through: those of the filter that leaves the fewest, by an index."""
+    """Return the rows to scan: by the filter that leaves the fewest and has an index."""
     if len(query.agents) == MAX_AGENTS:
         return from_pair(query.agents)
     if query.agents:
@@ -114,8 +114,8 @@ def from_pair(agents: Sequence[int]) -> Source:
     n_matches = dict(rated.annotate(n=Sum("n_matches")).order_by())
     rare, other = sorted(agents, key=lambda agent: n_matches.get(agent, 0))
     seats = Seat.objects.filter(agent=rare)
-    both = seats.filter(match__seat_rows__agent=other)
-    return Source(both, "match_id", "match_id", frozenset({"agents"}), scanned=seats)
+    meetings = seats.filter(match__seat_rows__agent=other)
+    return Source(meetings, "match_id", "match_id", frozenset({"agents"}), scanned=seats)
 
 
 def _from_failures(ending: str, tournament: int | None) -> Source:
@@ -143,8 +143,8 @@ def _from_attempts(query: MatchQuery) -> Source:
     first, last = find_limits(query)
     if query.node:
         # Nothing is newer than what a node said last: years of silence are passed over.
-        seen = Worker.objects.filter(node=query.node).aggregate(at=Max("last_seen_at"))["at"]
-        last = last if seen is None else min(last or seen, seen)
+        seen_at = Worker.objects.filter(node=query.node).aggregate(at=Max("last_seen_at"))["at"]
+        last = last if seen_at is None else min(last or seen_at, seen_at)
     return Source(_filter_ended(Attempt.objects.all(), first, last), "pk", "match_id")
 
 

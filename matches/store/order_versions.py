@@ -24,5 +24,5 @@ def describe_old_nodes(nodes: Sequence[Worker], needs: Needs) -> str:
     """Return which nodes are too old for such matches; empty where one is not, or none is there."""
     if not nodes or any(reads_orders(node.versions, needs) for node in nodes):
         return ""
-    named = ", ".join(node.node for node in nodes[:MAX_NAMED])
-    return f"a play node that dials game servers: install this version of evalsite on {named}"
+    names = ", ".join(node.node for node in nodes[:MAX_NAMED])
+    return f"a play node that dials game servers: install this version of evalsite on {names}"

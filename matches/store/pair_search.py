@@ -28,10 +28,10 @@ def find_pair_matches(first: int, second: int, *, limit: int) -> list[int]:
 
 def count_planned(pair: tuple[int, int], *, most: int) -> int:
     """Return how many matches of both can still be played, counted up to so many."""
-    both = Tournament.objects.exclude(state__in=Tournament.OVER)
+    open_tournaments = Tournament.objects.exclude(state__in=Tournament.OVER)
     for agent in pair:
-        both = both.filter(entrant__agent=agent)
-    boards = set(both.order_by().values_list("leaderboard", flat=True))
+        open_tournaments = open_tournaments.filter(entrant__agent=agent)
+    boards = set(open_tournaments.order_by().values_list("leaderboard", flat=True))
     if not boards:
         return 0
     begin = Match.objects.filter(Match.is_open(), leaderboard__in=boards).aggregate(pk=Min("pk"))
@@ -39,7 +39,7 @@ def count_planned(pair: tuple[int, int], *, most: int) -> int:
         return 0
     source = from_pair(pair)
     rows = source.rows.filter(match_id__gte=begin["pk"], match__state__in=Match.OPEN)
-    return _bound(rows, find_end(source, None)).order_by()[:most].count()
+    return _cut_off(rows, find_end(source, None)).order_by()[:most].count()
 
 
 def _pass_planned(before: int | None) -> int:
@@ -49,10 +49,10 @@ def _pass_planned(before: int | None) -> int:
 
 
 def _list_played(source: Source, *, before: int, end: int | None, limit: int) -> list[int]:
-    rows = _bound(source.rows.filter(match_id__lt=before, match__outcome__isnull=False), end)
+    rows = _cut_off(source.rows.filter(match_id__lt=before, match__outcome__isnull=False), end)
     ids = rows.order_by("-match_id").values_list("match_id", flat=True)[:limit]
     return list(dict.fromkeys(ids))
 
 
-def _bound(rows: QuerySet[Any, Any], end: int | None) -> QuerySet[Any, Any]:
+def _cut_off(rows: QuerySet[Any, Any], end: int | None) -> QuerySet[Any, Any]:
     return rows if end is None else rows.filter(match_id__gte=end)

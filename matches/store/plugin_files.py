@@ -1,4 +1,4 @@
-"""Whether a node has the plug-in files of matches as they are here: else it gets none of them.
+"""Whether a node has the same plug-in files as control: else it is sent no such matches.
 
 Of games and policies; architectures are loaded where networks run, which is told by the checkpoint.
 """
@@ -56,15 +56,15 @@ def has_files(plugins: Mapping[str, str] | None, files: Files) -> bool:
 
 
 def list_lacking(plugins: Mapping[str, str] | None, files: Files) -> Files:
-    """Return those of the files that a node has otherwise, or not at all."""
+    """Return the files that a node lacks or has in another version."""
     if plugins is None:
         return ()
     return tuple((file, own) for file, own in files if plugins.get(file) != own)
 
 
 def describe_missing_files(workers: Sequence[Worker], files: Files) -> str:
-    """Return which files these nodes have instead of those that are here."""
-    lacking = dict.fromkeys(one for w in workers for one in list_lacking(w.plugins, files))
+    """Return which plug-in files of these nodes differ from control's."""
+    lacking = dict.fromkeys(file for w in workers for file in list_lacking(w.plugins, files))
     described = []
     for file, own in lacking:
         others = [w for w in workers if list_lacking(w.plugins, ((file, own),))]
@@ -116,10 +116,10 @@ def _name_file(game: str) -> str:
 
 def _name_others(workers: Sequence[Worker], file: str) -> str:
     """Return which version of a file each of these nodes has."""
-    named = []
+    texts = []
     for worker in workers[:MAX_NAMED]:
         other = (worker.plugins or {}).get(file)
-        named.append(f"{worker.node} has {short_version(other) if other else 'none'}")
+        texts.append(f"{worker.node} has {short_version(other) if other else 'none'}")
     if len(workers) > MAX_NAMED:
-        named.append(f"and {len(workers) - MAX_NAMED:,} more")
-    return ", ".join(named)
+        texts.append(f"and {len(workers) - MAX_NAMED:,} more")
+    return ", ".join(texts)

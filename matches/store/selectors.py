@@ -99,13 +99,15 @@ def list_quarantined_agents() -> list[int]:
     return list(Agent.objects.filter(quarantined_at__isnull=False).values_list("pk", flat=True))
 
 
-def filter_matches_to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
+def filter_matches_to_send(
+    tournament_id: int, *, held_agents: Sequence[int] = ()
+) -> QuerySet[Match]:
     """Return the pending matches of a tournament in which none of the held agents plays."""
     pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
     # Without anybody held, which is nearly always, no subquery per match.
-    if not held:
+    if not held_agents:
         return pending
-    return pending.exclude(Exists(Seat.objects.filter(match=OuterRef("pk"), agent__in=held)))
+    return pending.exclude(Exists(Seat.objects.filter(match=OuterRef("pk"), agent__in=held_agents)))
 
 
 def list_alive_workers(*, now: datetime) -> Sequence[Worker]:
@@ -134,8 +136,8 @@ def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
     of_agent = Checkpoint.objects.filter(agents__name=text, agents__game=game).first()
     if of_agent is not None or len(text) < SHORTEST_HASH:
         return of_agent
-    named = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
-    return named[0] if len(named) == 1 else None
+    checkpoints = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
+    return checkpoints[0] if len(checkpoints) == 1 else None
 
 
 def describe_missing(tournament: Tournament, *, now: datetime) -> str:

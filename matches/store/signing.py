@@ -32,9 +32,9 @@ def derive_tournament_key(tournament: Tournament) -> bytes:
     return derive_key(tournament.key)
 
 
-def is_same_token(expected: str, given: str) -> bool:
+def is_same_token(expected: str, received: str) -> bool:
     """Compare a token with one that came in, in constant time; it may be any text."""
-    return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
+    return hmac.compare_digest(expected.encode(), received.encode(errors="replace"))
 
 
 def checkpoint_path(sha256: str) -> str:

@@ -28,7 +28,7 @@ def pack_rows(ratings: Iterable[Sequence[float]]) -> bytes:
 
 def unpack_rows(snapshot: RatingSnapshot) -> list[list[float]]:
     table: list[list[float]] = json.loads(zlib.decompress(snapshot.table))
-    return [_complete(row) for row in table]
+    return [_add_missing_ends(row) for row in table]
 
 
 def find_rows(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[float]]:
@@ -50,11 +50,11 @@ def find_rows(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list
         place = _find_row_place(text, b"[%d," % agent, at, is_longer)
         if place is not None:
             start, at = place
-            rows[agent] = _complete(json.loads(text[start:at]))
+            rows[agent] = _add_missing_ends(json.loads(text[start:at]))
     return rows
 
 
-def _complete(row: list[float]) -> list[float]:
+def _add_missing_ends(row: list[float]) -> list[float]:
     """Return a row with the ends of its interval, which was about mu before they were kept."""
     _, mu, sd, *_ = row
     return row if len(row) == len(COLUMNS) else [*row, mu - Z95 * sd, mu + Z95 * sd]

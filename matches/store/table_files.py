@@ -48,7 +48,7 @@ def write_csv(columns: Sequence[Column], lines: Iterable[Line]) -> Iterator[byte
     writer = csv.writer(text)
     # Names of columns may be those of agents, too: in a table of who beat whom.
     writer.writerow([_guard_cell(column.name) for column in columns])
-    for piece in _cut(lines):
+    for piece in _cut_into_pieces(lines):
         writer.writerows([_guard_cell(value) for value in line] for line in piece)
         yield _take_text(text)
     yield _take_text(text)
@@ -59,7 +59,7 @@ def write_parquet(columns: Sequence[Column], lines: Iterable[Line]) -> Iterator[
     schema = pa.schema([(column.name, _ARROW[column.kind]) for column in columns])
     sink = _Sink()
     with pq.ParquetWriter(sink, schema) as writer:
-        for piece in _cut(lines):
+        for piece in _cut_into_pieces(lines):
             values = [list(cells) for cells in zip(*piece, strict=True)]
             arrays = [
                 pa.array(cells, kind.type) for cells, kind in zip(values, schema, strict=True)
@@ -82,11 +82,11 @@ class _Sink(BytesIO):
 
     def take(self) -> bytes:
         """Return what was written since the last call."""
-        written = self.getvalue()
-        self._n_taken += len(written)
+        content = self.getvalue()
+        self._n_taken += len(content)
         self.seek(0)
         self.truncate()
-        return written
+        return content
 
     def close(self) -> None:
         """Stay readable: the writer closes it before its footer is taken."""
@@ -107,14 +107,14 @@ def _needs_guard(text: str) -> bool:
     return text.lstrip(_GUARD).startswith(FORMULA)
 
 
-def _cut(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    rest = iter(lines)
-    while piece := list(islice(rest, ROWS_A_PIECE)):
+def _cut_into_pieces(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    remaining = iter(lines)
+    while piece := list(islice(remaining, ROWS_A_PIECE)):
         yield piece
 
 
 def _take_text(text: StringIO) -> bytes:
-    written = text.getvalue().encode()
+    content = text.getvalue().encode()
     text.seek(0)
     text.truncate()
-    return written
+    return content

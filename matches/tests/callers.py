@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.test import Client
@@ -41,3 +42,20 @@ def expired(name: str) -> str:
 def with_token(secret: str) -> Client:
     """Return a client that logs in with a token."""
     return Client(headers={"authorization": f"Token {secret}"})
+
+
+def get_json(client: Client, address: str) -> Any:
+    """Return what the API answers at an address below /api/v1/."""
+    response = client.get(f"/api/v1/{address}")
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def get_rows(client: Client, address: str) -> list[Any]:
+    """Return the rows of all pages of a list of the API."""
+    rows = []
+    while address:
+        page = get_json(client, address)
+        rows += page["results"]
+        address = (page["next"] or "").partition("/api/v1/")[2]
+    return rows

@@ -55,7 +55,7 @@ def play(
     *,
     now: Any = make.NOW,
     is_last: bool = True,
-) -> recording.Recorded:
+) -> recording.RecordedCounts:
     """Let a node play all of an order, each match on its server."""
     make.start(order, now=now)
     rows = [tell(row, server=server_of(order, row)) for row in order.matches]

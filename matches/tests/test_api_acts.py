@@ -18,6 +18,7 @@ from matches.models import (
 )
 from matches.ratings import rater, rerating
 from matches.tests import callers, factories, operating
+from matches.tests.callers import get_json
 
 pytestmark = pytest.mark.django_db
 WHY = "it stalls"
@@ -41,12 +42,6 @@ def rated(broker: Redis) -> Tournament:
 def _post(client: Client, address: str, status: int = 200, **body: object) -> Any:
     response = client.post(f"/api/v1/{address}/", body, content_type="application/json")
     assert response.status_code == status, response.content
-    return response.json()
-
-
-def _get(client: Client, address: str) -> Any:
-    response = client.get(f"/api/v1/{address}")
-    assert response.status_code == 200, response.content
     return response.json()
 
 
@@ -82,16 +77,16 @@ def test_matches_are_void_and_played_again(operator: Client, rated: Tournament) 
     voided = _post(operator, "matches/void", matches=ids, reason=WHY)
     counts = {"n_open": 0, "n_struck": 2, "n_unchanged": 0, "leaderboards": ["board"]}
     assert voided == counts
-    assert _get(operator, "leaderboards/board/")["is_rerating"]
+    assert get_json(operator, "leaderboards/board/")["is_rerating"]
     requeued = _post(operator, "matches/requeue", matches=ids, reason=WHY)
     assert requeued["n_new"] == 2
     pairs = {pair["replaced"]: pair["match"] for pair in requeued["replacements"]}
-    old, new = (_get(operator, f"matches/{pk}/") for pk in (ids[0], pairs[ids[0]]))
+    old, new = (get_json(operator, f"matches/{pk}/") for pk in (ids[0], pairs[ids[0]]))
     assert (old["state"], old["replacement"], old["replaces"]) == ("void", new["id"], None)
     assert (old["voiding"]["reason"], old["voiding"]["was_done"]) == (WHY, True)
     assert old["outcome"]["ranks"] == [0, 1]
     assert (new["state"], new["replacement"], new["replaces"]) == ("pending", None, old["id"])
-    detail = _get(operator, f"tournaments/{rated.pk}/")
+    detail = get_json(operator, f"tournaments/{rated.pk}/")
     assert [detail[n] for n in ("state", "n_done", "n_void", "n_replaced")] == ["running", 10, 0, 2]
 
 
@@ -120,19 +115,21 @@ def test_the_same_call_under_one_key_is_done_once(operator: Client, rated: Tourn
 def test_a_board_is_rated_again(operator: Client, rated: Tournament) -> None:
     assert _post(operator, "leaderboards/board/rerate", reason="to be sure")["is_rerating"]
     assert rerating.rerate_due(now=factories.later(5)) == [rated.leaderboard_id]
-    assert not _get(operator, "leaderboards/board/")["is_rerating"]
+    assert not get_json(operator, "leaderboards/board/")["is_rerating"]
 
 
 def test_a_season_is_frozen_and_read_by_everybody(operator: Client, rated: Tournament) -> None:
     made = _post(operator, "leaderboards/board/freeze", 201, name="spring")
     _post(operator, "leaderboards/board/freeze", 400, name="spring")
-    (listed,) = _get(Client(), "leaderboards/board/seasons/")["results"]
+    (listed,) = get_json(Client(), "leaderboards/board/seasons/")["results"]
     assert listed == made
-    season = _get(Client(), f"seasons/{made['id']}/")
+    season = get_json(Client(), f"seasons/{made['id']}/")
     assert [row["rank"] for row in season["rows"]] == [1, 2, 3]
-    page = _get(Client(), f"seasons/{made['id']}/rows/?page_size=2")
+    page = get_json(Client(), f"seasons/{made['id']}/rows/?page_size=2")
     assert page["results"] == season["rows"][:2]
-    assert _get(Client(), page["next"].partition("/api/v1/")[2])["results"] == season["rows"][2:]
+    assert (
+        get_json(Client(), page["next"].partition("/api/v1/")[2])["results"] == season["rows"][2:]
+    )
 
 
 def test_a_schedule_is_made_listed_and_deleted(operator: Client, rated: Tournament) -> None:
@@ -140,9 +137,9 @@ def test_a_schedule_is_made_listed_and_deleted(operator: Client, rated: Tourname
     made = _post(operator, "schedules", 201, **body)
     assert made["next_at"].endswith("T04:00:00Z")
     address = f"schedules/{made['id']}"
-    assert _get(operator, "schedules/?leaderboard=board")["results"] == [made]
+    assert get_json(operator, "schedules/?leaderboard=board")["results"] == [made]
     assert _post(operator, f"{address}/disable")["next_at"] is None
-    assert _get(operator, f"{address}/explanation/")["state"] == "disabled"
+    assert get_json(operator, f"{address}/explanation/")["state"] == "disabled"
     assert _post(operator, f"{address}/enable", reason="spring")["is_enabled"]
     assert operator.delete(f"/api/v1/{address}/").status_code == 204
     assert not Schedule.objects.exists()
@@ -159,10 +156,10 @@ def test_the_audit_is_read_by_target_and_action(operator: Client, rated: Tournam
     match = Match.objects.earliest("pk").pk
     _post(operator, "matches/void", matches=[match], reason=WHY)
     _post(operator, "leaderboards/board/rerate", reason="to be sure")
-    assert len(_get(operator, "audit/")["results"]) == 2
-    (row,) = _get(operator, f"audit/?target_kind=match&target_id={match}")["results"]
+    assert len(get_json(operator, "audit/")["results"]) == 2
+    (row,) = get_json(operator, f"audit/?target_kind=match&target_id={match}")["results"]
     assert (row["action"], row["actor"], row["reason"]) == ("match.void", "anna", WHY)
-    (row,) = _get(operator, "audit/?action=leaderboard.rerate")["results"]
+    (row,) = get_json(operator, "audit/?action=leaderboard.rerate")["results"]
     assert row["target_id"] == Leaderboard.objects.get().pk
 
 

@@ -13,7 +13,7 @@ from redis import Redis
 
 from matches.models import Attempt, Match, Outcome, Tournament
 from matches.tests import factories as make
-from matches.tests.test_indexes import _steps
+from matches.tests.database_steps import count_steps
 
 pytestmark = pytest.mark.django_db
 N_FEW, N_MANY = 600, 6_000
@@ -74,7 +74,7 @@ def test_no_list_grows_with_the_matches(client: Client, broker: Redis) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("counts the steps of SQLite")
     lists = [_lists(client, _played(n_matches)) for n_matches in (N_FEW, N_MANY)]
-    few, many = ([_steps(work) for work in works.values()] for works in lists)
+    few, many = ([count_steps(work) for work in works.values()] for works in lists)
     grown = {
         name: (a, b) for name, a, b in zip(lists[1], few, many, strict=True) if b > 1.3 * a + 20
     }

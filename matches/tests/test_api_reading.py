@@ -8,19 +8,14 @@ from redis import Redis
 
 from matches.models import Match
 from matches.tests import boards, factories
+from matches.tests.callers import get_json
 
 pytestmark = pytest.mark.django_db
 
 
-def _get(client: Client, address: str) -> Any:
-    response = client.get(f"/api/v1/{address}")
-    assert response.status_code == 200, response.content
-    return response.json()
-
-
 def test_a_leaderboard_comes_with_its_ratings_the_best_first(client: Client, broker: Redis) -> None:
     boards.played_board()
-    board = _get(client, "leaderboards/connect-four/")
+    board = get_json(client, "leaderboards/connect-four/")
     mus = [rating["mu"] for rating in board["ratings"]]
     assert len(mus) == 7
     assert mus == sorted(mus, reverse=True)
@@ -33,7 +28,7 @@ def test_matches_are_listed_by_tournament_in_planned_order(client: Client, broke
     tournament = factories.planned(250)
     address, sequences = f"matches/?tournament={tournament.pk}&page_size=100", []
     while address:
-        page = _get(client, address)
+        page = get_json(client, address)
         sequences += [match["sequence"] for match in page["results"]]
         address = (page["next"] or "").partition("/api/v1/")[2]
     assert sequences == list(range(1, 251))
@@ -43,7 +38,7 @@ def test_a_match_comes_with_attempts_and_outcome(client: Client, broker: Redis) 
     boards.played_board(n_matches=84)
     forfeited = Match.objects.filter(outcome__is_forfeit=True).first()
     assert forfeited is not None
-    match = _get(client, f"matches/{forfeited.pk}/")
+    match = get_json(client, f"matches/{forfeited.pk}/")
     assert match["outcome"]["reason"] == "illegal"
     assert sorted(match["outcome"]["ranks"]) == [0, 1]
     assert [attempt["ending"] for attempt in match["attempts"]] == ["forfeit"]
@@ -52,24 +47,24 @@ def test_a_match_comes_with_attempts_and_outcome(client: Client, broker: Redis) 
 
 def test_a_match_that_waits_has_no_outcome(client: Client, broker: Redis) -> None:
     factories.planned()
-    match = _get(client, f"matches/{Match.objects.earliest('pk').pk}/")
+    match = get_json(client, f"matches/{Match.objects.earliest('pk').pk}/")
     assert (match["state"], match["outcome"], match["attempts"]) == ("pending", None, [])
 
 
 def test_lists_are_filtered(client: Client, broker: Redis) -> None:
     tournament = factories.planned()
     factories.planned(board="other", game="tic_tac_toe", agents=("random", "greedy"))
-    assert len(_get(client, "agents/?game=tic_tac_toe")["results"]) == 2
-    assert len(_get(client, "leaderboards/?game=skill_game")["results"]) == 1
-    (row,) = _get(client, "tournaments/?leaderboard=board")["results"]
+    assert len(get_json(client, "agents/?game=tic_tac_toe")["results"]) == 2
+    assert len(get_json(client, "leaderboards/?game=skill_game")["results"]) == 1
+    (row,) = get_json(client, "tournaments/?leaderboard=board")["results"]
     assert (row["id"], row["state"]) == (tournament.pk, "running")
-    states = _get(client, f"matches/?tournament={tournament.pk}&state=done")
+    states = get_json(client, f"matches/?tournament={tournament.pk}&state=done")
     assert states["results"] == []
 
 
 def test_a_tournament_names_its_agents(client: Client, broker: Redis) -> None:
     tournament = factories.planned()
-    detail = _get(client, f"tournaments/{tournament.pk}/")
+    detail = get_json(client, f"tournaments/{tournament.pk}/")
     assert [agent["name"] for agent in detail["agents"]] == list(factories.LEVELS)
     assert "key" not in detail
 
@@ -78,7 +73,7 @@ def test_nodes_are_listed_without_what_identifies_their_process(
     client: Client, broker: Redis
 ) -> None:
     factories.alive()
-    (node,) = _get(client, "workers/")["results"]
+    (node,) = get_json(client, "workers/")["results"]
     assert (node["node"], node["slots"]) == ("node-1", 2)
     assert "incarnation" not in node
 
@@ -132,4 +127,4 @@ def test_no_list_asks_more_of_the_database_for_more_rows(
     ):
         # Three for a leaderboard: it, who has played, and below them who has not.
         with django_assert_max_num_queries(3):
-            _get(client, address)
+            get_json(client, address)

@@ -32,7 +32,7 @@ def _make_row(row: MatchOrderRow, actions: str) -> BegunRow:
     return BegunRow(row.match, row.attempt, row.token, actions)
 
 
-def _tell(order: MatchOrder, begun: Sequence[BegunRow]) -> recording.Recorded:
+def _tell(order: MatchOrder, begun: Sequence[BegunRow]) -> recording.RecordedCounts:
     report = make.reported(order, [], is_last=False, executing=[row.match for row in begun])
     return recording.record_report(msgspec.structs.replace(report, begun=list(begun)), now=make.NOW)
 

@@ -11,6 +11,7 @@ from matches.operations import explain
 from matches.operations.system.sampling import take_sample
 from matches.store.selectors import filter_matches
 from matches.tests import factories as make
+from matches.tests.database_steps import count_steps
 from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -46,22 +47,6 @@ def _board(n_finished: int) -> Tournament:
     return tournament
 
 
-def _steps(work: Callable[[], object]) -> int:
-    counted = 0
-
-    def count() -> int:
-        nonlocal counted
-        counted += 1
-        return 0
-
-    connection.connection.set_progress_handler(count, 10)
-    try:
-        work()
-    finally:
-        connection.connection.set_progress_handler(None, 0)
-    return counted
-
-
 def _reads(tournament: Tournament) -> dict[str, Callable[[], object]]:
     matches = Match.objects.filter(tournament=tournament)
     first, last = matches.earliest("sequence"), matches.latest("sequence")
@@ -80,9 +65,9 @@ def _reads(tournament: Tournament) -> dict[str, Callable[[], object]]:
 def test_no_read_grows_with_the_finished_matches(broker: Redis) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("counts the steps of SQLite")
-    few = {name: _steps(read) for name, read in _reads(_board(N_FEW)).items()}
+    few = {name: count_steps(read) for name, read in _reads(_board(N_FEW)).items()}
     Match.objects.update(state=Match.State.DONE)
     Tournament.objects.update(state=Tournament.State.DONE)
-    many = {name: _steps(read) for name, read in _reads(_board(N_MANY)).items()}
+    many = {name: count_steps(read) for name, read in _reads(_board(N_MANY)).items()}
     grown = {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name] + 10}
     assert grown == {}

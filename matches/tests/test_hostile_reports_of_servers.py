@@ -31,7 +31,7 @@ def rows_of(order: MatchOrder, server: str) -> list[MatchOrderRow]:
     return [row for row in order.matches if served.server_of(order, row) == server]
 
 
-def report(order: MatchOrder, *rows: ResultRow, now: object = make.NOW) -> recording.Recorded:
+def report(order: MatchOrder, *rows: ResultRow, now: object = make.NOW) -> recording.RecordedCounts:
     return recording.record_report(
         make.reported(order, rows, is_last=False),
         now=now,  # type: ignore[arg-type]

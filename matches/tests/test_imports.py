@@ -1,6 +1,6 @@
 """Results that were played elsewhere: imported once, rated with the others, struck as one."""
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,15 @@ from matches.artifacts.agents import register_spelled_agent, unretire_agent
 from matches.campaigns import belief
 from matches.errors import BadInputError, BadRowsError, ConflictError
 from matches.ledger import reuse, voiding
-from matches.ledger.imported import importing, striking, writing
-from matches.ledger.imported.importing import Imported, Sent
+from matches.ledger.imported import importing, writing
 from matches.ledger.tournaments import extend_tournament, open_leaderboard, pause_tournament
 from matches.models import (
     IMPORTED,
     Agent,
     AuditRow,
     ImportBatch,
-    ImportedKey,
     Leaderboard,
     Match,
-    Outcome,
     PairCount,
     Rating,
     Tournament,
@@ -32,16 +29,10 @@ from matches.models import (
 )
 from matches.ratings import evidence, rater, rerating
 from matches.ratings.entrants import entrants_of
-from matches.store.auditing import Actor
 from matches.tests import factories as make
+from matches.tests.imported import ANNA, GAMES, import_file, read_ratings, write_csv
 
 pytestmark = pytest.mark.django_db
-ANNA = Actor("anna")
-ROWS = (("ada", "bob", "1-0"), ("bob", "ada", "1/2-1/2"), ("ada", "cyd", "0-1"))
-RATED = (
-    *("agent_id", "mu", "sd", "live_mu", "live_sigma", "prefix_mu", "prefix_sigma"),
-    *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
-)
 
 
 @pytest.fixture
@@ -53,36 +44,13 @@ def board() -> Leaderboard:
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
     """Return what writes a CSV file of rows under a head."""
-
-    def write_file(
-        rows: Sequence[Sequence[str]] = ROWS,
-        head: Sequence[str] = ("first", "second", "result"),
-        name: str = "games.csv",
-    ) -> Path:
-        path = tmp_path / name
-        path.write_text("".join(f"{','.join(row)}\n" for row in (head, *rows)))
-        return path
-
-    return write_file
-
-
-def _import(board: Leaderboard, path: Path, **options: Any) -> Imported:
-    sent = Sent(path, path.name, **{"adds_agents": True, **options})
-    return importing.import_results(board, sent, actor=ANNA, now=make.NOW)
-
-
-def _strike(batch: ImportBatch) -> int:
-    return striking.strike_import(batch, actor=ANNA, reason="a wrong file", now=make.NOW).n_struck
-
-
-def _read_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
-    return list(Rating.objects.filter(leaderboard=board).order_by("pk").values_list(*RATED))
+    return partial(write_csv, tmp_path)
 
 
 def test_the_rows_of_a_file_are_matches_that_are_over_and_rated(
     board: Leaderboard, write: Any
 ) -> None:
-    batch, n_new = _import(board, write())
+    batch, n_new = import_file(board, write())
     assert (n_new, batch.n_rows, batch.n_new_agents, batch.state) == (3, 3, 3, "imported")
     tournament = Tournament.objects.get(pk=batch.tournament_id)
     assert (tournament.state, tournament.n_done, tournament.n_matches) == ("done", 3, 3)
@@ -109,10 +77,10 @@ def test_the_rows_of_a_file_are_matches_that_are_over_and_rated(
 
 
 def test_they_are_rated_as_the_library_rates_the_same_rows(board: Leaderboard, write: Any) -> None:
-    _import(board, write())
+    import_file(board, write())
     rater.rate_all(now=make.NOW)
     points = {"1-0": 1, "1/2-1/2": 0.5, "0-1": 0}
-    rows = [(first, second, points[result]) for first, second, result in ROWS]
+    rows = [(first, second, points[result]) for first, second, result in GAMES]
     expected = field_ratings.rate(rows, has_seat_term=True)
     rated = {rating.agent.name: rating.mu for rating in Rating.objects.select_related("agent")}
     for name, mu in zip(expected.names, expected.mu, strict=True):
@@ -123,22 +91,22 @@ def test_what_is_counted_where_it_is_written_is_what_a_rerating_counts(
     board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "SLICE", 2)
-    _import(board, write(ROWS * 5))
+    import_file(board, write(GAMES * 5))
     assert not Uncounted.objects.exists()
     rater.settle_board(board.pk, now=make.NOW)
-    before = _read_ratings(board)
+    before = read_ratings(board)
     board.refresh_from_db()
     assert (board.n_counted, board.prefix_sequence) == (15, 15)
     difference = rerating.rerate(board, now=make.NOW)
     assert difference is not None
     assert difference.is_none
-    assert _read_ratings(board) == before
+    assert read_ratings(board) == before
 
 
 def test_on_a_board_with_open_matches_they_wait_for_the_rater(broker: Redis, write: Any) -> None:
     tournament = make.planned(12)
     board = tournament.leaderboard
-    _import(board, write([("level:10", "level:50", "1-0"), ("ada", "level:50", "0-1")]))
+    import_file(board, write([("level:10", "level:50", "1-0"), ("ada", "level:50", "0-1")]))
     assert Uncounted.objects.filter(is_counted=False).count() == 2
     make.play_all(broker)
     rater.rate(board.pk, now=make.later(9))
@@ -150,8 +118,8 @@ def test_on_a_board_with_open_matches_they_wait_for_the_rater(broker: Redis, wri
 
 
 def test_the_same_file_twice_changes_nothing(board: Leaderboard, write: Any) -> None:
-    first, _ = _import(board, write())
-    again, n_new = _import(board, write(name="other_name.csv"))
+    first, _ = import_file(board, write())
+    again, n_new = import_file(board, write(name="other_name.csv"))
     assert (again, n_new) == (first, 0)
     assert (Match.objects.count(), ImportBatch.objects.count()) == (3, 1)
     assert AuditRow.objects.count() == 1
@@ -159,28 +127,28 @@ def test_the_same_file_twice_changes_nothing(board: Leaderboard, write: Any) -> 
 
 def test_the_same_file_by_other_columns_is_refused(board: Leaderboard, write: Any) -> None:
     path = write()
-    batch, _ = _import(board, path)
+    batch, _ = import_file(board, path)
     turned = {"first": "second", "second": "first"}
     with pytest.raises(ConflictError, match=f"import {batch.pk} of games.csv read first=first"):
-        _import(board, path, columns=turned)
-    assert _import(board, path, columns={"first": "first"}).n_new == 0
+        import_file(board, path, columns=turned)
+    assert import_file(board, path, columns={"first": "first"}).n_new == 0
 
 
 def test_rows_that_are_alike_in_one_file_all_count(board: Leaderboard, write: Any) -> None:
-    assert _import(board, write([ROWS[0]] * 4)).n_new == 4
+    assert import_file(board, write([GAMES[0]] * 4)).n_new == 4
 
 
 def test_by_their_keys_rows_are_known_again_in_a_longer_file(
     board: Leaderboard, write: Any
 ) -> None:
     head = ("first", "second", "result", "key")
-    rows = [(*row, f"game-{number}") for number, row in enumerate(ROWS)]
-    _import(board, write(rows[:2], head))
-    batch, n_new = _import(board, write(rows, head, "longer.csv"))
+    rows = [(*row, f"game-{number}") for number, row in enumerate(GAMES)]
+    import_file(board, write(rows[:2], head))
+    batch, n_new = import_file(board, write(rows, head, "longer.csv"))
     assert (n_new, batch.n_rows, batch.n_known) == (1, 3, 2)
     assert Match.objects.count() == 3
     # None of its rows is new: no batch is made for it.
-    same, n_new = _import(board, write(rows[1:], head, "part.csv"))
+    same, n_new = import_file(board, write(rows[1:], head, "part.csv"))
     assert (same.file_name, n_new, ImportBatch.objects.count()) == ("games.csv", 0, 2)
 
 
@@ -193,16 +161,16 @@ def test_of_two_calls_that_bring_the_same_new_agents_one_is_told_to_come_again(
 
     monkeypatch.setattr(importing, "find_agents", look_too_early)
     with pytest.raises(ConflictError, match="imported by another call: send it again"):
-        _import(board, write())
+        import_file(board, write())
     assert not ImportBatch.objects.exists()
 
 
 def test_a_key_that_comes_with_another_result_is_refused(board: Leaderboard, write: Any) -> None:
     head = ("first", "second", "result", "key")
-    _import(board, write([("ada", "bob", "1-0", "g1")], head))
+    import_file(board, write([("ada", "bob", "1-0", "g1")], head))
     changed = write([("ada", "bob", "0-1", "g1")], head, "changed.csv")
     with pytest.raises(BadRowsError, match="line 2, column 'key', value 'g1': another result"):
-        _import(board, changed)
+        import_file(board, changed)
 
 
 def test_agents_that_are_there_are_taken_and_others_refused_unless_they_may_be_added(
@@ -213,9 +181,9 @@ def test_agents_that_are_there_are_taken_and_others_refused_unless_they_may_be_a
     with pytest.raises(
         BadRowsError, match="line 2, column 'second', value 'ada': connect_four has"
     ):
-        _import(board, path, adds_agents=False)
+        import_file(board, path, adds_agents=False)
     assert not ImportBatch.objects.exists()
-    _import(board, path)
+    import_file(board, path)
     assert Match.objects.get().agent_ids[0] == agent.pk
     added = Agent.objects.get(name="ada")
     assert (added.policy, added.is_retired) == (IMPORTED, True)
@@ -223,14 +191,14 @@ def test_agents_that_are_there_are_taken_and_others_refused_unless_they_may_be_a
 
 def test_an_import_takes_no_name_that_spells_a_policy(board: Leaderboard, write: Any) -> None:
     with pytest.raises(BadRowsError, match="line 2, column 'second', value 'mcts:10': a policy is"):
-        _import(board, write([("ada", "mcts:10", "1-0")]))
+        import_file(board, write([("ada", "mcts:10", "1-0")]))
     assert not Agent.objects.exists()
     register_spelled_agent("mcts:10", game=board.game)
-    assert _import(board, write([("ada", "mcts:10", "1-0")])).n_new == 1
+    assert import_file(board, write([("ada", "mcts:10", "1-0")])).n_new == 1
 
 
 def test_an_imported_agent_cannot_be_played(board: Leaderboard, write: Any) -> None:
-    _import(board, write())
+    import_file(board, write())
     ada = Agent.objects.get(name="ada")
     with pytest.raises(BadInputError, match="'ada' cannot enter: it is known by imported results"):
         make.scheduled(agents=[ada, "random"], game=board.game, board="other")
@@ -242,7 +210,7 @@ def test_imported_matches_are_neither_played_nor_known_games(
     board: Leaderboard, write: Any
 ) -> None:
     agents = [register_spelled_agent(name, game=board.game) for name in ("random", "greedy")]
-    batch, _ = _import(board, write([("random", "greedy", "1-0")]))
+    batch, _ = import_file(board, write([("random", "greedy", "1-0")]))
     with pytest.raises(ConflictError, match="were played elsewhere"):
         extend_tournament(batch.tournament, 10)
     with pytest.raises(ConflictError, match="were played elsewhere"):
@@ -257,7 +225,7 @@ def test_imported_matches_are_neither_played_nor_known_games(
 
 def test_they_are_evidence_on_their_own_leaderboard_only(board: Leaderboard, write: Any) -> None:
     pair = [register_spelled_agent(name, game=board.game).pk for name in ("random", "greedy")]
-    _import(board, write([("random", "greedy", "1-0")] * 3))
+    import_file(board, write([("random", "greedy", "1-0")] * 3))
     rater.rate(board.pk, now=make.NOW)
     other = open_leaderboard("other", game=board.game)
     assert evidence.gather_evidence(board, pair).known.n_matches == 3
@@ -282,153 +250,7 @@ def test_they_do_not_hide_that_blocks_vary_more_than_the_model_expects(
     before = belief.infer_and_check(evidence.gather_evidence(board, pair)).checks
     assert before is not None
     assert before.dispersion > 1.5
-    _import(board, write([("level:10", "level:50", "1-0")] * 100))
+    import_file(board, write([("level:10", "level:50", "1-0")] * 100))
     rater.rate(board.pk, now=make.later(9))
     blocks = belief.list_blocks(evidence.gather_evidence(board, pair))
     assert len(blocks.first) == 50
-
-
-def test_a_struck_import_leaves_the_ratings_as_they_were_to_the_last_bit(
-    broker: Redis, write: Any
-) -> None:
-    tournament = make.planned(12)
-    make.play_all(broker)
-    rater.rate(tournament.leaderboard_id, now=make.NOW)
-    board = Leaderboard.objects.get()
-    before, hash_before = _read_ratings(board), board.results_hash
-    # One who is there, one whom the game knows, one who is new.
-    register_spelled_agent("level:70", game=board.game)
-    path = write([("level:10", "level:70", "1-0"), ("level:70", "zoe", "0-1")] * 5)
-    batch, _ = _import(board, path)
-    rater.rate(board.pk, now=make.NOW)
-    assert len(_read_ratings(board)) == len(before) + 2
-    assert _strike(batch) == 10
-    assert rerating.rerate_due(now=make.NOW) == [board.pk]
-    board.refresh_from_db()
-    assert _read_ratings(board) == before
-    assert (board.results_hash, board.n_counted) == (hash_before, 12)
-    assert Outcome.objects.filter(reason=IMPORTED).count() == 10
-    assert Match.objects.filter(state="void").count() == 10
-    audit = AuditRow.objects.get(action="importbatch.strike")
-    assert (audit.reason, audit.target_id) == ("a wrong file", batch.pk)
-
-
-def test_striking_twice_changes_nothing_and_the_file_may_come_again(
-    board: Leaderboard, write: Any
-) -> None:
-    head = ("first", "second", "result", "key")
-    path = write([(*row, f"game-{number}") for number, row in enumerate(ROWS)], head)
-    batch, _ = _import(board, path)
-    assert (_strike(batch), _strike(batch)) == (3, 0)
-    assert AuditRow.objects.filter(action="importbatch.strike").count() == 1
-    assert not ImportedKey.objects.exists()
-    assert _import(board, path).n_new == 3
-    rerating.rerate_due(now=make.NOW)
-    rater.rate(board.pk, now=make.NOW)
-    board.refresh_from_db()
-    assert board.n_counted == 3
-
-
-def test_striking_it_takes_nobody_off_who_came_by_another_import_too(
-    board: Leaderboard, write: Any
-) -> None:
-    first, _ = _import(board, write())
-    second, _ = _import(board, write(ROWS[:1], name="more.csv"))
-    _strike(first)
-    names = Rating.objects.values_list("agent__name", flat=True)
-    assert sorted(names) == ["ada", "bob"]
-    _strike(second)
-    assert not Rating.objects.exists()
-
-
-def test_an_import_that_was_lost_midway_goes_on_with_the_same_file(
-    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "SLICE", 2)
-    path, write_slice = write(), writing._write_slice
-    n_calls = iter(range(5))
-
-    def lose_the_second(*arguments: Any, **options: Any) -> None:
-        if next(n_calls) == 1:
-            raise RuntimeError("killed")
-        write_slice(*arguments, **options)
-
-    monkeypatch.setattr(writing, "_write_slice", lose_the_second)
-    with pytest.raises(RuntimeError, match="killed"):
-        _import(board, path)
-    batch = ImportBatch.objects.get()
-    assert (batch.state, Match.objects.count()) == ("importing", 2)
-    again, n_new = _import(board, path)
-    assert (again, n_new, again.state, Match.objects.count()) == (batch, 1, "imported", 3)
-    assert Tournament.objects.get().state == "done"
-
-
-@pytest.mark.parametrize(
-    ("game", "words"), [("cart_pole", "is of 1 seats"), ("no_such_game", "unknown game")]
-)
-def test_a_leaderboard_that_takes_no_results_of_two_is_named(
-    write: Any, game: str, words: str
-) -> None:
-    with pytest.raises(BadInputError, match=words):
-        _import(Leaderboard.objects.create(name="odd", game=game), write())
-
-
-KEYED = ("first", "second", "result", "key")
-
-
-def test_keys_that_another_import_brought_meanwhile_do_not_leave_it_open(
-    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "SLICE", 2)
-    rows = [("ada", "bob", "1-0", f"g{number}") for number in range(6)]
-    path, other = write(rows, KEYED), write(rows[4:5], KEYED, "other.csv")
-    write_slice, n_calls = writing._write_slice, iter(range(9))
-
-    def come_between(*arguments: Any, **options: Any) -> None:
-        if next(n_calls) == 1:
-            _import(board, other)
-        write_slice(*arguments, **options)
-
-    monkeypatch.setattr(writing, "_write_slice", come_between)
-    with pytest.raises(ConflictError, match="send it again"):
-        _import(board, path)
-    batch, n_new = _import(board, path)
-    assert (n_new, batch.n_known, batch.state, Match.objects.count()) == (1, 1, "imported", 6)
-    tournament = Tournament.objects.get(pk=batch.tournament_id)
-    assert (tournament.state, tournament.n_matches, tournament.n_done) == ("done", 5, 5)
-
-
-def test_nothing_is_imported_while_a_struck_file_still_counts_in_part(
-    board: Leaderboard, write: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(striking, "SLICE", 2)
-    path, strike_slice, n_calls = write(), striking._strike_slice, iter(range(9))
-    batch, _ = _import(board, path)
-
-    def lose_the_second(*arguments: Any, **options: Any) -> int:
-        if next(n_calls) == 1:
-            raise RuntimeError("killed")
-        return strike_slice(*arguments, **options)
-
-    monkeypatch.setattr(striking, "_strike_slice", lose_the_second)
-    with pytest.raises(RuntimeError, match="killed"):
-        _strike(batch)
-    with pytest.raises(ConflictError, match="1 of its results still count: strike it again"):
-        _import(board, path)
-    assert _strike(batch) == 1
-    assert _import(board, path).n_new == 3
-
-
-def test_a_file_whose_known_rows_were_struck_since_is_not_called_imported(
-    board: Leaderboard, write: Any
-) -> None:
-    rows = [(*row, f"g{number}") for number, row in enumerate(ROWS)]
-    shorter, _ = _import(board, write(rows[:2], KEYED))
-    path = write(rows, KEYED, "longer.csv")
-    longer, _ = _import(board, path)
-    assert _import(board, path).n_new == 0
-    _strike(shorter)
-    with pytest.raises(ConflictError, match="2 of its rows were known by an import that is struck"):
-        _import(board, path)
-    _strike(longer)
-    assert _import(board, path).n_new == 3

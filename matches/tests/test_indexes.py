@@ -21,6 +21,7 @@ from matches.ratings import rater
 from matches.store.auditing import Actor
 from matches.store.signing import derive_key
 from matches.tests import factories as make
+from matches.tests.database_steps import count_steps
 
 pytestmark = pytest.mark.django_db
 N_FEW, N_MANY = 500, 5_000
@@ -47,22 +48,6 @@ def _board(n_finished: int) -> Tournament:
     )
     make.alive()
     return tournament
-
-
-def _steps(work: Callable[[], object]) -> int:
-    counted = 0
-
-    def count() -> int:
-        nonlocal counted
-        counted += 1
-        return 0
-
-    connection.connection.set_progress_handler(count, 10)
-    try:
-        work()
-    finally:
-        connection.connection.set_progress_handler(None, 0)
-    return counted
 
 
 def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -102,8 +87,8 @@ def _row(order: MatchOrder) -> Order:
 def test_no_duty_grows_with_the_finished_matches(broker: Redis) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("counts the steps of SQLite")
-    few = {name: _steps(work) for name, work in _round(_board(N_FEW))}
+    few = {name: count_steps(work) for name, work in _round(_board(N_FEW))}
     _close_all()
-    many = {name: _steps(work) for name, work in _round(_board(N_MANY))}
+    many = {name: count_steps(work) for name, work in _round(_board(N_MANY))}
     grown = {name: many[name] / few[name] for name in few if many[name] > 1.3 * few[name]}
     assert grown == {}

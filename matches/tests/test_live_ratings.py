@@ -17,7 +17,7 @@ from matches.models.match import parse_numbers
 from matches.plans import TournamentPlan
 from matches.ratings import live_ratings, rater, rerating
 from matches.ratings.counting import Result
-from matches.ratings.live_ratings import LiveRating, Rest, Rules
+from matches.ratings.live_ratings import LiveRating, Rules, Tail
 from matches.store import bulk as rows_of
 from matches.tests import factories as make
 
@@ -55,18 +55,18 @@ def test_any_order_of_arrival_and_any_prefix_gives_the_same_bits(
     monkeypatch.setattr(live_ratings, "N_A_MARK", 3)
     rng = Random(seed)
     waiting, there = drawn(120, rng), list[Result]()
-    states, rest, prefix = {agent: LiveRating(MU, SIGMA) for agent in range(N_AGENTS)}, Rest([]), 0
+    states, tail, prefix = {agent: LiveRating(MU, SIGMA) for agent in range(N_AGENTS)}, Tail([]), 0
     while waiting:
         n_ahead = rng.choice([3, 8, 40])
         new = rng.sample(waiting[:n_ahead], min(len(waiting), rng.randint(1, 5), n_ahead))
         waiting = [result for result in waiting if result not in new]
         there += new
-        rest.add(sorted(new, key=lambda result: result.sequence))
+        tail.add(sorted(new, key=lambda result: result.sequence))
         if rng.random() < 0.3:
             prefix = (waiting[0].sequence if waiting else 121) - 1
-            rest.pass_to(prefix, states, RULES)
+            tail.pass_to(prefix, states, RULES)
         in_order = sorted(there, key=lambda result: result.sequence)
-        assert list(rest.shown(states, RULES).values()) == folded(in_order)
+        assert list(tail.shown(states, RULES).values()) == folded(in_order)
         assert list(states.values()) == folded([one for one in in_order if one.sequence <= prefix])
 
 

@@ -16,7 +16,7 @@ from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from matches.admin.acts.base import Confirmed
+from matches.admin.acts.base import ConfirmedRow
 from matches.admin.acts.tournaments import Cancel
 from matches.campaigns import inputs
 from matches.ledger import order_states, recording, tournaments, voiding
@@ -95,7 +95,7 @@ def cancel_by_admin(orders: list[MatchOrder]) -> None:
     with transaction.atomic():
         row = act.lock_row(latest)
         assert row is not None
-        act.perform_act(Confirmed(row, make.NOW, {"reason": "test"}, Actor("anna")))
+        act.perform_act(ConfirmedRow(row, make.NOW, {"reason": "test"}, Actor("anna")))
 
 
 @pytest.mark.parametrize("act", [lose, restart, cancel, cancel_with_audit, cancel_by_admin, void])

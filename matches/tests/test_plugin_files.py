@@ -11,7 +11,7 @@ from arena.messages import PLAYED_PLUGINS
 from matches.ledger import relay
 from matches.models import RecorderMark, Tournament, Worker
 from matches.operations import explain
-from matches.operations.system.display import Shown, format_state
+from matches.operations.system.display import SystemPage, format_state
 from matches.operations.system.sample import Sample, SystemState
 from matches.operations.system.sampling import take_sample
 from matches.store import selectors
@@ -45,7 +45,7 @@ def _send(broker: Redis, *nodes: str) -> list[str]:
     return [node for node in nodes for _ in make.popped(broker, node)]
 
 
-def _show(sample: Sample) -> Shown:
+def _show(sample: Sample) -> SystemPage:
     """Return what the page of the system shows."""
     return format_state(SystemState(sample=sample, history=[sample.point], control_at=sample.at))
 

@@ -9,7 +9,7 @@ from arena.ratings.base import Z95
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
 from matches.ratings import recommendations
-from matches.ratings.recommendations import Wish, recommend, recommend_near
+from matches.ratings.recommendations import RecommendationRequest, recommend, recommend_near
 from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def walks() -> Leaderboard:
 
 
 def _names(**wish: Any) -> list[str]:
-    return [one.rating.agent.name for one in recommend(Wish(**wish)).chosen]
+    return [one.rating.agent.name for one in recommend(RecommendationRequest(**wish)).chosen]
 
 
 def _own(board: Leaderboard) -> int:
@@ -96,7 +96,7 @@ def test_the_board_on_which_it_played_most_is_read_unless_one_is_named(board: Le
     Rating.objects.create(leaderboard=other, agent=own, mu=45.0, sd=1.0, n_matches=5)
     _rated(other, "stranger", 45.0)
     wish = {"game": "connect_four", "agent": own.pk}
-    assert recommend(Wish(**wish)).board == board  # type: ignore[arg-type]
+    assert recommend(RecommendationRequest(**wish)).board == board  # type: ignore[arg-type]
     assert _names(**wish, leaderboard="other") == ["stranger"]
 
 
@@ -121,13 +121,15 @@ def test_a_teacher_is_looked_for_where_teachers_are(
 
 def test_that_nobody_fits_is_said(board: Leaderboard) -> None:
     top = Agent.objects.get(name="top").pk
-    recommendation = recommend(Wish("connect_four", agent=top, purpose="teacher"))
+    recommendation = recommend(RecommendationRequest("connect_four", agent=top, purpose="teacher"))
     assert recommendation.none == (
         "nobody near on four is stronger with a probability of 95\N{NO-BREAK SPACE}% "
         "and leaves at least 10\N{NO-BREAK SPACE}% of the points"
     )
     Rating.objects.exclude(agent=top).update(n_matches=0)
-    assert "let agents play there" in recommend(Wish("connect_four", agent=top)).none
+    assert (
+        "let agents play there" in recommend(RecommendationRequest("connect_four", agent=top)).none
+    )
     Rating.objects.update(n_matches=0)
     rating = Rating.objects.select_related("leaderboard").get(agent=top)
     with pytest.raises(BadInputError, match="nothing is known of it on four"):
@@ -205,4 +207,4 @@ def test_an_agent_of_another_game_or_without_a_rating_is_refused(
 @pytest.mark.parametrize("wrong", [{"purpose": "friend"}, {"limit": 0}, {"rating": float("nan")}])
 def test_the_service_refuses_what_a_form_would(board: Leaderboard, wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInputError):
-        recommend(Wish("connect_four", **{"rating": 1.0, **wrong}))
+        recommend(RecommendationRequest("connect_four", **{"rating": 1.0, **wrong}))

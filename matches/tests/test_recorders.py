@@ -47,7 +47,7 @@ def planned_for(shard: int, *, of: int) -> Tournament:
             return made
 
 
-def record_next(broker: Redis, queue: str) -> recording.Recorded:
+def record_next(broker: Redis, queue: str) -> recording.RecordedCounts:
     """Do what the recorder of a queue does with the oldest item and those behind it."""
     raw: Any = broker.rpop(queue)
     wire = json.loads(b64decode(json.loads(raw)["body"]))[0][0]

@@ -41,7 +41,7 @@ def test_the_second_report_changes_nothing_and_is_counted(tournament: Tournament
     lying = make.finished(order, lambda row: make.result(row, ranks=[1, 0]))
     recorded = recording.record_report(lying, now=make.NOW)
     tournament.refresh_from_db()
-    assert recorded == recording.Recorded(n_refused=len(order.matches))
+    assert recorded == recording.RecordedCounts(n_refused=len(order.matches))
     assert set(Outcome.objects.values_list("ranks", flat=True)) == {"0,1"}
     assert tournament.n_refused == len(order.matches)
     assert tournament.n_done == len(order.matches)
@@ -100,7 +100,7 @@ def test_it_refuses_a_row_that_is_not_a_valid_result(
     order = _order(tournament)
     row = msgspec.structs.replace(make.first_wins(order.matches[0]), **change)
     recorded = recording.record_report(make.reported(order, [row], is_last=False), now=make.NOW)
-    assert recorded == recording.Recorded(n_refused=1)
+    assert recorded == recording.RecordedCounts(n_refused=1)
     assert not Outcome.objects.exists()
 
 
@@ -109,20 +109,20 @@ def test_it_refuses_ranks_that_only_look_like_ranks(tournament: Tournament, rank
     order = _order(tournament)
     wire = to_wire(make.finished(order))
     wire["results"][0][4] = ranks
-    assert recording.record_messages([wire], now=make.NOW) == recording.Recorded(n_refused=1)
+    assert recording.record_messages([wire], now=make.NOW) == recording.RecordedCounts(n_refused=1)
     assert not Outcome.objects.exists()
 
 
 @pytest.mark.parametrize("wire", [None, 7, "x", [], {}, {"kind": "results"}, {"kind": "mark"}])
 def test_a_broken_report_is_refused_and_nothing_is_written(db: None, wire: object) -> None:
-    assert recording.record_messages([wire], now=make.NOW) == recording.Recorded(n_refused=1)
+    assert recording.record_messages([wire], now=make.NOW) == recording.RecordedCounts(n_refused=1)
 
 
 def test_a_report_of_an_order_of_another_database_is_refused(tournament: Tournament) -> None:
     order = _order(tournament)
     Order.objects.update(uuid="00000000-0000-0000-0000-000000000000")
     recorded = recording.record_report(make.finished(order), now=make.NOW)
-    assert recorded == recording.Recorded(n_refused=len(order.matches))
+    assert recorded == recording.RecordedCounts(n_refused=len(order.matches))
 
 
 def test_a_late_result_of_a_lost_attempt_is_recorded_while_the_match_is_open(

@@ -60,7 +60,7 @@ def orders(broker: Redis) -> list[MatchOrder]:
     return orders
 
 
-def receive(report: Report, *, queue: str = "reports") -> recording.Recorded:
+def receive(report: Report, *, queue: str = "reports") -> recording.RecordedCounts:
     return report_queue.receive_reports(to_wire(report), queue=queue, clock=lambda: make.NOW)
 
 
@@ -68,7 +68,7 @@ def test_what_waits_is_recorded_with_the_first(orders: list[MatchOrder], broker:
     first, *others = [make.finished(order) for order in orders]
     for report in others:
         broker.lpush("reports", item(report))
-    assert receive(first) == recording.Recorded(n_closed=8)
+    assert receive(first) == recording.RecordedCounts(n_closed=8)
     assert not broker.keys("reports*")
     assert set(Tournament.objects.values_list("n_done", "state")) == {(4, "done")}
     assert set(Order.objects.values_list("state", flat=True)) == {Order.State.CLOSED}
@@ -81,7 +81,7 @@ def test_a_batch_says_what_its_reports_would_say_alone(
     rest = make.reported(orders[0], [make.first_wins(orders[0].matches[1])])
     for report in (begun, rest, rest):
         broker.lpush("reports", item(report))
-    assert receive(begun) == recording.Recorded(n_closed=2, n_refused=2)
+    assert receive(begun) == recording.RecordedCounts(n_closed=2, n_refused=2)
 
 
 def test_what_a_recorder_left_that_was_killed_is_recorded_first(
@@ -92,14 +92,14 @@ def test_what_a_recorder_left_that_was_killed_is_recorded_first(
     aside = dispatch.set_reports_aside("reports")
     assert aside
     assert len(aside.newer) == 3
-    assert receive(make.finished(orders[3])) == recording.Recorded(n_closed=8)
+    assert receive(make.finished(orders[3])) == recording.RecordedCounts(n_closed=8)
     assert not broker.keys("reports*")
 
 
 def test_garbage_among_them_is_dropped(orders: list[MatchOrder], broker: Redis) -> None:
     broker.lpush("reports", b"[" * 100_000, item({"kind": "alive"}), b"9" * 5_000)
     broker.lpush("reports", item(make.finished(orders[1])))
-    assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=4)
+    assert receive(make.finished(orders[0])) == recording.RecordedCounts(n_closed=4)
 
 
 def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
@@ -108,23 +108,23 @@ def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
     store = recording._store_report
 
     def refuse_second(
-        prepared: recording.Prepared, *noted: Any, now: datetime
-    ) -> recording.Recorded:
-        if prepared.order.uuid.hex == orders[1].order:
+        trusted: recording.TrustedReport, *noted: Any, now: datetime
+    ) -> recording.RecordedCounts:
+        if trusted.order.uuid.hex == orders[1].order:
             raise ValueError("A string literal cannot contain NUL (0x00) characters.")
-        return store(prepared, *noted, now=now)
+        return store(trusted, *noted, now=now)
 
     monkeypatch.setattr(recording, "_store_report", refuse_second)
     for order in orders[1:]:
         broker.lpush("reports", item(make.finished(order)))
-    assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=6, n_refused=1)
+    assert receive(make.finished(orders[0])) == recording.RecordedCounts(n_closed=6, n_refused=1)
     assert Outcome.objects.count() == 6
 
 
 def test_a_database_that_may_only_be_read_now_costs_no_report(
     orders: list[MatchOrder], broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any, **__: Any) -> recording.Recorded:
+    def refuse(*_: Any, **__: Any) -> recording.RecordedCounts:
         error = InternalError("cannot execute UPDATE in a read-only transaction")
         raise error from psycopg.errors.ReadOnlySqlTransaction()
 
@@ -134,7 +134,7 @@ def test_a_database_that_may_only_be_read_now_costs_no_report(
         read_only.setattr(recording, "_store_report", refuse)
         with pytest.raises(InternalError):
             receive(make.finished(orders[0]))
-    assert receive(make.finished(orders[2])) == recording.Recorded(n_closed=4)
+    assert receive(make.finished(orders[2])) == recording.RecordedCounts(n_closed=4)
 
 
 def test_a_long_backlog_is_taken_in_parts(orders: list[MatchOrder], broker: Redis) -> None:
@@ -149,7 +149,7 @@ def test_a_broker_that_is_away_holds_up_no_report(
 ) -> None:
     away = Redis(port=1, socket_connect_timeout=0.1)
     monkeypatch.setattr(dispatch, "get_broker", lambda: away)
-    assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2)
+    assert receive(make.finished(orders[0])) == recording.RecordedCounts(n_closed=2)
 
 
 def test_reports_together_ask_the_database_less_than_each_alone(
@@ -176,7 +176,7 @@ def test_a_broker_that_fails_half_way_loses_nothing_that_was_set_aside(
 
     with monkeypatch.context() as broken:
         broken.setattr(dispatch, "_move_messages", fail)
-        assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2)
+        assert receive(make.finished(orders[0])) == recording.RecordedCounts(n_closed=2)
     assert receive(make.finished(orders[0])).n_closed == 6
 
 
@@ -198,15 +198,17 @@ def test_a_report_that_fails_in_any_way_stops_no_later_one(
 ) -> None:
     store = recording._store_report
 
-    def fail_second(prepared: recording.Prepared, *noted: Any, now: datetime) -> recording.Recorded:
-        if prepared.order.uuid.hex == orders[1].order:
+    def fail_second(
+        trusted: recording.TrustedReport, *noted: Any, now: datetime
+    ) -> recording.RecordedCounts:
+        if trusted.order.uuid.hex == orders[1].order:
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
-        return store(prepared, *noted, now=now)
+        return store(trusted, *noted, now=now)
 
     monkeypatch.setattr(recording, "_store_report", fail_second)
     broker.lpush("reports", item(make.finished(orders[1])))
-    assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2, n_refused=1)
-    assert receive(make.finished(orders[2])) == recording.Recorded(n_closed=2)
+    assert receive(make.finished(orders[0])) == recording.RecordedCounts(n_closed=2, n_refused=1)
+    assert receive(make.finished(orders[2])) == recording.RecordedCounts(n_closed=2)
 
 
 def test_what_a_restarted_node_begins_is_not_lost_with_its_life_before(

@@ -14,7 +14,7 @@ from arena.pairing.base import COUPLE
 from matches.errors import BadInputError
 from matches.ledger import voiding
 from matches.ledger.imported import importing
-from matches.ledger.imported.importing import Sent
+from matches.ledger.imported.importing import SentFile
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Leaderboard, Match, PairCount
 from matches.ratings import rater, results_files
@@ -46,7 +46,7 @@ def test_what_is_exported_is_imported_as_the_same_results(
     Leaderboard.objects.filter(pk=imported_batch().leaderboard_id).update(game=game)
     board, other = Leaderboard.objects.get(), open_leaderboard("other", game=game)
     (path := tmp_path / f"results.{form}").write_bytes(_export(client, form))
-    sent = Sent(path, path.name, adds_agents=True)
+    sent = SentFile(path, path.name, adds_agents=True)
     importing.import_results(other, sent, actor=ANNA, now=make.NOW)
     assert _count_pairs(other) == _count_pairs(board) != []
 
@@ -77,7 +77,7 @@ def test_pgn_is_tags_and_result_as_bayeselo_and_ordo_read_them(client: Client) -
 def test_white_sits_second_in_chess_and_is_imported_there(tmp_path: Path) -> None:
     board = open_leaderboard("chess", game="chess")
     (path := tmp_path / "games.csv").write_text("white,black,result\nada,bob,1-0\n")
-    sent = Sent(path, path.name, adds_agents=True)
+    sent = SentFile(path, path.name, adds_agents=True)
     importing.import_results(board, sent, actor=ANNA, now=make.NOW)
     match = Match.objects.get()
     seats = match.seat_rows.order_by("seat").values_list("agent__name", flat=True)
@@ -153,5 +153,5 @@ def test_names_that_csv_guards_are_imported_as_the_agents_they_are(
     board = imported_batch(["-ada,=bob,1-0", "\uff0bcyd,'dan,0-1"]).leaderboard
     (path := tmp_path / "results.csv").write_bytes(_export(client, "csv"))
     other = open_leaderboard("other", game=board.game)
-    importing.import_results(other, Sent(path, path.name), actor=ANNA, now=make.NOW)
+    importing.import_results(other, SentFile(path, path.name), actor=ANNA, now=make.NOW)
     assert _count_pairs(other) == _count_pairs(board) != []

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Q
 
 from matches.ledger.imported import importing, striking
-from matches.ledger.imported.importing import Sent
+from matches.ledger.imported.importing import SentFile
 from matches.models import ImportBatch, Leaderboard, Rating
 from matches.tests.factories import NOW
 from matches.tests.imported import ANNA, imported_batch
@@ -27,7 +27,7 @@ def test_agents_that_come_again_while_they_are_taken_off_stay(
 
     def come_again() -> None:
         try:
-            sent = Sent(path, path.name)
+            sent = SentFile(path, path.name)
             importing.import_results(Leaderboard.objects.get(), sent, actor=ANNA, now=NOW)
         except BaseException as error:
             errors.append(error)

@@ -42,12 +42,12 @@ def test_what_is_counted_ahead_is_what_a_page_would_add() -> None:
     tournament = _running(30)
     before = _sum_up(tournament)
     agents = [agent for agent, *_ in before[1]]
-    rest = tournament_counts.read_counts(tournament).rest
+    rest = tournament_counts.read_counts(tournament).tail
     met = tournament_counts.read_meetings(tournament, agents, rest)
     assert tournament_counts.count_active(now=NOW) == 30
     assert TournamentCount.objects.get().n_matches == 30
     assert _sum_up(tournament) == before
-    rest = tournament_counts.read_counts(tournament).rest
+    rest = tournament_counts.read_counts(tournament).tail
     assert not rest.pairs, "nothing is left for the page"
     assert tournament_counts.read_meetings(tournament, agents, rest) == met
     assert sum(sum(counts) for counts in met.values()) == 30

@@ -32,12 +32,12 @@ pytestmark = pytest.mark.django_db
 ANNA, WHY = Actor("anna"), "a stuck clock"
 
 
-def _void(*matches: Match, **options: Any) -> voiding.Voided:
+def _void(*matches: Match, **options: Any) -> voiding.VoidResult:
     ids = [match.pk for match in matches]
     return voiding.void_matches(ids, **{"actor": ANNA, "reason": WHY, "now": make.NOW, **options})
 
 
-def _requeue(*matches: Match) -> voiding.Requeued:
+def _requeue(*matches: Match) -> voiding.RequeueResult:
     ids = [match.pk for match in matches]
     return voiding.requeue_matches(ids, actor=ANNA, reason="once more", now=make.NOW)
 
@@ -127,7 +127,7 @@ def test_unrated_matches_are_struck_without_rating_again(broker: Redis) -> None:
 def test_doing_it_again_changes_nothing(broker: Redis) -> None:
     match = _of(_played(broker))
     _void(match)
-    assert _void(match, reason="another") == voiding.Voided(0, 0, 1, ())
+    assert _void(match, reason="another") == voiding.VoidResult(0, 0, 1, ())
     assert Voiding.objects.get().reason == WHY
     assert AuditRow.objects.get(action="match.void").touched == {"was": "done"}
 
@@ -266,7 +266,7 @@ def _at_once(*works: Callable[[], object]) -> None:
 def test_of_two_operators_one_voids_and_one_replaces(broker: Redis) -> None:
     tournament = _played(broker)
     matches = [_of(tournament, n) for n in range(5)]
-    voided, requeued = list[voiding.Voided](), list[voiding.Requeued]()
+    voided, requeued = list[voiding.VoidResult](), list[voiding.RequeueResult]()
     _at_once(*[lambda: voided.append(_void(*matches))] * 2)
     _at_once(*[lambda: requeued.append(_requeue(*matches[::-1]))] * 2)
     assert sorted(act.n_struck for act in voided) == [0, 5]

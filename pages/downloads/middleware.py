@@ -34,13 +34,13 @@ class FilesOfPages(MiddlewareMixin):
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         """Return what the address asks for of this page."""
-        asked = [name for name in (FILES, TABLE, PLOT) if name in request.GET]
-        if not asked or not isinstance(response, HttpResponse) or not _is_page(request, response):
+        forms = [name for name in (FILES, TABLE, PLOT) if name in request.GET]
+        if not forms or not isinstance(response, HttpResponse) or not _is_page(request, response):
             return response
         html = response.content.decode()
-        if asked[0] == FILES:
+        if forms[0] == FILES:
             return _list_files(request, html)
-        if asked[0] == TABLE:
+        if forms[0] == TABLE:
             return _send_table(request, read_tables(html))
         return _send_plot(request, read_plots(html))
 
@@ -104,16 +104,16 @@ def _send_plot(request: HttpRequest, plots: list[Plot]) -> HttpResponse:
 
 def _read_place(request: HttpRequest, name: str, ids: Sequence[str]) -> int | None:
     """Return the place on the page of what is named by its id or by that place itself."""
-    if (given := request.GET[name]) in filter(None, ids):
-        return ids.index(given) + 1
-    return parse_number(given, highest=len(ids)) or None
+    if (place := request.GET[name]) in filter(None, ids):
+        return ids.index(place) + 1
+    return parse_number(place, highest=len(ids)) or None
 
 
 def _describe_range(request: HttpRequest, name: str, n: int) -> str:
-    got = request.GET[name][:40]
+    value = request.GET[name][:40]
     if not n:
         return f"this page has no {name}"
-    return f"{name} must be a number from 1 to {n}, got {got!r}"
+    return f"{name} must be a number from 1 to {n}, got {value!r}"
 
 
 def _refuse(request: HttpRequest, problem: str) -> HttpResponse:

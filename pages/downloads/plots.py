@@ -69,7 +69,7 @@ def read_plots(html: str) -> list[Plot]:
     reader.feed(html)
     drawn = zip(reader.plots, reader.names, reader.headings, strict=True)
     return [
-        Plot(title, _frame(title, height, parts), name, heading)
+        Plot(title, _format_frame(title, height, parts), name, heading)
         for (title, height, parts), name, heading in drawn
     ]
 
@@ -79,7 +79,7 @@ def escape(text: str) -> str:
     return escape_markup(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def _frame(title: str, height: float, parts: list[str]) -> str:
+def _format_frame(title: str, height: float, parts: list[str]) -> str:
     whole, tall = WIDTH + NAMES, height + HEAD
     head = f'<text class="head" x="4" y="18">{escape(title)}</text>'
     return (
@@ -142,35 +142,39 @@ class _Reader(HTMLParser):
                 self._heading = self._captions.get(self._caption, "")
             self._caption = "" if tag in CAPTIONS else self._caption
         elif self._open[-1][0] == tag:
-            _, written = self._open.pop()
-            if written and not self._is_skipped:
-                self.plots[-1][2].append(f"</{written}>")
+            _, tag_written = self._open.pop()
+            if tag_written and not self._is_skipped:
+                self.plots[-1][2].append(f"</{tag_written}>")
 
-    def _begin_plot(self, given: dict[str, str]) -> None:
-        self._is_skipped = PICTURE_CLASS in given.get("class", "").split()
+    def _begin_plot(self, attributes: dict[str, str]) -> None:
+        self._is_skipped = PICTURE_CLASS in attributes.get("class", "").split()
         # What follows speaks of the page: where the same stands in words or numbers.
-        label = given.get("aria-label", "").partition(";")[0]
-        title = label or self._captions.get(given.get("aria-labelledby", ""), "")
+        label = attributes.get("aria-label", "").partition(";")[0]
+        title = label or self._captions.get(attributes.get("aria-labelledby", ""), "")
         title = " ".join((title or next(reversed(self._captions.values()), "")).split())
-        height = given.get("height", "")
+        height = attributes.get("height", "")
         is_known = re.fullmatch(r"[\d.]+", height) is not None
         if not self._is_skipped:
             self.plots.append((title, float(height) if is_known else HEIGHT, []))
-            self.names.append(given.get("id", ""))
+            self.names.append(attributes.get("id", ""))
             # A label needs no heading: it is a title by itself.
             self.headings.append("" if label else " ".join(self._heading.split()))
         size = {"width": str(WIDTH), "height": height if is_known else str(HEIGHT)}
-        self._open_shape("svg", given | size)
+        self._open_shape("svg", attributes | size)
 
-    def _open_shape(self, tag: str, given: dict[str, str]) -> None:
-        is_left_out = not SHAPES.fullmatch(tag) or "hidden" in given
+    def _open_shape(self, tag: str, attributes: dict[str, str]) -> None:
+        is_left_out = not SHAPES.fullmatch(tag) or "hidden" in attributes
         is_left_out = is_left_out or bool(self._open and not self._open[-1][1])
-        written = "" if is_left_out else "g" if tag == "a" else tag
-        self._open.append((tag, written))
-        if not written or self._is_skipped:
+        tag_written = "" if is_left_out else "g" if tag == "a" else tag
+        self._open.append((tag, tag_written))
+        if not tag_written or self._is_skipped:
             return
-        kept = {CAPITALS.get(name, name): given[name] for name in given if KEPT.fullmatch(name)}
-        if at := MEASURE.search(given.get("data-vars", "")):
-            kept["transform"] = f"translate(0 {at[1]})"
-        texts = "".join(f' {name}="{escape(value)}"' for name, value in kept.items())
-        self.plots[-1][2].append(f"<{written}{texts}>")
+        shape_attributes = {
+            CAPITALS.get(name, name): attributes[name]
+            for name in attributes
+            if KEPT.fullmatch(name)
+        }
+        if at := MEASURE.search(attributes.get("data-vars", "")):
+            shape_attributes["transform"] = f"translate(0 {at[1]})"
+        texts = "".join(f' {name}="{escape(value)}"' for name, value in shape_attributes.items())
+        self.plots[-1][2].append(f"<{tag_written}{texts}>")

@@ -60,7 +60,7 @@ class ListAddress:
 
     def __init__(
         self,
-        given: QueryDict,
+        query: QueryDict,
         route: str,
         names: Sequence[str],
         *,
@@ -71,7 +71,7 @@ class ListAddress:
 
         labels: of those whose name does not say it. repeated: the filter that may stand twice.
         """
-        self._given, self._path, self._names = given, reverse(route), names
+        self._given, self._path, self._names = query, reverse(route), names
         self._labels, self._repeated = labels or {}, repeated
 
     @property
@@ -144,8 +144,8 @@ class ListAddress:
         if self._repeated:
             same.pop(self._repeated, None)
             same[self._repeated] = self.read_texts(self._repeated)
-        kept = {name: value for name, value in (same | changes).items() if value}
-        return f"{self._path}?{urlencode(kept, doseq=True)}" if kept else self._path
+        parameters = {name: value for name, value in (same | changes).items() if value}
+        return f"{self._path}?{urlencode(parameters, doseq=True)}" if parameters else self._path
 
     def make_chip(self, name: str, says: str, **changes: str | list[str]) -> Chip:
         """Return the chip of a filter; changes: what the address without it gives instead."""
@@ -203,18 +203,20 @@ def find_agents(texts: Sequence[str], game: str = "") -> list[Agent]:
     numbers = {word: parse_number(word, highest=HIGHEST) for word in words}
     by_id = Agent.objects.in_bulk([number for number in numbers.values() if number is not None])
     by_name: dict[str, list[Agent]] = {}
-    named = Agent.objects.filter(name__in=words)
-    for agent in named.filter(game=game) if game else named:
+    namesakes = Agent.objects.filter(name__in=words)
+    for agent in namesakes.filter(game=game) if game else namesakes:
         by_name.setdefault(agent.name, []).append(agent)
-    return [_only(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words]
+    return [
+        _choose_agent(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words
+    ]
 
 
-def _only(word: str, of_number: Agent | None, named: Sequence[Agent]) -> Agent:
+def _choose_agent(word: str, of_number: Agent | None, namesakes: Sequence[Agent]) -> Agent:
     if of_number is not None:
         return of_number
-    if not named:
+    if not namesakes:
         raise BadAddressError(f"there is no agent called {word!r}")
-    if len(named) > 1:
-        choice = ", ".join(f"{agent.pk} of {agent.game}" for agent in named)
+    if len(namesakes) > 1:
+        choice = ", ".join(f"{agent.pk} of {agent.game}" for agent in namesakes)
         raise BadAddressError(f"several agents are called {word!r}: give the number ({choice})")
-    return named[0]
+    return namesakes[0]

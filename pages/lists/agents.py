@@ -64,7 +64,7 @@ def show_agents(request: HttpRequest) -> HttpResponseBase:
     return show_list(
         request,
         "pages/agents.html",
-        _form(address),
+        _describe_form(address),
         lambda: _list_page(address),
         lambda: _make_table(address),
     )
@@ -101,8 +101,8 @@ def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
     """Return agents as the list shows them: two queries for all of them."""
     counts, ratings = Counter[int](), dict[int, Rating]()
     rated = Rating.objects.filter(agent__in=agents, n_matches__gt=0)
-    shown = rated.select_related("leaderboard").only(*_SHOWN)
-    for rating in shown.order_by("n_matches", "leaderboard_id"):
+    rated_rows = rated.select_related("leaderboard").only(*_SHOWN)
+    for rating in rated_rows.order_by("n_matches", "leaderboard_id"):
         counts[rating.agent_id] += rating.n_matches
         if rating.leaderboard.is_rated:
             ratings[rating.agent_id] = rating
@@ -146,11 +146,11 @@ def _make_table(address: ListAddress) -> Table:
 def _list_lines(agents: Sequence[Agent]) -> list[Line]:
     return [
         (
-            *(item.agent.pk, item.agent.name, item.agent.game, item.agent.policy),
-            *_describe_weights(item.agent.checkpoint),
-            *(item.state, item.n_matches, item.agent.created_at),
+            *(listed.agent.pk, listed.agent.name, listed.agent.game, listed.agent.policy),
+            *_describe_weights(listed.agent.checkpoint),
+            *(listed.state, listed.n_matches, listed.agent.created_at),
         )
-        for item in describe_agents(agents)
+        for listed in describe_agents(agents)
     ]
 
 
@@ -163,7 +163,7 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
     return {"rows": describe_agents(page), "next": following}
 
 
-def _form(address: ListAddress) -> dict[str, Any]:
+def _describe_form(address: ListAddress) -> dict[str, Any]:
     choices = {
         "game": address.offer("game", game_choices()),
         "kind": address.offer("kind", policy_choices()),

@@ -76,7 +76,7 @@ def show_campaigns(request: HttpRequest) -> HttpResponseBase:
     return show_list(
         request,
         "pages/campaigns.html",
-        _form(address),
+        _describe_form(address),
         lambda: _list_page(address),
         lambda: _make_table(address),
     )
@@ -105,16 +105,16 @@ def describe_campaigns(campaigns: Sequence[Campaign]) -> list[ListedCampaign]:
     """Return campaigns as the list shows them: one query for all of them."""
     return [
         ListedCampaign(
-            item.campaign,
-            item.campaign.tournament,
-            game_title(item.campaign.tournament.leaderboard.game),
-            item.asked,
-            item.name,
-            item.says,
-            item.state,
-            item.standing,
+            listed.campaign,
+            listed.campaign.tournament,
+            game_title(listed.campaign.tournament.leaderboard.game),
+            listed.asked,
+            listed.name,
+            listed.says,
+            listed.state,
+            listed.standing,
         )
-        for item in list_campaigns(campaigns)
+        for listed in list_campaigns(campaigns)
     ]
 
 
@@ -142,13 +142,18 @@ def _make_table(address: ListAddress) -> Table:
 def _list_lines(campaigns: Sequence[Campaign]) -> list[Line]:
     return [
         (
-            *(item.tournament.pk, item.tournament.name, item.tournament.leaderboard.name),
-            *(item.tournament.leaderboard.game, item.campaign.question, item.asked, item.says),
-            *(item.state, item.campaign.why or None, item.campaign.probability),
-            *(item.campaign.n_judged, item.tournament.n_matches, item.tournament.n_done),
-            *(item.tournament.created_at, item.campaign.decided_at),
+            *(listed.tournament.pk, listed.tournament.name, listed.tournament.leaderboard.name),
+            *(
+                listed.tournament.leaderboard.game,
+                listed.campaign.question,
+                listed.asked,
+                listed.says,
+            ),
+            *(listed.state, listed.campaign.why or None, listed.campaign.probability),
+            *(listed.campaign.n_judged, listed.tournament.n_matches, listed.tournament.n_done),
+            *(listed.tournament.created_at, listed.campaign.decided_at),
         )
-        for item in describe_campaigns(campaigns)
+        for listed in describe_campaigns(campaigns)
     ]
 
 
@@ -157,7 +162,7 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
     return {"rows": describe_campaigns(page), "next": following}
 
 
-def _form(address: ListAddress) -> dict[str, Any]:
+def _describe_form(address: ListAddress) -> dict[str, Any]:
     choices = {
         "game": address.offer("game", game_choices()),
         "state": address.offer("state", [*STATES.items()]),

@@ -53,7 +53,7 @@ def show_runs(request: HttpRequest) -> HttpResponseBase:
     return show_list(
         request,
         "pages/runs.html",
-        _form(address),
+        _describe_form(address),
         lambda: _list_page(address),
         lambda: _make_table(address),
     )
@@ -73,11 +73,10 @@ def filter_runs(address: ListAddress) -> QuerySet[TrainingRun]:
 
 def _list_page(address: ListAddress) -> dict[str, Any]:
     page, following = cut_by_key(filter_runs(address), address)
-    return {"rows": [_describe(run) for run in page], "next": following}
-
-
-def _describe(run: TrainingRun) -> ListedRun:
-    return ListedRun(run, game_title(run.game), find_return(run.metrics))
+    return {
+        "rows": [ListedRun(run, game_title(run.game), find_return(run.metrics)) for run in page],
+        "next": following,
+    }
 
 
 def _make_table(address: ListAddress) -> Table:
@@ -95,7 +94,7 @@ def _list_lines(runs: Sequence[TrainingRun]) -> list[Line]:
     ]
 
 
-def _form(address: ListAddress) -> dict[str, Any]:
+def _describe_form(address: ListAddress) -> dict[str, Any]:
     choices = {
         "game": address.offer("game", game_choices()),
         "state": address.offer("state", TrainingRun.State.choices),

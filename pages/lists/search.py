@@ -59,10 +59,10 @@ def show_results(request: HttpRequest) -> HttpResponse:
 def find_groups(text: str) -> Iterator[Group]:
     """Yield what is found of each kind: at most ten queries, whatever was played."""
     number = parse_number(text.removeprefix("#"), highest=HIGHEST)
-    yield _group("Leaderboards", _find_boards(text), _describe_board)
-    yield _group("Agents", _find_named(Agent, text, number), _describe_agent, "agents", text)
+    yield _make_group("Leaderboards", _find_boards(text), _describe_board)
+    yield _make_group("Agents", _find_named(Agent, text, number), _describe_agent, "agents", text)
     tournaments = _find_named(Tournament, text, number).select_related("leaderboard", "campaign")
-    yield _group(
+    yield _make_group(
         "Tournaments and campaigns", tournaments, _describe_tournament, "tournaments", text
     )
     yield Group("Runs", _find_runs(text), "")
@@ -70,10 +70,10 @@ def find_groups(text: str) -> Iterator[Group]:
     if number is not None:
         yield Group("Matches", _find_matches(number), "")
     nodes = Worker.objects.filter(node__icontains=text)
-    yield _group("Nodes", _rank(nodes, "node", text), _describe_node)
+    yield _make_group("Nodes", _rank_rows(nodes, "node", text), _describe_node)
 
 
-def _group(
+def _make_group(
     title: str,
     rows: QuerySet[Row],
     describe: Callable[[Row], Hit],
@@ -90,18 +90,18 @@ def _group(
 
 
 def _find_boards(text: str) -> QuerySet[Leaderboard]:
-    named = Q(name__icontains=text) | Q(title__icontains=text)
+    is_match = Q(name__icontains=text) | Q(title__icontains=text)
     # Unlisted ones, too: whoever knows the name of a board made by an evaluation looks for it.
-    return _rank(Leaderboard.objects.filter(named, is_rated=True), "name", text)
+    return _rank_rows(Leaderboard.objects.filter(is_match, is_rated=True), "name", text)
 
 
 def _find_named(model: type[Row], text: str, number: int | None) -> QuerySet[Row]:
     """Return the rows whose name has the text, and that of the number."""
     rows: QuerySet[Row] = model._default_manager.filter(Q(name__icontains=text) | Q(pk=number))
-    return _rank(rows, "name", text)
+    return _rank_rows(rows, "name", text)
 
 
-def _rank(rows: QuerySet[Row], column: str, text: str) -> QuerySet[Row]:
+def _rank_rows(rows: QuerySet[Row], column: str, text: str) -> QuerySet[Row]:
     """Return rows in order: those called so, those whose name begins so, the newest first."""
     place = Case(
         When(**{f"{column}__iexact": text}, then=Value(0)),
@@ -115,7 +115,7 @@ def _find_runs(text: str) -> list[Hit]:
     runs = Checkpoint.objects.filter(run__icontains=text).order_by("run")
     names = runs.values_list("run", "game").distinct()[:HITS_A_GROUP]
     return [
-        Hit(run, f"training run in {game_title(game)}", _link("agents", run=run, game=game))
+        Hit(run, f"training run in {game_title(game)}", _make_link("agents", run=run, game=game))
         for run, game in names
     ]
 
@@ -133,10 +133,10 @@ def _find_checkpoints(text: str) -> list[Hit]:
     return [
         Hit(
             checkpoint.sha256,
-            f"weights of {checkpoint.run}{_at_step(checkpoint)}, {checkpoint.state}",
+            f"weights of {checkpoint.run}{_name_step(checkpoint)}, {checkpoint.state}",
             reverse("agent", args=[first_agent[checkpoint.sha256]])
             if checkpoint.sha256 in first_agent
-            else _link("agents", run=checkpoint.run),
+            else _make_link("agents", run=checkpoint.run),
         )
         for checkpoint in page
     ]
@@ -186,9 +186,9 @@ def _describe_node(worker: Worker) -> Hit:
     return Hit(worker.node, about, reverse("node", args=[worker.pk]))
 
 
-def _at_step(checkpoint: Checkpoint) -> str:
+def _name_step(checkpoint: Checkpoint) -> str:
     return "" if checkpoint.step is None else f" at step {checkpoint.step:,}"
 
 
-def _link(route: str, **filters: Any) -> str:
+def _make_link(route: str, **filters: Any) -> str:
     return f"{reverse(route)}?{urlencode(filters)}"

@@ -69,7 +69,7 @@ def show_tournaments(request: HttpRequest) -> HttpResponseBase:
     return show_list(
         request,
         "pages/tournaments.html",
-        _form(address),
+        _describe_form(address),
         lambda: _list_page(address),
         lambda: _make_table(address),
     )
@@ -174,7 +174,7 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
     return {"rows": describe_tournaments(page), "next": following}
 
 
-def _form(address: ListAddress) -> dict[str, Any]:
+def _describe_form(address: ListAddress) -> dict[str, Any]:
     choices = {
         "game": address.offer("game", game_choices()),
         "state": address.offer("state", list_states()),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from matches.models import Leaderboard
 from pages.plots.board_history import read_moments
-from pages.plots.curves import Drawing, Rated, draw_curves
+from pages.plots.curves import Drawing, RatedMoment, draw_curves
 
 HEIGHT = 240
 MAX_POINTS = 60
@@ -18,7 +18,7 @@ class History(NamedTuple):
     """The curve of an agent, and all that is known as numbers."""
 
     drawing: Drawing
-    points: list[Rated]
+    points: list[RatedMoment]
 
 
 def draw_agent(board: Leaderboard, agent: int) -> History | None:

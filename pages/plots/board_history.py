@@ -16,7 +16,7 @@ from matches.ratings.snapshots import list_comparable, list_snapshots
 from matches.ratings.standings import Row
 from matches.store import snapshot_tables
 from pages.plots.charts import BOTTOM, MIN_POINTS, Scale, Tick, TimeAxis
-from pages.plots.curves import Drawing, Moment, Rated, draw_curves
+from pages.plots.curves import Drawing, Moment, RatedMoment, draw_curves
 
 RATE_HEIGHT = 120
 N_AGENTS = 6
@@ -76,13 +76,12 @@ def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     table = []
     for moment in moments:
         ratings = (moment.ratings.get(agent) for agent in names)
-        cells = [_describe(rated) if rated else "not on it yet" for rated in ratings]
+        cells = [
+            f"{rated.mu:.2f} ({rated.low:.2f} to {rated.high:.2f})" if rated else "not on it yet"
+            for rated in ratings
+        ]
         table.append((moment.taken_at, cells))
     return History(draw_curves(moments, names), list(names.values()), table)
-
-
-def _describe(rated: Rated) -> str:
-    return f"{rated.mu:.2f} ({rated.low:.2f} to {rated.high:.2f})"
 
 
 def draw_rates(board: Leaderboard) -> Rates | None:
@@ -130,14 +129,14 @@ def read_moments(
     Four queries, however long the history is: snapshots are found by time. Of large boards fewer
     are read, so many that they hold `budget_bytes`, but not fewer than `fewest`.
     """
-    taken = list_comparable(board)
-    ends = taken.annotate(size=Length("table")).values_list("taken_at", "size")
+    comparable = list_comparable(board)
+    ends = comparable.annotate(size=Length("table")).values_list("taken_at", "size")
     # Two queries: one with MIN and MAX would walk the index of the history from end to end.
     first, last = ends.order_by("taken_at").first(), ends.order_by("-taken_at").first()
     if first is None or last is None:
         return []
     n_moments = max(fewest, min(n_most, budget_bytes // last[1]))
-    newest = taken.order_by("-taken_at").values("pk")
+    newest = comparable.order_by("-taken_at").values("pk")
     moments = space_out(first[0], last[0], n_moments)
     nearest = [Subquery(newest.filter(taken_at__lte=moment)[:1]) for moment in moments]
     chosen = RatingSnapshot.objects.filter(pk__in=nearest)  # type: ignore[misc]  # not for types
@@ -150,9 +149,9 @@ def read_moments(
     ]
 
 
-def _read_rated(snapshot: RatingSnapshot, row: Sequence[float]) -> Rated:
+def _read_rated(snapshot: RatingSnapshot, row: Sequence[float]) -> RatedMoment:
     columns = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
-    return Rated(snapshot.taken_at, *(columns[name] for name in ("mu", "sd", "low", "high")))
+    return RatedMoment(snapshot.taken_at, *(columns[name] for name in ("mu", "sd", "low", "high")))
 
 
 def space_round(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:

@@ -92,8 +92,8 @@ def _draw_chances(campaign: Campaign, judged: Sequence[CampaignPoint], start: in
         Level(scale.place(share), f"{100 * share:.3g} %", is_bound=False)
         for share in list_round(low, 1.0, N_LEVELS)
     ]
-    asked = f"asked for: {format_percent(bound)}"
-    levels.append(Level(scale.place(bound), asked, is_bound=True))
+    label = f"asked for: {format_percent(bound)}"
+    levels.append(Level(scale.place(bound), label, is_bound=True))
     values = [(chance, format_percent(chance)) for chance in chances]
     caption = "Probability of the likeliest answer by the results known"
     return _draw_curve(caption, judged, values, scale, levels, start)

@@ -29,7 +29,7 @@ class Checkpoint(NamedTuple):
     n_matches: int
 
 
-class Listed(NamedTuple):
+class ListedCheckpoint(NamedTuple):
     """A checkpoint with its row of the board; is_settled: it can be drawn."""
 
     run: str
@@ -40,12 +40,12 @@ class Listed(NamedTuple):
 
 def count_checkpoints(board_id: int) -> dict[str, int]:
     """Return how many checkpoints of each run are on a board: one query."""
-    counted = _find_trained(board_id).values_list(_RUN).annotate(n=Count("pk"))
-    return dict(counted.order_by())
+    counts = _find_trained(board_id).values_list(_RUN).annotate(n=Count("pk"))
+    return dict(counts.order_by())
 
 
 def list_trained(board_id: int, agents: Sequence[int]) -> set[int]:
-    """Return those of the agents whose weights have a step: one query."""
+    """Return the agents whose weights have a training step: one query."""
     trained = _find_trained(board_id).filter(agent__in=among(agents))
     return set(trained.values_list("agent_id", flat=True))
 
@@ -62,7 +62,8 @@ def read_checkpoints(board_id: int, runs: Collection[str]) -> dict[str, list[Che
         by_run[run].append(Checkpoint(*values))
     # Sorted here: no index has this order.
     return {
-        run: sorted(of_run, key=lambda one: (one.step, one.agent)) for run, of_run in by_run.items()
+        run: sorted(checkpoints, key=lambda checkpoint: (checkpoint.step, checkpoint.agent))
+        for run, checkpoints in by_run.items()
     }
 
 
@@ -72,46 +73,58 @@ def _find_trained(board_id: int) -> QuerySet[Rating]:
 
 def list_runs(
     board_id: int, runs: Mapping[str, Sequence[Checkpoint]], *, in_scores: bool = False
-) -> dict[str, list[Listed]]:
+) -> dict[str, list[ListedCheckpoint]]:
     """Return the rows of runs, by step: so many that they can be told apart. One query.
 
     in_scores: with mean scores in the place of ratings, and only those whose interval is known.
     """
-    chosen = {run: _choose(checkpoints) for run, checkpoints in runs.items()}
-    agents = [one.agent for of_run in chosen.values() for one in of_run]
+    chosen = {run: _choose_listed(checkpoints) for run, checkpoints in runs.items()}
+    agents = [checkpoint.agent for checkpoints in chosen.values() for checkpoint in checkpoints]
     ratings = Rating.objects.filter(leaderboard=board_id, agent__in=agents)
     if in_scores:
         ratings = ratings.filter(score_low__isnull=False)
-    rows = {one.agent: standings.format_row(one, 0) for one in standings.read_rated(ratings)}
+    rows = {row.agent: standings.format_row(row, 0) for row in standings.read_rated(ratings)}
     if in_scores:
         for agent, *numbers in ratings.values_list("agent_id", *_SCORES):
             mean, low, high = (f"{number:.6g}" for number in numbers)
             rows[agent] |= {"mu": mean, "low": low, "high": high}
-    limit = settling.find_limit([one.sd for of_run in chosen.values() for one in of_run])
+    limit = settling.find_limit(
+        [checkpoint.sd for checkpoints in chosen.values() for checkpoint in checkpoints]
+    )
     return {
         run: [
-            Listed(run, one.step, rows[one.agent], is_settled=in_scores or one.sd <= limit)
-            for one in of_run
+            ListedCheckpoint(
+                run,
+                checkpoint.step,
+                rows[checkpoint.agent],
+                is_settled=in_scores or checkpoint.sd <= limit,
+            )
+            for checkpoint in checkpoints
             # It may have left the board between the two queries.
-            if one.agent in rows
+            if checkpoint.agent in rows
         ]
-        for run, of_run in chosen.items()
+        for run, checkpoints in chosen.items()
     }
 
 
-def choose_drawn(listed: Mapping[str, Sequence[Listed]]) -> dict[str, list[Listed]]:
-    """Return what of these runs is drawn: what has settled; nothing where it is too early."""
-    settled = {run: [one for one in of_run if one.is_settled] for run, of_run in listed.items()}
+def choose_drawn(
+    listed: Mapping[str, Sequence[ListedCheckpoint]],
+) -> dict[str, list[ListedCheckpoint]]:
+    """Return the settled checkpoints of each run; runs without any are left out."""
+    settled = {
+        run: [checkpoint for checkpoint in checkpoints if checkpoint.is_settled]
+        for run, checkpoints in listed.items()
+    }
     if max(map(len, settled.values()), default=0) < MIN_POINTS:
         return {}
-    return {run: of_run for run, of_run in settled.items() if of_run}
+    return {run: checkpoints for run, checkpoints in settled.items() if checkpoints}
 
 
-def _choose(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+def _choose_listed(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     """Return those that are listed: rated, evenly spaced, and the strongest among them."""
-    played = [one for one in checkpoints if one.n_matches]
+    played = [checkpoint for checkpoint in checkpoints if checkpoint.n_matches]
     chosen = thin_out(played, MAX_LISTED)
-    best = max(played, key=lambda one: one.mu, default=None)
+    best = max(played, key=lambda checkpoint: checkpoint.mu, default=None)
     if best is not None and best not in chosen:
-        chosen = sorted([*chosen, best], key=lambda one: (one.step, one.agent))
+        chosen = sorted([*chosen, best], key=lambda checkpoint: (checkpoint.step, checkpoint.agent))
     return chosen

@@ -19,7 +19,7 @@ from pages.plots.charts import (
 HEIGHT = 300
 
 
-class Rated(NamedTuple):
+class RatedMoment(NamedTuple):
     """A rating at a moment, with its doubt and the ends of its interval."""
 
     at: datetime
@@ -33,7 +33,7 @@ class Moment(NamedTuple):
     """The ratings by agent at a moment."""
 
     taken_at: datetime
-    ratings: dict[int, Rated]
+    ratings: dict[int, RatedMoment]
 
 
 class Curve(NamedTuple):
@@ -65,22 +65,30 @@ def draw_curves(
 ) -> Drawing:
     """Return the curves of these agents, each from where its interval has settled."""
     settled = {agent: list_settled(moments, agent) for agent in names}
-    drawn = {agent: rated for agent, rated in settled.items() if len(rated) >= MIN_POINTS}
-    unsettled = [name for agent, name in names.items() if agent not in drawn]
-    if not drawn:
+    drawn_ratings = {agent: rated for agent, rated in settled.items() if len(rated) >= MIN_POINTS}
+    unsettled = [name for agent, name in names.items() if agent not in drawn_ratings]
+    if not drawn_ratings:
         return Drawing([], unsettled, [], [], height)
-    first = min(rated[0].at for rated in drawn.values())
-    times = TimeAxis(first, max(rated[-1].at for rated in drawn.values()))
+    first = min(rated[0].at for rated in drawn_ratings.values())
+    times = TimeAxis(first, max(rated[-1].at for rated in drawn_ratings.values()))
     # A rating lies within its interval, so the ends hold all that is drawn.
-    ends = [end for rated in drawn.values() for one in rated for end in (one.low, one.high)]
+    ends = [
+        end
+        for rated in drawn_ratings.values()
+        for rating in rated
+        for end in (rating.low, rating.high)
+    ]
     axis = axes.fit_axis_to(ends)
     scale = Scale(axis["low"], axis["high"], height=height)
     # Highest first, as labels are spread downwards.
-    by_height = sorted(drawn, key=lambda agent: -drawn[agent][-1].mu)
-    heights = [scale.place(drawn[agent][-1].mu) for agent in by_height]
+    by_height = sorted(drawn_ratings, key=lambda agent: -drawn_ratings[agent][-1].mu)
+    heights = [scale.place(drawn_ratings[agent][-1].mu) for agent in by_height]
     label_at = dict(zip(by_height, spread_labels(heights, lowest=height - BOTTOM), strict=True))
     return Drawing(
-        [_draw_curve(names[agent], drawn[agent], times, scale, label_at[agent]) for agent in drawn],
+        [
+            _draw_curve(names[agent], drawn_ratings[agent], times, scale, label_at[agent])
+            for agent in drawn_ratings
+        ],
         unsettled,
         times.list_ticks(),
         [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]],
@@ -88,18 +96,18 @@ def draw_curves(
     )
 
 
-def list_settled(moments: Sequence[Moment], agent: int) -> list[Rated]:
+def list_settled(moments: Sequence[Moment], agent: int) -> list[RatedMoment]:
     """Return the ratings of an agent since its interval has settled."""
     # An agent that entered later begins where it is first known.
-    ratings = [one.ratings[agent] for one in moments if agent in one.ratings]
+    ratings = [moment.ratings[agent] for moment in moments if agent in moment.ratings]
     return ratings[settling.find_start([rated.sd for rated in ratings]) :]
 
 
 def _draw_curve(
-    name: str, rated: Sequence[Rated], times: TimeAxis, scale: Scale, label_at: float
+    name: str, rated: Sequence[RatedMoment], times: TimeAxis, scale: Scale, label_at: float
 ) -> Curve:
-    across = [times.place(one.at) for one in rated]
-    line = [(x, scale.place(one.mu)) for x, one in zip(across, rated, strict=True)]
-    upper = [(x, scale.place(one.high)) for x, one in zip(across, rated, strict=True)]
-    lower = [(x, scale.place(one.low)) for x, one in zip(across, rated, strict=True)]
+    across = [times.place(rating.at) for rating in rated]
+    line = [(x, scale.place(rating.mu)) for x, rating in zip(across, rated, strict=True)]
+    upper = [(x, scale.place(rating.high)) for x, rating in zip(across, rated, strict=True)]
+    lower = [(x, scale.place(rating.low)) for x, rating in zip(across, rated, strict=True)]
     return Curve(name, join_points(line), join_points([*upper, *reversed(lower)]), label_at)

@@ -52,19 +52,19 @@ def draw_histogram(leads: Sequence[float]) -> Histogram | None:
     for place in sorted(counts):
         height = round((_BASE - _TOP) * counts[place] / most, 1)
         kind = "ahead" if place > 0 else "behind" if place < 0 else "level"
-        title = f"{_name(place * step)}: {counts[place]:,} of {len(leads):,} seeds"
+        title = f"{_format_lead(place * step)}: {counts[place]:,} of {len(leads):,} seeds"
         x = round(width * (place - first) + width / 10, 2)
         bars.append(Bar(x, _BASE - height, height, kind, title))
     every = -(-(last - first + 1) // _MOST_LABELS)
     marks = [
-        Tick(round(width * (place - first + 0.5), 2), _name(place * step))
+        Tick(round(width * (place - first + 0.5), 2), _format_lead(place * step))
         for place in range(first, last + 1)
         if place % every == 0
     ]
     return Histogram(bars, marks, round(0.8 * width, 2), most)
 
 
-def _name(lead: float) -> str:
+def _format_lead(lead: float) -> str:
     """Return a difference with its sign, as short as it can be."""
     number = format_number(lead, 0) if lead == int(lead) else f"{lead:.6g}"
     return f"+{number}" if lead > 0 else number

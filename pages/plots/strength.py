@@ -13,7 +13,7 @@ from matches.ratings.standings import Row
 from pages.plots.charts import BOTTOM, LABEL_GAP, MAX_DOTS, TOP, Scale, Tick, spread_labels
 from pages.plots.checkpoints import (
     Checkpoint,
-    Listed,
+    ListedCheckpoint,
     choose_drawn,
     count_checkpoints,
     list_runs,
@@ -106,7 +106,7 @@ class Plot(NamedTuple):
     lines: list[Line]
     steps: list[Tick]
     ratings: list[Tick]
-    listed: list[Listed]
+    listed: list[ListedCheckpoint]
     n_all: int
     height: int = HEIGHT
     top: int = TOP
@@ -120,7 +120,7 @@ class Plot(NamedTuple):
     @property
     def listed_fields(self) -> list[dict[str, Any]]:
         """Return the lines of the table."""
-        return [{**one.row, "run": one.run, "step": one.step} for one in self.listed]
+        return [{**listed.row, "run": listed.run, "step": listed.step} for listed in self.listed]
 
     @property
     def is_early(self) -> bool:
@@ -133,7 +133,7 @@ class Plot(NamedTuple):
         return len(self.points) > MAX_DOTS
 
 
-def draw_plots(board_id: int, shown: Sequence[Row] = ()) -> list[Plot]:
+def draw_plots(board_id: int, rows: Sequence[Row] = ()) -> list[Plot]:
     """Return a plot per training run that has two checkpoints or more on the board.
 
     Four queries, whatever was played. shown: the rows on the page; those without a step become
@@ -142,14 +142,16 @@ def draw_plots(board_id: int, shown: Sequence[Row] = ()) -> list[Plot]:
     chosen = _read_largest(board_id, MAX_PLOTS)
     if not chosen:
         return []
-    trained = list_trained(board_id, [row["agent"] for row in shown])
-    others = [row for row in shown if row["agent"] not in trained][:MAX_LINES]
+    trained = list_trained(board_id, [row["agent"] for row in rows])
+    others = [row for row in rows if row["agent"] not in trained][:MAX_LINES]
     listed = list_runs(board_id, chosen)
-    drawn = {run: choose_drawn({run: listed[run]}) for run in chosen}
+    drawn_runs = {run: choose_drawn({run: listed[run]}) for run in chosen}
     # One axis for all plots, so that runs can be compared by their heights.
-    scale, marks = _fit_scale([one for runs in drawn.values() for one in _list_all(runs)], others)
+    scale, marks = _fit_scale(
+        [listed for runs in drawn_runs.values() for listed in _list_all(runs)], others
+    )
     return [
-        _draw_plot(run, drawn[run], {run: 0}, scale)._replace(
+        _draw_plot(run, drawn_runs[run], {run: 0}, scale)._replace(
             lines=_draw_lines(others, scale),
             ratings=marks,
             listed=listed[run],
@@ -169,10 +171,10 @@ def draw_runs(board_id: int, runs: Collection[str]) -> Plot | None:
     if max(map(len, checkpoints.values()), default=0) < FEWEST:
         return None
     listed = list_runs(board_id, checkpoints)
-    drawn = choose_drawn(listed)
-    scale, marks = _fit_scale(_list_all(drawn), [])
+    drawn_runs = choose_drawn(listed)
+    scale, marks = _fit_scale(_list_all(drawn_runs), [])
     numbers = {run: number for number, run in enumerate(chosen, 1)}
-    plot = _draw_plot("", drawn, numbers, scale)
+    plot = _draw_plot("", drawn_runs, numbers, scale)
     return plot._replace(
         labels=_draw_labels(plot.series),
         ratings=marks,
@@ -190,11 +192,11 @@ def draw_scores(board_id: int) -> Plot | None:
     if not chosen:
         return None
     scored = list_runs(board_id, chosen, in_scores=True)
-    listed = {run: of_run for run, of_run in scored.items() if of_run}
-    drawn = choose_drawn(listed)
-    numbers = {run: number for number, run in enumerate(sorted(drawn), 1)}
-    scale, marks = _fit_scale(_list_all(drawn), [])
-    plot = _draw_plot("", drawn, numbers, scale)
+    listed = {run: checkpoints for run, checkpoints in scored.items() if checkpoints}
+    drawn_runs = choose_drawn(listed)
+    numbers = {run: number for number, run in enumerate(sorted(drawn_runs), 1)}
+    scale, marks = _fit_scale(_list_all(drawn_runs), [])
+    plot = _draw_plot("", drawn_runs, numbers, scale)
     return plot._replace(
         labels=_draw_labels(plot.series),
         ratings=marks,
@@ -211,13 +213,15 @@ def _read_largest(board_id: int, n_most: int) -> dict[str, list[Checkpoint]]:
     return {run: checkpoints[run] for run in largest if run in checkpoints}
 
 
-def _list_all(runs: Mapping[str, Sequence[Listed]]) -> list[Listed]:
-    return [one for of_run in runs.values() for one in of_run]
+def _list_all(runs: Mapping[str, Sequence[ListedCheckpoint]]) -> list[ListedCheckpoint]:
+    return [listed for checkpoints in runs.values() for listed in checkpoints]
 
 
-def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, list[Tick]]:
+def _fit_scale(
+    checkpoints: Sequence[ListedCheckpoint], others: Sequence[Row]
+) -> tuple[Scale, list[Tick]]:
     """Return a scale that holds what is drawn, and its marks."""
-    ends = [float(one.row[end]) for one in drawn for end in ("low", "high")]
+    ends = [float(listed.row[end]) for listed in checkpoints for end in ("low", "high")]
     axis = axes.fit_axis_to([*ends, *(float(row["mu"]) for row in others)])
     scale = Scale(axis["low"], axis["high"], height=HEIGHT)
     return scale, [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
@@ -225,35 +229,36 @@ def _fit_scale(drawn: Sequence[Listed], others: Sequence[Row]) -> tuple[Scale, l
 
 def _draw_plot(
     run: str,
-    drawn: Mapping[str, Sequence[Listed]],
+    drawn_runs: Mapping[str, Sequence[ListedCheckpoint]],
     numbers: Mapping[str, int],
     scale: Scale,
 ) -> Plot:
-    if not drawn:
+    if not drawn_runs:
         return Plot(run, [], [], [], [], [], [], 0)
-    steps = Steps([one.step for one in _list_all(drawn)])
+    steps = Steps([listed.step for listed in _list_all(drawn_runs)])
     series = [
-        _draw_series(run, numbers[run], of_run, steps, scale) for run, of_run in drawn.items()
+        _draw_series(run, numbers[run], checkpoints, steps, scale)
+        for run, checkpoints in drawn_runs.items()
     ]
     return Plot(run, series, [], [], steps.list_ticks(), [], [], 0)
 
 
 def _draw_series(
-    run: str, number: int, of_run: Sequence[Listed], steps: Steps, scale: Scale
+    run: str, number: int, checkpoints: Sequence[ListedCheckpoint], steps: Steps, scale: Scale
 ) -> Series:
     points = []
-    for one in of_run:
-        y, y_low, y_high = (scale.place(float(one.row[end])) for end in ("mu", "low", "high"))
-        points.append(Point(one.step, one.row, steps.place(one.step), y, y_low, y_high))
+    for listed in checkpoints:
+        y, y_low, y_high = (scale.place(float(listed.row[end])) for end in ("mu", "low", "high"))
+        points.append(Point(listed.step, listed.row, steps.place(listed.step), y, y_low, y_high))
     segments = [Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)]
     return Series(run, number, points, segments)
 
 
 def _draw_labels(series: Sequence[Series]) -> list[Label]:
     """Return the names of runs, each beside its last point, none over another."""
-    by_height = sorted(series, key=lambda one: one.points[-1].y)
-    heights = spread_labels([one.points[-1].y for one in by_height], lowest=HEIGHT - BOTTOM)
-    return [Label(one.run, one.number, at) for one, at in zip(by_height, heights, strict=True)]
+    by_height = sorted(series, key=lambda line: line.points[-1].y)
+    heights = spread_labels([line.points[-1].y for line in by_height], lowest=HEIGHT - BOTTOM)
+    return [Label(line.run, line.number, at) for line, at in zip(by_height, heights, strict=True)]
 
 
 def _draw_lines(others: Sequence[Row], scale: Scale) -> list[Line]:

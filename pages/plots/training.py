@@ -30,7 +30,7 @@ N_PARTS: Final = 24
 _UPPER: Final = 0.975
 
 
-class Measured(NamedTuple):
+class MeasuredMean(NamedTuple):
     """What was measured until a step: the mean of n values, sd their standard deviation.
 
     sd: None where it is not known, as of one value.
@@ -53,7 +53,7 @@ class Part(NamedTuple):
     n: float
 
 
-class Judged(NamedTuple):
+class JudgedVersion(NamedTuple):
     """A version on its leaderboard: its agent, and how strong it is, with a 95 % interval."""
 
     agent: int
@@ -76,25 +76,25 @@ class Drawing(NamedTuple):
     height: int
 
 
-def pool(measured: Sequence[Measured]) -> list[Part]:
+def pool(measured: Sequence[MeasuredMean]) -> list[Part]:
     """Return the means over parts of all steps that are equally long; those with nothing lack."""
     if not measured:
         return []
     length = max(1, -(-(max(one.step for one in measured) + 1) // N_PARTS))
-    groups: dict[int, list[Measured]] = {}
-    for one in measured:
-        groups.setdefault(one.step // length, []).append(one)
+    groups: dict[int, list[MeasuredMean]] = {}
+    for measure in measured:
+        groups.setdefault(measure.step // length, []).append(measure)
     return [_pool_part(groups[place]) for place in sorted(groups)]
 
 
-def _pool_part(group: Sequence[Measured]) -> Part:
-    n = sum(one.n for one in group)
-    mean = sum(one.n * one.mean for one in group) / n
-    steps = [one.step for one in group]
+def _pool_part(group: Sequence[MeasuredMean]) -> Part:
+    n = sum(measure.n for measure in group)
+    mean = sum(measure.n * measure.mean for measure in group) / n
+    steps = [measure.step for measure in group]
     low = high = None
-    if n > 1 and all(one.sd is not None or one.n <= 1 for one in group):
-        within = sum((one.n - 1) * (one.sd or 0.0) ** 2 for one in group)
-        between = sum(one.n * (one.mean - mean) ** 2 for one in group)
+    if n > 1 and all(measure.sd is not None or measure.n <= 1 for measure in group):
+        within = sum((measure.n - 1) * (measure.sd or 0.0) ** 2 for measure in group)
+        between = sum(measure.n * (measure.mean - mean) ** 2 for measure in group)
         # Student's: of three episodes two standard errors would be too little.
         reach = float(stdtrit(n - 1, _UPPER)) * sqrt((within + between) / (n - 1) / n)
         low, high = mean - reach, mean + reach
@@ -103,7 +103,7 @@ def _pool_part(group: Sequence[Measured]) -> Part:
 
 def draw(
     parts: Sequence[Part],
-    judged: Sequence[Judged] = (),
+    judged: Sequence[JudgedVersion] = (),
     *,
     n_steps: int,
     names: tuple[str, str] = ("", ""),
@@ -113,20 +113,22 @@ def draw(
     drawn = parts if len(parts) >= MIN_POINTS else []
     if not drawn and len(judged) < MIN_POINTS:
         return None
-    intervals = [(_or_mean(part.low, part), _or_mean(part.high, part)) for part in drawn]
-    intervals += [(one.low, one.high) for one in judged]
+    intervals = [(_fill_in_mean(part.low, part), _fill_in_mean(part.high, part)) for part in drawn]
+    intervals += [(strength.low, strength.high) for strength in judged]
     # Of the few widest a part is cut off: two episodes alone would flatten all others.
     axis = axes.fit_axis_to_intervals(intervals)
     scale = Scale(axis["low"], axis["high"], height=height)
-    most = max([n_steps, *(part.last for part in parts), *(one.step for one in judged), 1])
+    most = max(
+        [n_steps, *(part.last for part in parts), *(strength.step for strength in judged), 1]
+    )
 
     def across(step: float) -> float:
         return place_across(step / most)
 
     line = [(across(part.last), scale.place(part.mean)) for part in drawn]
-    upper = [(across(part.last), scale.place(_or_mean(part.high, part))) for part in drawn]
-    lower = [(across(part.last), scale.place(_or_mean(part.low, part))) for part in drawn]
-    points = [_make_point(one, across(one.step), scale) for one in judged]
+    upper = [(across(part.last), scale.place(_fill_in_mean(part.high, part))) for part in drawn]
+    lower = [(across(part.last), scale.place(_fill_in_mean(part.low, part))) for part in drawn]
+    points = [_make_point(strength, across(strength.step), scale) for strength in judged]
     return Drawing(
         join_points(line),
         join_points([*upper, *reversed(lower)])
@@ -140,20 +142,20 @@ def draw(
     )
 
 
-def _or_mean(end: float | None, part: Part) -> float:
+def _fill_in_mean(end: float | None, part: Part) -> float:
     return part.mean if end is None else end
 
 
-def _make_point(one: Judged, x: float, scale: Scale) -> dict[str, Any]:
-    value, low, high = (f"{number:.6g}" for number in (one.value, one.low, one.high))
+def _make_point(judged: JudgedVersion, x: float, scale: Scale) -> dict[str, Any]:
+    value, low, high = (f"{number:.6g}" for number in (judged.value, judged.low, judged.high))
     return {
-        "agent": one.agent,
-        "step": one.step,
-        "title": f"{one.name}: {value}, {low} to {high}",
+        "agent": judged.agent,
+        "step": judged.step,
+        "title": f"{judged.name}: {value}, {low} to {high}",
         "x": x,
-        "y": scale.place(one.value),
-        "y_low": scale.place(one.low),
-        "y_high": scale.place(one.high),
+        "y": scale.place(judged.value),
+        "y_low": scale.place(judged.low),
+        "y_high": scale.place(judged.high),
     }
 
 
@@ -165,8 +167,8 @@ def _place_labels(
 ) -> list[tuple[int, str, float]]:
     """Return colour, name and height of what is named at the right of a drawing."""
     ends = [(1, names[0], at) for at in line_ends] + [
-        (2, names[1], one["y"]) for one in points[-1:]
+        (2, names[1], point["y"]) for point in points[-1:]
     ]
-    named = sorted((end for end in ends if end[1]), key=lambda end: end[2])
-    heights = spread_labels([end[2] for end in named], lowest=height - BOTTOM)
-    return [(end[0], end[1], at) for end, at in zip(named, heights, strict=True)]
+    labelled_ends = sorted((end for end in ends if end[1]), key=lambda end: end[2])
+    heights = spread_labels([end[2] for end in labelled_ends], lowest=height - BOTTOM)
+    return [(end[0], end[1], at) for end, at in zip(labelled_ends, heights, strict=True)]

@@ -25,14 +25,9 @@ from matches.ratings.rank_ranges import RankRange, find_rank_ranges
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from pages import agentmatches, agents, lineages, records
+from pages.tests.reading import get_page
 
 pytestmark = pytest.mark.django_db
-
-
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return response.content.decode()
 
 
 def _agent(name: str = "mcts:100") -> Agent:
@@ -42,7 +37,7 @@ def _agent(name: str = "mcts:100") -> Agent:
 def test_it_shows_what_the_agent_is_and_how_strong(client: Client, broker: Redis) -> None:
     boards.played_board()
     rating = Rating.objects.get(agent=_agent())
-    page = _get(client, f"/agents/{rating.agent_id}/")
+    page = get_page(client, f"/agents/{rating.agent_id}/")
     for words in ("simulations", "Connect Four", f"{rating.mu:.2f}", str(rating.n_matches)):
         assert words in page
 
@@ -50,7 +45,7 @@ def test_it_shows_what_the_agent_is_and_how_strong(client: Client, broker: Redis
 def test_it_shows_parameters_of_every_name(client: Client) -> None:
     agent = register_spelled_agent("random", game="connect_four")
     Agent.objects.update(parameters={"items": "many", "keys": 3})
-    page = _get(client, f"/agents/{agent.pk}/")
+    page = get_page(client, f"/agents/{agent.pk}/")
     assert "<dt>items</dt>" in page
     assert "<dd>many</dd>" in page
 
@@ -73,7 +68,7 @@ def test_its_ranks_are_those_that_the_board_shows(client: Client, broker: Redis)
     for agent in Agent.objects.all():
         (board_rank,) = agents.rank_on_boards(agent)
         assert RankRange(board_rank.rank, board_rank.best, board_rank.worst) == ranges[agent.pk]
-    assert f"<dd>{ranges[_agent().pk]}</dd>" in _get(client, f"/agents/{_agent().pk}/")
+    assert f"<dd>{ranges[_agent().pk]}</dd>" in get_page(client, f"/agents/{_agent().pk}/")
 
 
 def test_it_opens_with_its_newest_results_though_more_is_planned(
@@ -83,7 +78,7 @@ def test_it_opens_with_its_newest_results_though_more_is_planned(
     last = Match.objects.filter(outcome__isnull=False, seat_rows__agent=_agent()).latest("pk")
     agents_again = list(played.agents.order_by("entrant__position"))
     more = factories.planned(84, agents=agents_again, board="more", game="connect_four", seed=9)
-    page = _get(client, f"/agents/{_agent().pk}/")
+    page = get_page(client, f"/agents/{_agent().pk}/")
     recent, _, rest = page.partition('id="ratings-title"')
     assert f'href="/matches/{last.pk}/"' in recent
     assert re.search(rf'aria-label="\w+: match {last.pk} against ', recent)
@@ -95,8 +90,8 @@ def test_a_later_page_of_matches_is_not_called_its_newest_results(
     client: Client, broker: Redis
 ) -> None:
     boards.played_board(n_matches=84)
-    assert "Its newest results" in _get(client, f"/agents/{_agent().pk}/")
-    assert "Its newest results" not in _get(client, f"/agents/{_agent().pk}/?match=40")
+    assert "Its newest results" in get_page(client, f"/agents/{_agent().pk}/")
+    assert "Its newest results" not in get_page(client, f"/agents/{_agent().pk}/?match=40")
 
 
 def test_a_page_of_cancelled_matches_does_not_say_that_none_is_done(
@@ -107,7 +102,7 @@ def test_a_page_of_cancelled_matches_does_not_say_that_none_is_done(
     boards.play_some(league, 10, boards.by_strength())
     cancel_tournament(league, now=NOW)
     last = Match.objects.latest("pk").pk
-    page = _get(client, f"/agents/{_agent().pk}/?match={last}")
+    page = get_page(client, f"/agents/{_agent().pk}/?match={last}")
     assert "None of these is done." in page
     assert "is done yet" not in page
     assert "Earlier matches" in page
@@ -116,7 +111,7 @@ def test_a_page_of_cancelled_matches_does_not_say_that_none_is_done(
 def test_its_quarantine_is_said_once(client: Client) -> None:
     agent = register_spelled_agent("random", game="chess")
     Agent.objects.update(quarantined_at=NOW, quarantine_reason="It crashed.")
-    assert _get(client, f"/agents/{agent.pk}/").count("It crashed.") == 1
+    assert get_page(client, f"/agents/{agent.pk}/").count("It crashed.") == 1
 
 
 def test_its_record_is_the_sum_over_both_seats(broker: Redis) -> None:
@@ -133,10 +128,10 @@ def test_opponents_come_in_pages_by_key(client: Client, broker: Redis, monkeypat
     monkeypatch.setattr(agents, "OPPONENTS_A_PAGE", 4)
     boards.played_board()
     address = f"/agents/{_agent().pk}/"
-    first = _get(client, address)
+    first = get_page(client, address)
     more = re.search(r"opponent=(\d+)#", first)
     assert more
-    rest = _get(client, f"{address}?opponent={more[1]}")
+    rest = get_page(client, f"{address}?opponent={more[1]}")
     names = [set(_named(page)) for page in (first, rest)]
     assert (len(names[0]), len(names[1]), len(names[0] | names[1])) == (4, 2, 6)
 
@@ -152,7 +147,7 @@ def test_its_matches_come_newest_first_in_pages_by_key(client: Client, broker: R
     ids: list[str] = []
     link = address
     for _ in range(6):
-        page = _get(client, link)
+        page = get_page(client, link)
         part = page[page.index('id="matches"') :]
         ids += re.findall(r'href="/matches/(\d+)/"', part)
         more = re.search(r"\?match=(\d+)#", part)
@@ -170,7 +165,7 @@ def test_a_failure_is_listed_with_the_guilty_agent_only(client: Client, broker: 
     guilty, other = (forfeit.match.agent_ids[seat] for seat in (forfeit.seat, 1 - forfeit.seat))
     assert forfeit.match_id in _failed(guilty)
     assert forfeit.match_id not in _failed(other)
-    assert f'href="/matches/{forfeit.match_id}/">' in _get(client, f"/agents/{guilty}/")
+    assert f'href="/matches/{forfeit.match_id}/">' in get_page(client, f"/agents/{guilty}/")
 
 
 def _failed(agent: int) -> list[int]:
@@ -195,9 +190,9 @@ def test_the_search_for_failures_goes_on_where_it_ended(broker: Redis, monkeypat
 def test_its_history_is_drawn_from_snapshots(client: Client, broker: Redis) -> None:
     tournament = boards.played_board()
     address = f"/agents/{_agent().pk}/"
-    assert "There is no history yet" in _get(client, address)
+    assert "There is no history yet" in get_page(client, address)
     _snapshots(tournament.leaderboard_id, 3)
-    page = _get(client, address)
+    page = get_page(client, address)
     assert '<polygon class="band series-1" points="9.0,' in page
     assert page.count('class="number">2') >= 3
 
@@ -217,7 +212,7 @@ def _snapshots(board: int, n: int) -> None:
 
 def test_an_agent_without_matches_has_a_page(client: Client) -> None:
     register_spelled_agent("random", game="chess")
-    page = _get(client, f"/agents/{Agent.objects.get().pk}/")
+    page = get_page(client, f"/agents/{Agent.objects.get().pk}/")
     for words in ("no leaderboard", "None of its matches is done yet", "None in the 0 matches"):
         assert words in page
 
@@ -235,18 +230,18 @@ def test_a_bad_address_is_a_404_that_names_it(
     client: Client, broker: Redis, query: str, words: str
 ) -> None:
     boards.planned_board(n_matches=42)
-    assert words in _get(client, f"/agents/{_agent().pk}/{query}", status=404)
+    assert words in get_page(client, f"/agents/{_agent().pk}/{query}", status=404)
 
 
 def test_a_checkpoint_links_to_what_it_was_trained_from(client: Client, broker: Redis) -> None:
     boards.planned_board(n_matches=42)
     line = _line("mcts:20", "mcts:100", "")
     child, parent = Agent.objects.get(name="mcts:100"), Agent.objects.get(name="mcts:20")
-    page = _get(client, f"/agents/{child.pk}/")
+    page = get_page(client, f"/agents/{child.pk}/")
     assert f'<a href="/agents/{parent.pk}/">run@0 (000000000000)</a>' in page
     assert line[1].sha256 in page
     assert "run@2 (222222222222)" in page
-    assert f'<a href="/agents/{child.pk}/">run@1' in _get(client, f"/agents/{parent.pk}/")
+    assert f'<a href="/agents/{child.pk}/">run@1' in get_page(client, f"/agents/{parent.pk}/")
 
 
 def _line(*names: str) -> list[Checkpoint]:
@@ -283,7 +278,7 @@ def test_a_long_line_of_checkpoints_asks_no_more_of_the_database(
 
 
 def test_there_is_no_page_of_an_unknown_agent(client: Client) -> None:
-    _get(client, "/agents/1/", status=404)
+    get_page(client, "/agents/1/", status=404)
 
 
 def test_queries_do_not_grow_with_rows(
@@ -295,9 +290,9 @@ def test_queries_do_not_grow_with_rows(
         _snapshots(board.leaderboard_id, board.n_matches // 10)
     assert PairCount.objects.count()
     with django_assert_num_queries(N_QUERIES) as queries:
-        _get(client, f"/agents/{_agent().pk}/?board=few")
+        get_page(client, f"/agents/{_agent().pk}/?board=few")
     with django_assert_num_queries(len(queries)):
-        _get(client, f"/agents/{_agent().pk}/?board=many")
+        get_page(client, f"/agents/{_agent().pk}/?board=many")
     assert Match.objects.count() > 900
 
 

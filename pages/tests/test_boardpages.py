@@ -14,16 +14,11 @@ from matches.ledger import tournaments
 from matches.models import Leaderboard, Match, Tournament
 from matches.store.clock import db_now
 from matches.tests import boards, factories
+from pages.tests.reading import get_page
 
 pytestmark = pytest.mark.django_db
 
 FIELD = re.compile(r'data-field="(\w+)"[^>]*>([^<]*)<')
-
-
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return response.content.decode()
 
 
 def _shown_rows(page: str) -> list[dict[str, str]]:
@@ -36,7 +31,7 @@ def _shown_rows(page: str) -> list[dict[str, str]]:
 
 def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) -> None:
     tournament = boards.played_board()
-    page_rows = _shown_rows(_get(client, "/leaderboards/connect-four/"))
+    page_rows = _shown_rows(get_page(client, "/leaderboards/connect-four/"))
     snapshot = json.loads(broadcast.read_snapshot(tournament.leaderboard_id, now=db_now()))
     snapshot_rows = [{name: str(value) for name, value in row.items()} for row in snapshot["rows"]]
     assert [
@@ -46,21 +41,21 @@ def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) 
 
 def test_a_board_without_agents_says_so(client: Client) -> None:
     tournaments.open_leaderboard("bare", game="chess")
-    assert "No agent has entered" in _get(client, "/leaderboards/bare/")
+    assert "No agent has entered" in get_page(client, "/leaderboards/bare/")
 
 
 def test_a_board_without_a_rating_says_what_is_missing(client: Client, broker: Redis) -> None:
     tournament = boards.planned_board()
-    page = _get(client, "/leaderboards/connect-four/")
+    page = get_page(client, "/leaderboards/connect-four/")
     assert "No agent is rated yet" in page
     assert "no play node is alive" in page
     assert 'class="scales"' not in page
     Tournament.objects.update(state=Tournament.State.PAUSED)
-    page = _get(client, "/leaderboards/connect-four/")
+    page = get_page(client, "/leaderboards/connect-four/")
     assert "what is to be played is paused. Resume it" in page
     assert "no play node is alive" not in page
     Tournament.objects.update(state=Tournament.State.CANCELLED, n_cancelled=tournament.n_matches)
-    assert "schedule a tournament</a> to let them play" in _get(
+    assert "schedule a tournament</a> to let them play" in get_page(
         client, "/leaderboards/connect-four/"
     )
 
@@ -69,7 +64,7 @@ def test_tournaments_stand_above_the_table_while_they_play(client: Client, broke
     tournament = boards.planned_board()
     for n_matches, is_above in ((42, True), (378, False)):
         boards.play_some(tournament, n_matches, boards.by_strength())
-        page = _get(client, "/leaderboards/connect-four/")
+        page = get_page(client, "/leaderboards/connect-four/")
         assert (page.index('id="tournaments"') < page.index('id="board"')) == is_above
         assert page.count('id="tournaments"') == 1
 
@@ -91,18 +86,18 @@ def test_what_does_not_exist_is_a_page_of_its_own(
     client: Client, broker: Redis, address: str
 ) -> None:
     factories.planned()
-    assert "There is nothing at this address" in _get(client, address, status=404)
+    assert "There is nothing at this address" in get_page(client, address, status=404)
 
 
 def test_a_tournament_lists_its_matches_in_pages_by_key(client: Client, broker: Redis) -> None:
     tournament = factories.planned(60)
-    first = _get(client, f"/tournaments/{tournament.pk}/")
+    first = get_page(client, f"/tournaments/{tournament.pk}/")
     assert len(re.findall(r'<a href="/matches/\d', first)) == 50
-    rest = _get(client, f"/tournaments/{tournament.pk}/?after=50")
+    rest = get_page(client, f"/tournaments/{tournament.pk}/?after=50")
     assert len(re.findall(r'<a href="/matches/\d', rest)) == 10
     assert 'rel="next" href="?after=50' in first
     assert 'rel="next"' not in rest
-    board = _get(client, f"/tournaments/{tournament.pk}/?counts=board")
+    board = get_page(client, f"/tournaments/{tournament.pk}/?counts=board")
     assert 'rel="next" href="?counts=board&amp;after=50"' in board
 
 
@@ -111,7 +106,7 @@ def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis)
     forfeited = Match.objects.filter(outcome__is_forfeit=True).first()
     assert forfeited is not None
     forfeited.attempts.update(duration_ms=36_819)
-    page = _get(client, f"/matches/{forfeited.pk}/")
+    page = get_page(client, f"/matches/{forfeited.pk}/")
     for words in (
         "by forfeit: an illegal move",
         "node-1",
@@ -128,8 +123,8 @@ def test_a_match_whose_result_was_known_has_no_number_of_attempts(
     tournament = boards.played_board(n_matches=84)
     first, second = Match.objects.order_by("sequence")[:2]
     Match.objects.filter(pk=second.pk).update(same_as=first, attempt=0)
-    assert "<dd>none: known before</dd>" in _get(client, f"/matches/{second.pk}/")
-    row = re.findall(r'data-unit="attempts" class="number[^"]*">([^<]+)<', _get(
+    assert "<dd>none: known before</dd>" in get_page(client, f"/matches/{second.pk}/")
+    row = re.findall(r'data-unit="attempts" class="number[^"]*">([^<]+)<', get_page(
         client, f"/tournaments/{tournament.pk}/"
     ))  # fmt: skip
     assert row[:2] == ["1", "known before"]
@@ -138,7 +133,7 @@ def test_a_match_whose_result_was_known_has_no_number_of_attempts(
 def test_a_match_that_waits_has_no_result(client: Client, broker: Redis) -> None:
     factories.planned()
     match = Match.objects.earliest("pk")
-    page = _get(client, f"/matches/{match.pk}/")
+    page = get_page(client, f"/matches/{match.pk}/")
     assert "not played" in page
     assert "None has ended yet" in page
 
@@ -146,7 +141,9 @@ def test_a_match_that_waits_has_no_result(client: Client, broker: Redis) -> None
 def test_names_are_shown_as_text(client: Client, broker: Redis) -> None:
     factories.planned()
     Tournament.objects.update(name="<script>alert(1)</script>")
-    assert "<script>alert" not in _get(client, f"/leaderboards/{Leaderboard.objects.get().name}/")
+    assert "<script>alert" not in get_page(
+        client, f"/leaderboards/{Leaderboard.objects.get().name}/"
+    )
 
 
 def test_no_page_asks_more_of_the_database_for_more_rows(
@@ -158,7 +155,7 @@ def test_no_page_asks_more_of_the_database_for_more_rows(
         ("/leaderboards/connect-four/?q=mcts&sort=trend", 15),
     ):
         with django_assert_max_num_queries(most):
-            _get(client, address)
+            get_page(client, address)
 
 
 @pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])

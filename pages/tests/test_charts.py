@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from arena.ratings.base import SIGMA
 from pages.plots import charts, settling
 from pages.plots.charts import LEFT, RIGHT, TimeAxis, list_round, thin_out
-from pages.plots.curves import Moment, Rated, draw_curves
+from pages.plots.curves import Moment, RatedMoment, draw_curves
 from pages.tests.test_strength_plots import GEOMETRIC
 
 START = datetime(2026, 3, 1, 11, 58, 47, tzinfo=UTC)
@@ -75,8 +75,8 @@ def _shrink(n: int) -> list[Moment]:
     ]
 
 
-def _rate(at: datetime, mu: float, sd: float) -> Rated:
-    return Rated(at, mu, sd, mu - 2 * sd, mu + 3 * sd)
+def _rate(at: datetime, mu: float, sd: float) -> RatedMoment:
+    return RatedMoment(at, mu, sd, mu - 2 * sd, mu + 3 * sd)
 
 
 @pytest.mark.parametrize(("n", "n_drawn"), [(0, 0), (2, 0), (3, 2), (30, 27), (3_000, 2_667)])

@@ -1,7 +1,6 @@
 """Several agents side by side."""
 
 import re
-from html import unescape
 
 import pytest
 from django.db import connection
@@ -13,6 +12,7 @@ from matches.models import Agent, Leaderboard, Rating
 from matches.ratings.rank_ranges import build_ladder, find_rank_ranges
 from matches.tests import boards, factories
 from pages.plots.strength import draw_runs
+from pages.tests.reading import read_page
 from pages.tests.test_strength_plots import trained
 
 pytestmark = pytest.mark.django_db
@@ -24,18 +24,12 @@ def board(broker: Redis) -> Leaderboard:
     return boards.played_board().leaderboard
 
 
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return unescape(response.content.decode())
-
-
 def _ids(n: int) -> list[int]:
     return list(Agent.objects.order_by("pk").values_list("pk", flat=True)[:n])
 
 
 def test_without_agents_it_says_what_to_do(client: Client) -> None:
-    page = _get(client, "/compare/")
+    page = read_page(client, "/compare/")
     assert "Name two to 12 agents of one game" in page
     assert 'name="agents"' in page
 
@@ -44,10 +38,10 @@ def test_without_agents_it_begins_with_the_first_of_each_board(
     client: Client, board: Leaderboard
 ) -> None:
     factories.planned(6, board="not-played")
-    (link,) = re.findall(r'href="(/compare/\?agents=[^"]+)"', _get(client, "/compare/"))
+    (link,) = re.findall(r'href="(/compare/\?agents=[^"]+)"', read_page(client, "/compare/"))
     first = Rating.objects.filter(leaderboard=board).order_by("-mu").values_list("agent", flat=True)
     assert link == f"/compare/?agents={','.join(map(str, first[:4]))}&leaderboard={board.name}"
-    assert "4 agents side by side" in _get(client, link)
+    assert "4 agents side by side" in read_page(client, link)
 
 
 def test_agents_are_named_with_commas_repeated_or_by_name(
@@ -56,7 +50,7 @@ def test_agents_are_named_with_commas_repeated_or_by_name(
     one, other = _ids(2)
     # Head and foot of a page have its own address, to which the login and the files lead.
     pages = [
-        _get(client, f"/compare/?{query}")
+        read_page(client, f"/compare/?{query}")
         .partition('<main id="content"')[2]
         .partition("</main>")[0]
         for query in (
@@ -74,14 +68,14 @@ def test_agents_are_named_with_commas_repeated_or_by_name(
 
 def test_every_cell_leads_to_its_pair(client: Client, board: Leaderboard) -> None:
     ids = _ids(4)
-    page = _get(client, f"/compare/?agents={','.join(map(str, ids))}")
+    page = read_page(client, f"/compare/?agents={','.join(map(str, ids))}")
     pairs = set(re.findall(r'href="/compare/(\d+)/(\d+)/\?leaderboard=connect-four"', page))
     assert pairs == {(str(a), str(b)) for a in ids for b in ids if a != b}
 
 
 def test_rows_stand_by_rank_with_their_range(client: Client, board: Leaderboard) -> None:
     ids = _ids(7)
-    page = _get(client, f"/compare/?agents={','.join(map(str, ids))}")
+    page = read_page(client, f"/compare/?agents={','.join(map(str, ids))}")
     row_ids = re.findall(r'scope="row"><a href="/agents/(\d+)/"', page)[:7]
     ranked = Rating.objects.order_by("-mu").values_list("agent_id", flat=True)
     assert list(map(int, row_ids)) == list(ranked)
@@ -118,7 +112,7 @@ def test_a_range_of_one_rank_is_a_number(board: Leaderboard) -> None:
 
 def test_an_agent_that_is_not_rated_there_stands_last(client: Client, board: Leaderboard) -> None:
     new = Agent.objects.create(name="newcomer", game="connect_four", policy="random")
-    page = _get(client, f"/compare/?agents={new.pk},{_ids(1)[0]},{_ids(2)[1]}")
+    page = read_page(client, f"/compare/?agents={new.pk},{_ids(1)[0]},{_ids(2)[1]}")
     assert "not rated on this leaderboard" in page
 
 
@@ -126,7 +120,7 @@ def test_agents_of_no_board_have_their_games_only(client: Client, broker: Redis)
     pair = [
         Agent.objects.create(name=name, game="connect_four", policy="random") for name in ("a", "b")
     ]
-    page = _get(client, f"/compare/?agents={pair[0].pk},{pair[1].pk}")
+    page = read_page(client, f"/compare/?agents={pair[0].pk},{pair[1].pk}")
     assert "No leaderboard rates two of them" in page
     assert f'href="/compare/{pair[0].pk}/{pair[1].pk}/"' in page
 
@@ -146,7 +140,7 @@ def test_what_cannot_be_compared_is_refused_with_a_sentence(
     chess = Agent.objects.create(name="stranger", game="chess", policy="random")
     one, other = _ids(2)
     address = "/compare/?" + query.format(one=one, other=other, chess=chess.pk)
-    assert words in _get(client, address, status=400)
+    assert words in read_page(client, address, status=400)
 
 
 def test_runs_share_one_diagram(client: Client, board: Leaderboard) -> None:
@@ -162,7 +156,7 @@ def test_runs_share_one_diagram(client: Client, board: Leaderboard) -> None:
     chosen = [
         Agent.objects.get(name=f"{run}@{step}").pk for run, step in (("alpha", 64), ("beta", 96))
     ]
-    page = _get(client, f"/compare/?agents={chosen[0]},{chosen[1]}")
+    page = read_page(client, f"/compare/?agents={chosen[0]},{chosen[1]}")
     assert "6 checkpoints of 2 runs" in page
     assert "series-2" in page
 
@@ -177,7 +171,7 @@ def test_queries_do_not_grow_with_agents_or_matches(client: Client, board: Leade
     counts = set()
     for n in (2, 7):
         with CaptureQueriesContext(connection) as queries:
-            _get(client, f"/compare/?agents={','.join(map(str, _ids(n)))}")
+            read_page(client, f"/compare/?agents={','.join(map(str, _ids(n)))}")
         counts.add(len(queries))
     factories.planned(84, agents=boards.SEARCHERS, game="connect_four", board="another")
     assert len(counts) == 1

@@ -10,7 +10,7 @@ from arena import catalogs
 from arena.games import registry as games
 from matches.tests import callers
 from pages.games import draw_start
-from pages.replays import Recorded, replay_match
+from pages.replays import RecordedMatch, replay_match
 from tests.catalogs import each_game
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +103,7 @@ def test_a_game_that_lacks_a_program_has_a_page_that_says_which(
         assert "/srv/own/tools has no Node.js" in read_page(admin_client, "/games/away/")
         detail = admin_client.get("/api/v1/games/away/").json()["detail"]
         assert detail.startswith("/srv/own/tools")
-        problem = replay_match(Recorded("away", {}, None, 1, "4")).problem
+        problem = replay_match(RecordedMatch("away", {}, None, 1, "4")).problem
         assert problem.startswith("…/tools has no Node.js")
     finally:
         monkeypatch.undo()

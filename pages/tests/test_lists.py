@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime
-from html import unescape
 
 import pytest
 from django.db import connection
@@ -13,15 +12,10 @@ from redis import Redis
 from matches.models import Agent, Campaign, Checkpoint, Entrant, Leaderboard, Rating, Tournament
 from matches.tests import boards, factories
 from pages.lists import showing
+from pages.tests.reading import read_page
 
 pytestmark = pytest.mark.django_db
 LISTS = ("agents", "tournaments", "campaigns")
-
-
-def _get(client: Client, path: str, *, status: int = 200) -> str:
-    response = client.get(path)
-    assert response.status_code == status, path
-    return unescape(response.content.decode())
 
 
 def _names(page: str) -> list[str]:
@@ -55,14 +49,14 @@ def _make_tournaments(n: int, *, board: str = "lists") -> list[Tournament]:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_an_empty_list_says_what_to_do(client: Client, name: str) -> None:
-    page = _get(client, f"/{name}/")
+    page = read_page(client, f"/{name}/")
     assert "./run" in page
     assert _names(page) == []
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_every_list_and_the_search_stand_in_the_navigation(client: Client, name: str) -> None:
-    page = _get(client, f"/{name}/")
+    page = read_page(client, f"/{name}/")
     for other in ("leaderboards", *LISTS, "matches", "compare", "system"):
         assert f'href="/{other}/"' in page
     assert 'action="/search/"' in page
@@ -73,10 +67,10 @@ def test_tournaments_go_in_pages_that_keep_the_filter(
 ) -> None:
     monkeypatch.setattr(showing, "ROWS_A_PAGE", 3)
     _make_tournaments(5)
-    first = _get(client, "/tournaments/?q=cup")
+    first = read_page(client, "/tournaments/?q=cup")
     (following,) = re.findall(r'rel="next" href="([^"]+)"', first)
     assert "q=cup" in following
-    rest = _get(client, following)
+    rest = read_page(client, following)
     assert _names(first) + _names(rest) == ["cup 4", "cup 3", "cup 2", "cup 1", "cup 0"]
     assert 'rel="next"' not in rest
 
@@ -102,44 +96,44 @@ def test_tournaments_are_filtered(client: Client, broker: Redis) -> None:
         ("q=cup&leaderboard=lists", ["cup 1", "cup 0"]),
         ("q=cup&game=chess", []),
     ):
-        assert _names(_get(client, f"/tournaments/?{query}")) == names, query
+        assert _names(read_page(client, f"/tournaments/?{query}")) == names, query
 
 
 def test_counts_of_a_tournament_lead_to_what_they_count(client: Client, broker: Redis) -> None:
     tournament = boards.played_board(n_matches=84)
-    page = _get(client, "/tournaments/")
+    page = read_page(client, "/tournaments/")
     counted = f"{tournament.n_closed} of {tournament.n_matches}"
     assert f'<a href="/matches/?tournament={tournament.pk}">{counted}</a>' in page
     (entered,) = re.findall(r'<a href="(/agents/\?tournament=\d+)">7</a>', page)
-    assert len(_names(_get(client, entered))) == 7
+    assert len(_names(read_page(client, entered))) == 7
     (forfeits,) = re.findall(r'<a href="(/matches/[^"]+result=forfeit)">', page)
-    assert _get(client, forfeits).count('scope="row"') == tournament.n_forfeits
+    assert read_page(client, forfeits).count('scope="row"') == tournament.n_forfeits
 
 
 def test_counts_of_a_board_lead_to_what_they_count(client: Client, broker: Redis) -> None:
     tournament = boards.played_board(n_matches=84)
     name = tournament.leaderboard.name
-    page = _get(client, f"/leaderboards/{name}/")
+    page = read_page(client, f"/leaderboards/{name}/")
     ((agents, n_agents),) = re.findall(r'data-status="n_agents" href="([^"]+)">(\d+)<', page)
-    assert len(_names(_get(client, agents))) == int(n_agents) == 7
+    assert len(_names(read_page(client, agents))) == int(n_agents) == 7
     ((matches, n_matches),) = re.findall(r'data-status="n_outcomes" href="([^"]+)">(\d+)<', page)
     assert int(n_matches) == 84
     assert f'href="/tournaments/?leaderboard={name}">All tournaments' in page
     assert len(client.get(f"{matches}&format=csv").getvalue().splitlines()) == 85
-    assert _names(_get(client, f"/tournaments/?leaderboard={name}")) == [tournament.name]
-    page = _get(client, f"/tournaments/{tournament.pk}/")
+    assert _names(read_page(client, f"/tournaments/?leaderboard={name}")) == [tournament.name]
+    page = read_page(client, f"/tournaments/{tournament.pk}/")
     assert f'<a href="/agents/?tournament={tournament.pk}">7</a>' in page
 
 
 def test_counts_of_a_pair_lead_to_their_games(client: Client, broker: Redis) -> None:
     tournament = boards.played_board(n_matches=84)
     one, other = (Agent.objects.get(name=name) for name in ("mcts:100", "random"))
-    page = _get(client, f"/compare/{one.pk}/{other.pk}/")
+    page = read_page(client, f"/compare/{one.pk}/{other.pk}/")
     links = re.findall(r'<a href="(/matches/\?[^"]+result=\w+)">(\d+)</a>', page)
     assert [link.rpartition("=")[2] for link, _ in links] == ["won", "drawn", "lost"]
     for link, count in links:
         assert f"leaderboard={tournament.leaderboard.name}" in link
-        assert _get(client, link).count('rowheader" scope="row"') == int(count)
+        assert read_page(client, link).count('rowheader" scope="row"') == int(count)
 
 
 def test_agents_are_filtered(client: Client, broker: Redis) -> None:
@@ -163,8 +157,8 @@ def test_agents_are_filtered(client: Client, broker: Redis) -> None:
         ("game=chess", []),
         ("to=2001-01-01", []),
     ):
-        assert _names(_get(client, f"/agents/?{query}")) == names, query
-    on_board = _names(_get(client, f"/agents/?leaderboard={tournament.leaderboard.name}"))
+        assert _names(read_page(client, f"/agents/?{query}")) == names, query
+    on_board = _names(read_page(client, f"/agents/?leaderboard={tournament.leaderboard.name}"))
     assert len(on_board) == 7
     assert network.name not in on_board
 
@@ -198,7 +192,7 @@ def test_each_agent_says_what_it_does(client: Client, broker: Redis) -> None:
     Agent.objects.filter(pk=held.pk).update(quarantined_at=factories.NOW)
     Agent.objects.filter(pk=retired.pk).update(is_retired=True)
     Agent.objects.create(name="free", game="chess", policy="random")
-    page = _get(client, "/agents/")
+    page = read_page(client, "/agents/")
     rows = dict(zip(_names(page), page.split('rowheader" scope="row"')[1:], strict=True))
     for name, state in (
         *(("held", "in quarantine"), ("old", "retired")),
@@ -213,7 +207,7 @@ def test_an_agent_has_the_rating_of_the_board_of_most_of_its_matches(
     for board, n_matches in (("small", 42), ("large", 84)):
         boards.played_board(board, n_matches=n_matches)
     rating = Rating.objects.get(agent__name="mcts:100", leaderboard__name="large")
-    page = _get(client, "/agents/?q=mcts:100")
+    page = read_page(client, "/agents/?q=mcts:100")
     assert f"{rating.low:.2f} to {rating.high:.2f}" in page
     assert 'on <a href="/leaderboards/large/">' in page
     assert "/leaderboards/small/" not in page
@@ -221,9 +215,9 @@ def test_an_agent_has_the_rating_of_the_board_of_most_of_its_matches(
 
 def test_the_matches_of_an_agent_are_a_link(client: Client, broker: Redis) -> None:
     boards.played_board(n_matches=84)
-    page = _get(client, "/agents/?q=mcts:100")
+    page = read_page(client, "/agents/?q=mcts:100")
     ((link, count),) = re.findall(r'<a href="(/matches/\?agent=[^"]+)">(\d+)</a>', page)
-    assert _get(client, link).count('rowheader" scope="row"') == int(count) > 0
+    assert read_page(client, link).count('rowheader" scope="row"') == int(count) > 0
 
 
 def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -> None:
@@ -233,7 +227,7 @@ def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -
               decided_at=factories.NOW)  # fmt: skip
     _campaign(third, question="rank_all", why="cancelled", statement="cancelled",
               decided_at=factories.NOW)  # fmt: skip
-    page = _get(client, "/campaigns/")
+    page = read_page(client, "/campaigns/")
     assert _called(page) == ["cup 2", "cup 1", "cup 0"]
     assert _names(page)[1:] == ["Which agent is the best?"] * 2
     assert re.search(r"A is the best</td>.*?How sure: </span>97\s%", page, flags=re.DOTALL)
@@ -246,7 +240,7 @@ def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -
         (f"agent={one.agents.earliest('pk').pk}&q=cup+1", ["cup 1"]),
         ("leaderboard=lists&game=chess", []),
     ):
-        assert _called(_get(client, f"/campaigns/?{query}")) == names, query
+        assert _called(read_page(client, f"/campaigns/?{query}")) == names, query
 
 
 def test_the_answer_of_a_campaign_stands_beside_its_tournament(
@@ -256,7 +250,7 @@ def test_the_answer_of_a_campaign_stands_beside_its_tournament(
     Tournament.objects.filter(pk=one.pk).update(state="done", finished_at=factories.NOW)
     _campaign(one, why="decided", statement="A is the best", probability=0.97,
               decided_at=factories.NOW)  # fmt: skip
-    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/tournaments/")).split())
+    page = " ".join(re.sub(r"<[^>]+>", " ", read_page(client, "/tournaments/")).split())
     assert re.search(r"A is the best with a probability of 97\s%", page)
 
 
@@ -268,7 +262,8 @@ def test_a_list_asks_first_who_won_and_how_sure_that_is(client: Client, broker: 
         ("/campaigns/", ["Question", "Answer", "How sure", "State", "Matches ended", "Made"]),
     ):
         headings = re.findall(
-            r'columnheader" scope="col"[^>]*>(?:<abbr[^>]*>)?([^<]+)', _get(client, path)
+            r'columnheader" scope="col"[^>]*>(?:<abbr[^>]*>)?([^<]+)',
+            read_page(client, path),
         )
         assert headings == first
 
@@ -280,18 +275,18 @@ def test_a_campaign_that_is_over_says_why_it_has_no_answer(client: Client, broke
     Tournament.objects.filter(pk=spent.pk).update(state="done")
     _campaign(spent, max_matches=420, why="out_of_budget: matches", probability=0.7, n_judged=420,
               decided_at=factories.NOW, statement="A is the best")  # fmt: skip
-    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/campaigns/")).split())
+    page = " ".join(re.sub(r"<[^>]+>", " ", read_page(client, "/campaigns/")).split())
     assert "Not decided yet" not in page
     assert "All that is played has ended (420 of at most 420 matches)" in page
     assert "If it does not decide the question, a larger budget or a larger margin could." in page
     assert "waits for its verdict" in page
     assert "Its budget of 420 matches was used up. A larger budget or a larger margin could" in page
     assert "ended by its budget" in page
-    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/tournaments/")).split())
+    page = " ".join(re.sub(r"<[^>]+>", " ", read_page(client, "/tournaments/")).split())
     assert page.count("no verdict yet") == 1
     Campaign.objects.update(why="bad_scores", statement="score 7 is out", probability=None,
                             decided_at=factories.NOW)  # fmt: skip
-    page = " ".join(re.sub(r"<[^>]+>", " ", _get(client, "/tournaments/")).split())
+    page = " ".join(re.sub(r"<[^>]+>", " ", read_page(client, "/tournaments/")).split())
     assert "score 7 is out" not in page
     assert page.count("not decided") == 2
 
@@ -300,7 +295,7 @@ def test_a_campaign_named_by_its_question_alone_shows_no_id(client: Client, brok
     (one,) = _make_tournaments(1)
     Tournament.objects.filter(pk=one.pk).update(name="best")
     _campaign(one)
-    page = _get(client, "/campaigns/")
+    page = read_page(client, "/campaigns/")
     assert _called(page) == []
     assert len(_names(page)) == 1
 
@@ -319,14 +314,14 @@ def test_a_campaign_named_by_its_question_alone_shows_no_id(client: Client, brok
 def test_what_cannot_be_asked_is_said_above_the_form(
     client: Client, name: str, query: str, words: str
 ) -> None:
-    page = _get(client, f"/{name}/?{query}", status=400)
+    page = read_page(client, f"/{name}/?{query}", status=400)
     assert words in page
     assert 'name="q"' in page
 
 
 def test_a_filter_in_force_has_an_address_without_it(client: Client, broker: Redis) -> None:
     _make_tournaments(1)
-    page = _get(client, "/tournaments/?q=cup&state=open&before=900")
+    page = read_page(client, "/tournaments/?q=cup&state=open&before=900")
     without = re.findall(r'<a href="([^"]+)" aria-label="Without', page)
     assert without == ["/tournaments/?state=open", "/tournaments/?q=cup"]
 
@@ -343,7 +338,7 @@ def test_queries_do_not_grow_with_rows(
         monkeypatch.setattr(showing, "ROWS_A_PAGE", size)
         for name, query in product_of_queries():
             with CaptureQueriesContext(connection) as queries:
-                _get(client, f"/{name}/?{query}")
+                read_page(client, f"/{name}/?{query}")
             counts[name].add(len(queries))
     assert all(len(sizes) == 1 and max(sizes) <= 3 for sizes in counts.values()), counts
 
@@ -354,10 +349,10 @@ def product_of_queries() -> list[tuple[str, str]]:
 
 def test_no_tournament_has_the_number_0(client: Client) -> None:
     for name in ("agents", "matches"):
-        assert "there is no tournament 0" in _get(client, f"/{name}/?tournament=0", status=400)
+        assert "there is no tournament 0" in read_page(client, f"/{name}/?tournament=0", status=400)
 
 
 def test_an_agent_called_by_a_number_is_found_by_it(client: Client, broker: Redis) -> None:
     agent = Agent.objects.create(name="2048000", game="chess", policy="random")
-    assert _names(_get(client, "/tournaments/?agent=2048000")) == []
-    assert "2048000" in _get(client, f"/compare/?agents=2048000,{agent.pk}")
+    assert _names(read_page(client, "/tournaments/?agent=2048000")) == []
+    assert "2048000" in read_page(client, f"/compare/?agents=2048000,{agent.pk}")

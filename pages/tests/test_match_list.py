@@ -13,6 +13,7 @@ from redis import Redis
 from matches.models import Agent, Match, Tournament
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
+from pages.tests.reading import get_page
 
 pytestmark = pytest.mark.django_db
 
@@ -25,27 +26,21 @@ def played(broker: Redis) -> Tournament:
     return tournament
 
 
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return response.content.decode()
-
-
 def _listed(page: str) -> list[int]:
     return [int(pk) for pk in re.findall(r'rowheader" scope="row"><a href="/matches/(\d+)/"', page)]
 
 
 def test_an_empty_site_says_what_to_type(client: Client) -> None:
-    page = _get(client, "/matches/")
+    page = get_page(client, "/matches/")
     assert "./run evaluate" in page
     assert "No match was planned yet" in page
 
 
 def test_all_are_listed_in_pages_that_keep_the_filter(client: Client, played: Tournament) -> None:
-    first = _get(client, f"/matches/?tournament={played.pk}&state=done")
+    first = get_page(client, f"/matches/?tournament={played.pk}&state=done")
     (address,) = re.findall(r'rel="next" href="([^"]+)"', first)
     assert "state=done" in address
-    rest = _get(client, unescape(address))
+    rest = get_page(client, unescape(address))
     assert 'rel="next"' not in rest
     newest = Match.objects.order_by("-pk").values_list("pk", flat=True)
     assert _listed(first) + _listed(rest) == list(newest)
@@ -53,8 +48,8 @@ def test_all_are_listed_in_pages_that_keep_the_filter(client: Client, played: To
 
 def test_agents_are_named_by_name_or_number(client: Client, played: Tournament) -> None:
     one, other = Agent.objects.order_by("pk")[:2]
-    by_number = _get(client, f"/matches/?agent={one.pk}&agent={other.pk}")
-    by_name = _get(client, f"/matches/?agent={one.name}&agent={other.name}")
+    by_number = get_page(client, f"/matches/?agent={one.pk}&agent={other.pk}")
+    by_name = get_page(client, f"/matches/?agent={one.name}&agent={other.name}")
     assert _listed(by_number) == _listed(by_name) != []
     assert f'value="{one.name}"' in by_number
     assert f'href="/compare/{one.pk}/{other.pk}/"' in by_number
@@ -62,7 +57,7 @@ def test_agents_are_named_by_name_or_number(client: Client, played: Tournament) 
 
 def test_a_filter_in_force_has_an_address_without_it(client: Client, played: Tournament) -> None:
     one, other = Agent.objects.order_by("pk")[:2]
-    page = _get(client, f"/matches/?agent={one.pk}&agent={other.pk}&result=won&before=9000")
+    page = get_page(client, f"/matches/?agent={one.pk}&agent={other.pk}&result=won&before=9000")
     without = [
         unescape(link) for link in re.findall(r'<a href="([^"]+)" aria-label="Without', page)
     ]
@@ -72,7 +67,7 @@ def test_a_filter_in_force_has_an_address_without_it(client: Client, played: Tou
         f"/matches/?agent={one.pk}&agent={other.pk}",
     ]
     for link in without[:2]:
-        _get(client, link)
+        get_page(client, link)
 
 
 @pytest.mark.parametrize("result", ["won", "lost", "forfeit"])
@@ -84,31 +79,31 @@ def test_what_needs_an_agent_goes_with_the_last_one(
     for _ in range(2):
         # The first chip is that of an agent.
         address = unescape(
-            re.findall(r'<a href="([^"]+)" aria-label="Without', _get(client, address))[0]
+            re.findall(r'<a href="([^"]+)" aria-label="Without', get_page(client, address))[0]
         )
     assert ("agent=" in address, "counted=yes" in address) == (False, True)
     assert ("result=" in address) == (result == "forfeit")
-    assert _listed(_get(client, address))
+    assert _listed(get_page(client, address))
 
 
 def test_days_nodes_and_seats_stand_in_the_opened_part(client: Client, played: Tournament) -> None:
     day = f"{NOW:%Y-%m-%d}"
-    page = _get(client, f"/matches/?from={day}&to={day}&node={factories.NODE}&seat=0")
+    page = get_page(client, f"/matches/?from={day}&to={day}&node={factories.NODE}&seat=0")
     assert len(_listed(page)) == 50
     assert "<details open>" in page
-    assert "<details >" in _get(client, "/matches/?state=done")
+    assert "<details >" in get_page(client, "/matches/?state=done")
 
 
 def test_nothing_found_says_so(client: Client, played: Tournament) -> None:
-    assert "No match is like that" in _get(client, "/matches/?state=void")
-    assert "No match is like that" in _get(client, "/matches/?game=chess")
+    assert "No match is like that" in get_page(client, "/matches/?state=void")
+    assert "No match is like that" in get_page(client, "/matches/?game=chess")
 
 
 def test_what_is_rare_says_how_many_were_looked_at(
     client: Client, played: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("matches.store.match_search.N_LOOKED", 30)
-    page = _get(client, "/matches/?reason=crash")
+    page = get_page(client, "/matches/?reason=crash")
     assert "None of the 30 matches that were looked at is like that" in page
     assert "Look at earlier matches" in page
 
@@ -140,20 +135,20 @@ def test_what_cannot_be_asked_is_said_in_the_form(
     client: Client, played: Tournament, query: str, words: str
 ) -> None:
     one = Agent.objects.earliest("pk").pk
-    page = _get(client, "/matches/?" + query.replace("agent=1", f"agent={one}"), status=400)
+    page = get_page(client, "/matches/?" + query.replace("agent=1", f"agent={one}"), status=400)
     assert words in unescape(page)
     assert 'name="agent"' in page
 
 
 def test_a_name_in_two_games_asks_for_the_number(client: Client, played: Tournament) -> None:
     Agent.objects.create(name="greedy", game="chess", policy="greedy")
-    assert "give the number" in _get(client, "/matches/?agent=greedy", status=400)
-    assert _listed(_get(client, "/matches/?agent=greedy&game=connect_four"))
+    assert "give the number" in get_page(client, "/matches/?agent=greedy", status=400)
+    assert _listed(get_page(client, "/matches/?agent=greedy&game=connect_four"))
 
 
 @pytest.mark.parametrize("query", ["node=%00", "reason=%27%22%3C", "node=%F0%9F%98%80"])
 def test_strange_words_find_nothing(client: Client, played: Tournament, query: str) -> None:
-    assert _listed(_get(client, f"/matches/?{query}")) == []
+    assert _listed(get_page(client, f"/matches/?{query}")) == []
 
 
 def test_queries_do_not_grow_with_rows(client: Client, broker: Redis) -> None:
@@ -175,7 +170,7 @@ def test_queries_do_not_grow_with_rows(client: Client, broker: Redis) -> None:
             with CaptureQueriesContext(
                 connection,
             ) as queries:
-                assert _listed(_get(client, f"/matches/?{query}"))
+                assert _listed(get_page(client, f"/matches/?{query}"))
             counts.setdefault(key, set()).add(len(queries))
     assert all(len(sizes) == 1 and max(sizes) <= 10 for sizes in counts.values()), counts
 
@@ -190,5 +185,5 @@ def test_one_match_that_was_looked_at_is_one(
     client: Client, played: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("matches.store.match_search.N_LOOKED", 1)
-    page = _get(client, "/matches/?reason=crash")
+    page = get_page(client, "/matches/?reason=crash")
     assert "None of the 1 match that was looked at is like that" in page

@@ -17,15 +17,10 @@ from matches.tests import boards, factories, pieces
 from pages.matchpages import find_match, replay_moves
 from pages.seat_signs import list_signs
 from pages.seating import list_seats, tell_result, weigh_result
+from pages.tests.reading import get_page
 from pages.tests.test_replays import _played
 
 pytestmark = pytest.mark.django_db
-
-
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return response.content.decode()
 
 
 @pytest.fixture
@@ -44,7 +39,7 @@ def _n_steps(match: Match) -> int:
 
 
 def test_it_opens_on_the_last_position(client: Client, played: Match) -> None:
-    page, last = _get(client, f"/matches/{played.pk}/"), _n_steps(played)
+    page, last = get_page(client, f"/matches/{played.pk}/"), _n_steps(played)
     assert f"Step {last} of {last}" in page
     assert "The game is over" in page
     assert page.count('class="fill-paper"') == 42
@@ -53,7 +48,7 @@ def test_it_opens_on_the_last_position(client: Client, played: Match) -> None:
 def test_its_program_plays_it_again(
     client: Client, played: Match, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     program = unescape(page.partition('<pre class="actions">')[2].partition("</pre>")[0])
     exec(program, {})
     *moves, end = capsys.readouterr().out.splitlines()
@@ -63,17 +58,17 @@ def test_its_program_plays_it_again(
 
 def test_a_match_that_cannot_be_replayed_has_no_program(client: Client, played: Match) -> None:
     Outcome.objects.update(actions="0 77")
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     assert "registry.get" not in page
     assert '<code class="actions">0 77</code>' in page
 
 
 def test_every_step_has_an_address_with_its_neighbours(client: Client, played: Match) -> None:
-    page, last = _get(client, f"/matches/{played.pk}/?step=3"), _n_steps(played)
+    page, last = get_page(client, f"/matches/{played.pk}/?step=3"), _n_steps(played)
     for step in (0, 2, 4, last):
         assert f'href="?step={step}#replay"' in page
     assert 'href="?step=3#replay" aria-current="step"' in page
-    first = _get(client, f"/matches/{played.pk}/?step=0")
+    first = get_page(client, f"/matches/{played.pk}/?step=0")
     assert 'rel="prev"' not in first
     assert 'rel="next"' in first
     assert "After the opening" in first
@@ -81,14 +76,14 @@ def test_every_step_has_an_address_with_its_neighbours(client: Client, played: M
 
 @pytest.mark.parametrize("step", ["-1", "x", "", "1000"])
 def test_a_bad_step_is_a_404_that_names_it(client: Client, played: Match, step: str) -> None:
-    page = _get(client, f"/matches/{played.pk}/?step={step}", status=404)
+    page = get_page(client, f"/matches/{played.pk}/?step={step}", status=404)
     assert "step" in page
     assert step in page
 
 
 def test_moves_that_do_not_fit_are_no_error_of_the_page(client: Client, played: Match) -> None:
     Outcome.objects.update(actions="0 77")
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     assert "move 2 does not fit the rules" in page
     assert "Step 1 of 1" in page
 
@@ -96,8 +91,8 @@ def test_moves_that_do_not_fit_are_no_error_of_the_page(client: Client, played: 
 def test_what_cannot_be_replayed_still_has_a_page(client: Client, played: Match) -> None:
     board = played.tournament.leaderboard
     type(board).objects.update(opening_plies=500)
-    assert "is too large" in _get(client, f"/matches/{played.pk}/")
-    assert "no steps to show" in _get(client, f"/matches/{played.pk}/?step=0", status=404)
+    assert "is too large" in get_page(client, f"/matches/{played.pk}/")
+    assert "no steps to show" in get_page(client, f"/matches/{played.pk}/?step=0", status=404)
 
 
 def test_a_match_that_has_not_ended_shows_no_move_and_says_why(
@@ -105,10 +100,10 @@ def test_a_match_that_has_not_ended_shows_no_move_and_says_why(
 ) -> None:
     factories.planned()
     match = Match.objects.earliest("pk")
-    page = _get(client, f"/matches/{match.pk}/")
+    page = get_page(client, f"/matches/{match.pk}/")
     assert 'id="replay"' not in page
     assert "not sent to a node yet" in page
-    _get(client, f"/matches/{match.pk}/?step=0", status=404)
+    get_page(client, f"/matches/{match.pk}/?step=0", status=404)
 
 
 def test_the_names_of_many_seats_stand_smaller(
@@ -119,12 +114,12 @@ def test_the_names_of_many_seats_stand_smaller(
     ]
     bridge = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
     match = Match.objects.filter(tournament=bridge).earliest("pk")
-    assert '<h1 class="of-many">' in _get(client, f"/matches/{match.pk}/")
-    assert "<h1><a" in _get(client, f"/matches/{played.pk}/")
+    assert '<h1 class="of-many">' in get_page(client, f"/matches/{match.pk}/")
+    assert "<h1><a" in get_page(client, f"/matches/{played.pk}/")
 
 
 def test_it_links_to_its_agents(client: Client, played: Match) -> None:
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     for agent in played.agent_ids:
         assert f'href="/agents/{agent}/"' in page
 
@@ -134,9 +129,9 @@ def test_queries_do_not_grow_with_moves_or_matches(
 ) -> None:
     for step in ("", "?step=0", "?step=5"):
         with django_assert_num_queries(8):
-            _get(client, f"/matches/{played.pk}/{step}")
+            get_page(client, f"/matches/{played.pk}/{step}")
     with django_assert_num_queries(3):
-        _get(client, f"/matches/{played.pk}/frames/")
+        get_page(client, f"/matches/{played.pk}/frames/")
 
 
 def test_all_frames_come_at_once_as_the_pages_of_the_steps_show_them(
@@ -146,7 +141,7 @@ def test_all_frames_come_at_once_as_the_pages_of_the_steps_show_them(
     last = _n_steps(played)
     assert len(sent["frames"]) == last + 1
     for step in (0, 3, last):
-        page = _get(client, f"/matches/{played.pk}/?step={step}")
+        page = get_page(client, f"/matches/{played.pk}/?step={step}")
         description, [[box, words, drawn, events]] = sent["frames"][step].values()
         numbers = [*sent["ground"], *drawn]
         assert f">{''.join(sent['shapes'][n] for n in numbers)}</svg>" in page
@@ -163,17 +158,17 @@ def test_each_seat_may_be_looked_over_the_shoulder(client: Client, broker: Redis
     boards.play_some(tournament, 2, boards.by_strength(forfeits=0))
     Outcome.objects.update(actions="0 0")
     match = Match.objects.earliest("pk")
-    assert "fill-back" not in _get(client, f"/matches/{match.pk}/?step=1")
-    page = _get(client, f"/matches/{match.pk}/?step=1&seat=1")
+    assert "fill-back" not in get_page(client, f"/matches/{match.pk}/?step=1")
+    page = get_page(client, f"/matches/{match.pk}/?step=1&seat=1")
     assert page.count("fill-back") == 1
     assert 'href="?step=2&amp;seat=1#replay"' in page
-    _get(client, f"/matches/{match.pk}/?step=1&seat=2", status=404)
+    get_page(client, f"/matches/{match.pk}/?step=1&seat=2", status=404)
 
 
 def test_it_leads_to_its_neighbours_and_to_the_same_start_with_seats_changed(
     client: Client, played: Match
 ) -> None:
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     after = Match.objects.get(tournament=played.tournament, sequence=played.sequence + 1)
     sister = Match.objects.get(
         tournament=played.tournament,
@@ -190,19 +185,19 @@ def test_a_match_without_moves_has_no_frames_and_no_file(
     client: Client, broker: Redis, path: str
 ) -> None:
     factories.planned()
-    _get(client, f"/matches/{Match.objects.earliest('pk').pk}/{path}", status=404)
+    get_page(client, f"/matches/{Match.objects.earliest('pk').pk}/{path}", status=404)
 
 
 def test_a_match_that_cannot_be_replayed_is_no_file(client: Client, played: Match) -> None:
     type(played.leaderboard).objects.update(game="hex", game_parameters={"board_size": "large"})
-    page = _get(client, f"/matches/{played.pk}/download.sgf", status=404)
+    page = get_page(client, f"/matches/{played.pk}/download.sgf", status=404)
     assert "board_size" in page
 
 
 def test_a_form_that_its_game_has_not_is_a_404_that_names_those_it_has(
     client: Client, played: Match
 ) -> None:
-    page = _get(client, f"/matches/{played.pk}/download.pgn", status=404)
+    page = get_page(client, f"/matches/{played.pk}/download.pgn", status=404)
     assert "json" in page
 
 
@@ -219,12 +214,12 @@ def test_what_networks_expected_is_shown_beside_the_moves(client: Client, broker
     tournament = factories.planned(2, keeps_trajectories=True)
     pieces.play(tournament, 1, spoil=_expect)
     match = Match.objects.get(state=Match.State.DONE)
-    page = _get(client, f"/matches/{match.pk}/")
+    page = get_page(client, f"/matches/{match.pk}/")
     # Two moves are no curve.
     assert "Too early to draw" in page
     assert ">+0.50</span>" in page
     Outcome.objects.update(trajectory="0" * 64)
-    assert "Too early to draw" not in _get(client, f"/matches/{match.pk}/")
+    assert "Too early to draw" not in get_page(client, f"/matches/{match.pk}/")
 
 
 def _expect(episode: Episode) -> Episode:
@@ -232,7 +227,7 @@ def _expect(episode: Episode) -> Episode:
 
 
 def test_it_tells_how_it_ended_and_what_the_result_is_worth(client: Client, played: Match) -> None:
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     assert "by the rules" in page
     assert "ms on average" in page
     worth = weigh_result(Match.objects.select_related("outcome").get(pk=played.pk))
@@ -283,7 +278,7 @@ def test_a_forfeit_says_which_move_was_illegal_where_it_is_known(
     fields = {"is_forfeit": True, "guilty_seat": 0, "reason": reason, "ranks": "1,0"}
     Outcome.objects.filter(match=played).update(**fields)
     played.attempts.update(ending="forfeit", reason=reason, detail=detail)
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     assert page.count(f"forfeit: {words}") == 1, "where the replay ends"
     assert re.search(rf"forfeit after \d+ moves: {re.escape(words)}", page)
     frames = client.get(f"/matches/{played.pk}/frames/").json()["frames"]
@@ -296,16 +291,16 @@ def test_a_match_that_is_void_says_so_first_and_names_no_winner(
     first, _ = (str(row.agent) for row in find_match(played.pk).seat_rows.all())
     Outcome.objects.filter(match=played).update(ranks="0,1")
     for path in (f"/matches/{played.pk}/", "/matches/", f"/tournaments/{played.tournament_id}/"):
-        assert "counts for nobody" not in _get(client, path), path
+        assert "counts for nobody" not in get_page(client, path), path
     Match.objects.filter(pk=played.pk).update(state="void", void_reason="operator")
-    page = _get(client, f"/matches/{played.pk}/")
+    page = get_page(client, f"/matches/{played.pk}/")
     void_at, struck = page.index("This match is void"), page.index("Before it was struck: ")
     assert void_at < struck < page.index("<dl") < page.index('id="replay"')
     assert f"{first} won" in page[struck : struck + 200]
     assert '<p class="champion">' not in page
     for path in (f"/matches/?tournament={played.tournament_id}&state=void",
                  f"/tournaments/{played.tournament_id}/"):  # fmt: skip
-        text = " ".join(_get(client, path).split())
+        text = " ".join(get_page(client, path).split())
         row = text.partition(f'<a href="/matches/{played.pk}/">')[2].partition("</tr>")[0]
         assert "<b>void</b>, counts for nobody: operator" in row
         assert not re.search("won|lost|draw", row)
@@ -314,7 +309,7 @@ def test_a_match_that_is_void_says_so_first_and_names_no_winner(
 def test_a_seat_has_one_sign_in_the_words_and_in_the_list_of_moves(
     client: Client, played: Match
 ) -> None:
-    page = " ".join(_get(client, f"/matches/{played.pk}/?step=2").split())
+    page = " ".join(get_page(client, f"/matches/{played.pk}/?step=2").split())
     first, second = (str(row.agent) for row in find_match(played.pk).seat_rows.all())
     assert f"{second} (red) played column " in page
     assert page.count(f'<span class="visually-hidden">{first} (yellow): </span>') >= 3
@@ -349,7 +344,7 @@ def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
     assert [seat["seat"] for seat in seats] == [0, 2, 1, 3]
     assert [seat["team"] for seat in seats] == [1, 1, 2, 2]
     assert [seat["result"] for seat in seats] == ["lost", "lost", "won", "won"]
-    page = " ".join(_get(client, f"/matches/{match.pk}/").split())
+    page = " ".join(get_page(client, f"/matches/{match.pk}/").split())
     words = re.findall(r'<span class="quiet">(and|against)</span>', page)
     assert words == ["and", "against", "and"]
     assert ' scope="col">Team</th>' in page
@@ -372,7 +367,7 @@ def test_who_shares_the_first_place_of_three_has_not_drawn(
     match = Match.objects.earliest("pk")
     assert [seat["result"] for seat in list_seats(match, game="kuhn_poker_3")] == results
     for address in ("/leaderboards/three/", f"/agents/{agents[0].pk}/"):
-        page = _get(client, address)
+        page = get_page(client, address)
         assert "1st / =1st / lower" in page
         assert "W / D / L" not in page.partition("<caption>Those with most matches")[0]
 

@@ -8,7 +8,7 @@ from arena.games import registry as games
 from arena.games.base import OVER
 from pages import notation, replays
 from pages.notation import Heading
-from pages.replays import Recorded, Replay
+from pages.replays import RecordedMatch, Replay
 
 HEADING = Heading(7, 5, 'A "cup" of \\ tea ]', 3, "2026-11-22", ["north", "south"], [1, 0], "")
 
@@ -19,7 +19,7 @@ def _replay(game: str, *, most: int = 60) -> Replay:
     while state.to_move() != OVER and len(state.actions) < most:
         state.apply(rng.choice(list(state.legal_actions())))
     actions = " ".join(map(str, state.actions))
-    return replays.replay_match(Recorded(game, {}, None, 5, actions), steps=())
+    return replays.replay_match(RecordedMatch(game, {}, None, 5, actions), steps=())
 
 
 def test_pgn_has_every_move_with_its_number_and_the_winner() -> None:
@@ -57,7 +57,7 @@ def test_sgf_has_a_node_for_every_move(game: str, kind: str) -> None:
 
 def test_points_of_go_count_from_the_upper_left_and_leave_out_no_letter() -> None:
     # A9 is the upper left; J stands ninth, since boards leave out I; 81 passes.
-    replay = replays.replay_match(Recorded("go_9x9", {}, 0, 1, "72 8 81"), steps=())
+    replay = replays.replay_match(RecordedMatch("go_9x9", {}, 0, 1, "72 8 81"), steps=())
     assert [move.name for move in replay.moves] == ["A9", "J1", "pass"]
     assert notation.write_sgf(replay, HEADING, {}).endswith(";B[aa];W[ii];B[])\n")
 

@@ -14,6 +14,7 @@ from matches.ratings import tournament_counts
 from matches.tests import factories
 from matches.tests.factories import NOW
 from pages import agentmatches, paces
+from pages.tests.reading import count_page_steps
 
 pytestmark = pytest.mark.django_db
 N_FEW, N_MANY = 600, 6_000
@@ -50,22 +51,6 @@ def _pages(tournament: Tournament) -> dict[str, str]:
     }
 
 
-def count_steps(client: Client, address: str) -> int:
-    counted = 0
-
-    def count() -> int:
-        nonlocal counted
-        counted += 1
-        return 0
-
-    connection.connection.set_progress_handler(count, 10)
-    try:
-        assert client.get(address).status_code == 200
-    finally:
-        connection.connection.set_progress_handler(None, 0)
-    return counted
-
-
 def test_no_page_grows_with_the_matches_played(
     client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +61,7 @@ def test_no_page_grows_with_the_matches_played(
     monkeypatch.setattr(agentmatches, "N_LOOKED", 100)
     monkeypatch.setattr(paces, "N_SEEN", 100)
     monkeypatch.setattr(tournament_counts, "MOST_READ", 100)
-    few = {name: count_steps(client, page) for name, page in _pages(_played(N_FEW)).items()}
-    many = {name: count_steps(client, page) for name, page in _pages(_played(N_MANY)).items()}
+    few = {name: count_page_steps(client, page) for name, page in _pages(_played(N_FEW)).items()}
+    many = {name: count_page_steps(client, page) for name, page in _pages(_played(N_MANY)).items()}
     grown = {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name]}
     assert grown == {}

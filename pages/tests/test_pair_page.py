@@ -1,7 +1,6 @@
 """The page of two agents."""
 
 import re
-from html import unescape
 from operator import itemgetter
 
 import pytest
@@ -23,14 +22,9 @@ from matches.store.formats import format_percent
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from pages import pair_numbers, pair_page
+from pages.tests.reading import read_page
 
 pytestmark = pytest.mark.django_db
-
-
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return unescape(response.content.decode())
 
 
 def _pair() -> list[Agent]:
@@ -59,7 +53,7 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
     one, other = _pair()
     ratings = [Rating.objects.select_related("leaderboard").get(agent=a) for a in (one, other)]
     comparison = ComparisonSerializer(compare_agents(*ratings)).data
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     better, p_better = max(
         (one, comparison["p_above"]), (other, 1 - comparison["p_above"]), key=itemgetter(1)
     )
@@ -68,7 +62,7 @@ def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
         f" <b>{format_percent(p_better, is_estimate=True)}</b>"
     )
     assert verdict in page
-    assert verdict in _get(client, _address(other, one))
+    assert verdict in read_page(client, _address(other, one))
     count = comparison["head_to_head"]
     record = f"{count['n_wins']} / {count['n_draws']} / {count['n_losses']}"
     texts = " ".join(re.sub(r"<[^>]+>", "", page).split())
@@ -80,7 +74,7 @@ def test_of_two_that_are_even_neither_is_the_better_one(client: Client, broker: 
     tournament = factories.planned(8, agents=["level:10", "level:90"])
     boards.play_some(tournament, 8, factories.first_wins)  # each as often as the other
     rater.rate(tournament.leaderboard_id, now=later(1))
-    page = _get(client, _address(*tournament.agents.order_by("pk")))
+    page = read_page(client, _address(*tournament.agents.order_by("pk")))
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert "Neither can be told to be the better one: it is 50 % either way" in text
     assert "is the better one" not in text
@@ -125,7 +119,7 @@ def test_openings_are_named_by_their_moves(client: Client, broker: Redis) -> Non
     (first, *_) = pair_numbers.group_by_opening(pair_numbers.read_games(one.pk, other.pk), board)
     assert first.label.count(", ") == 3
     assert first.label.count("column") == 1
-    assert first.label in _get(client, _address(one, other))
+    assert first.label in read_page(client, _address(one, other))
 
 
 def test_its_games_come_newest_first_in_pages(
@@ -134,9 +128,9 @@ def test_its_games_come_newest_first_in_pages(
     monkeypatch.setattr(pair_page, "GAMES_A_PAGE", 12)
     boards.played_board()
     one, other = _pair()
-    first = _get(client, _address(one, other))
+    first = read_page(client, _address(one, other))
     (before,) = re.findall(r'href="\?before=(\d+)#games"', first)
-    rest = _get(client, f"{_address(one, other)}?before={before}")
+    rest = read_page(client, f"{_address(one, other)}?before={before}")
     links = [re.findall(r'scope="row"><a href="/matches/(\d+)/"', page) for page in (first, rest)]
     met = [m.pk for m in Match.objects.order_by("-pk") if {one.pk, other.pk} == set(m.agent_ids)]
     assert [len(some) for some in links] == [12, 8]
@@ -152,28 +146,28 @@ def test_what_was_played_comes_before_what_is_planned(client: Client, broker: Re
         agents=list(first.agents.all()),
     )
     planning.plan_tournament(more, now=NOW)
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     met = [m for m in Match.objects.order_by("-pk") if {one.pk, other.pk} == set(m.agent_ids)]
     links = re.findall(r'scope="row"><a href="/matches/(\d+)/"', page)
     assert list(map(int, links)) == [m.pk for m in met if m.state == Match.State.DONE]
     address, link_text = re.findall(r'<a href="(/matches/[^"]+state=open)">([^<]+)</a>', page)[0]
     n_open = sum(m.state == Match.State.PENDING for m in met)
-    assert link_text == str(n_open) == str(_get(client, address).count('class="cup"'))
+    assert link_text == str(n_open) == str(read_page(client, address).count('class="cup"'))
     first.leaderboard.tournaments.update(state=Tournament.State.CANCELLED)
-    assert "state=open" not in _get(client, _address(one, other))
+    assert "state=open" not in read_page(client, _address(one, other))
 
 
 def test_where_they_meet_on_several_boards_one_is_chosen(client: Client, broker: Redis) -> None:
     first = boards.played_board()
     _second_board(first)
     one, other = _pair()
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     assert '?leaderboard=connect-four" aria-current="true"' in page
-    chosen = _get(client, f"{_address(one, other)}?leaderboard=second")
+    chosen = read_page(client, f"{_address(one, other)}?leaderboard=second")
     assert '?leaderboard=second" aria-current="true"' in chosen
     assert "on second" in page
     words = "both on a leaderboard 'third'"
-    assert words in _get(client, f"{_address(one, other)}?leaderboard=third", status=404)
+    assert words in read_page(client, f"{_address(one, other)}?leaderboard=third", status=404)
 
 
 def test_a_standing_board_is_found_among_many_single_evaluations(
@@ -186,18 +180,18 @@ def test_a_standing_board_is_found_among_many_single_evaluations(
         for agent in (one, other):
             Rating.objects.create(leaderboard=single, agent=agent)
     for address in (_address(one, other), f"/compare/?agents={one.pk},{other.pk}"):
-        assert f'leaderboard={board.name}" aria-current' in _get(client, address)
+        assert f'leaderboard={board.name}" aria-current' in read_page(client, address)
     # Of another one that is not among the newest the address tells.
     Leaderboard.objects.filter(pk=board.pk).update(is_listed=False)
-    _get(client, f"{_address(one, other)}?leaderboard={board.name}")
-    _get(client, f"/compare/?agents={one.pk},{other.pk}&leaderboard={board.name}")
+    read_page(client, f"{_address(one, other)}?leaderboard={board.name}")
+    read_page(client, f"/compare/?agents={one.pk},{other.pk}&leaderboard={board.name}")
 
 
 def test_two_of_no_common_board_are_told_so(client: Client, broker: Redis) -> None:
     boards.played_board()
     one, _ = _pair()
     third = Agent.objects.create(name="alone", game="connect_four", policy="random")
-    page = _get(client, _address(one, third))
+    page = read_page(client, _address(one, third))
     assert "No leaderboard rates both of them" in page
     assert "They have played no match together yet" in page
 
@@ -208,7 +202,7 @@ def test_campaigns_of_the_two_come_before_those_of_more(client: Client, broker: 
     for name, agents in (("of two", [one, other]), ("of all", list(Agent.objects.all()))):
         plan = CampaignPlan(name=name, question="best", max_matches=100)
         start_campaign(plan, leaderboard=board, agents=agents)
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     assert page.index(">of two</p>") < page.index(">of all</p>")
 
 
@@ -216,7 +210,7 @@ def test_two_who_never_met_are_compared_by_others(client: Client, broker: Redis)
     boards.played_board()
     one, other = _pair()
     PairCount.objects.filter(first__in=(one, other), second__in=(one, other)).delete()
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     assert "The two have not met there yet" in page
     assert "Elo difference" in page
 
@@ -238,19 +232,19 @@ def test_what_cannot_meet_is_refused_with_a_sentence(
     one, other = _pair()
     stranger = Agent.objects.create(name="stranger", game="chess", policy="random")
     path = address.format(one=one.pk, other=other.pk, stranger=stranger.pk)
-    assert words in _get(client, path, status=404)
+    assert words in read_page(client, path, status=404)
 
 
 def test_visitors_get_a_command_and_operators_a_form(client: Client, broker: Redis) -> None:
     board = boards.played_board().leaderboard
     one, other = _pair()
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     assert "./run campaign mcts:100 random -l connect-four --max-matches 200" in page
     client.force_login(User.objects.create_superuser("ada"))
-    page = _get(client, _address(one, other))
+    page = read_page(client, _address(one, other))
     assert "./run campaign" not in page
     form = f"/admin/matches/campaign/add/?leaderboard={board.pk}&agents={one.pk},{other.pk}"
-    filled = _get(client, f"{form}&max_matches=200&question=best")
+    filled = read_page(client, f"{form}&max_matches=200&question=best")
     chosen = re.findall(r'name="agents" value="(\d+)" checked', filled)
     assert set(map(int, chosen)) == {one.pk, other.pk}
     assert re.search(rf'<option value="{board.pk}"\s+selected', filled)
@@ -261,7 +255,7 @@ def test_a_retired_agent_plays_no_more(client: Client, broker: Redis) -> None:
     boards.played_board()
     one, other = _pair()
     Agent.objects.filter(pk=other.pk).update(is_retired=True)
-    assert "random is retired" in _get(client, _address(one, other))
+    assert "random is retired" in read_page(client, _address(one, other))
 
 
 def test_a_board_whose_game_is_gone_still_lists_games(
@@ -269,7 +263,7 @@ def test_a_board_whose_game_is_gone_still_lists_games(
 ) -> None:
     boards.played_board()
     monkeypatch.setattr(pair_page, "game_problem", lambda game: "its file is gone")
-    page = _get(client, _address(*_pair()))
+    page = read_page(client, _address(*_pair()))
     assert "its game is not installed here" in page
     assert "Their games" in page
 
@@ -278,7 +272,7 @@ def test_queries_do_not_grow_with_games(client: Client, broker: Redis) -> None:
     first = boards.played_board(n_matches=84)
     one, other = _pair()
     with CaptureQueriesContext(connection) as few:
-        _get(client, _address(one, other))
+        read_page(client, _address(one, other))
     more = schedule_tournament(
         TournamentPlan(name="more", n_matches=840, seed=5),
         leaderboard=first.leaderboard,
@@ -288,5 +282,5 @@ def test_queries_do_not_grow_with_games(client: Client, broker: Redis) -> None:
     boards.play_some(more, 840, boards.by_strength())
     rater.rate(first.leaderboard_id, now=later(9))
     with CaptureQueriesContext(connection) as many:
-        _get(client, _address(one, other))
+        read_page(client, _address(one, other))
     assert len(many) == len(few) <= 32

@@ -13,16 +13,16 @@ from arena.games.base import OVER
 from arena.games.pictures import Circle, Line, Picture, Polygon, Rect, Text
 from arena.games.showdown.rules import Battle
 from pages import drawings, replays
-from pages.replays import Recorded, Replay
+from pages.replays import RecordedMatch, Replay
 from tests.catalogs import each_game, needs_simulator
 
 
-def _played(game: str, *, seed: int = 7, most: int = 150) -> Recorded:
+def _played(game: str, *, seed: int = 7, most: int = 150) -> RecordedMatch:
     rules, rng = games.get(game), Random(seed)
     state = rules.start(seed, opening_plies=rules.spec.opening_plies)
     while state.to_move() != OVER and len(state.actions) < most:
         state.apply(rng.choice(list(state.legal_actions())))
-    return Recorded(game, {}, None, seed, " ".join(map(str, state.actions)))
+    return RecordedMatch(game, {}, None, seed, " ".join(map(str, state.actions)))
 
 
 @each_game(sorted(games.names()), "game")
@@ -77,7 +77,7 @@ def test_what_is_new_is_marked(game: str) -> None:
 )
 def test_the_winning_line_is_marked(game: str, actions: str, n_winning: int) -> None:
     parameters = {"board_size": 3} if game == "hex" else {}
-    replay = replays.replay_match(Recorded(game, parameters, 0, 1, actions))
+    replay = replays.replay_match(RecordedMatch(game, parameters, 0, 1, actions))
     marks = [sum("fill-win" in shape for shape in replay.frames[n].views[0].shapes)
              for n in (replay.last_step - 1, replay.last_step)]  # fmt: skip
     assert marks == [0, n_winning]
@@ -92,7 +92,7 @@ def test_only_the_positions_that_were_asked_for_are_drawn() -> None:
 
 
 def test_white_moves_first_in_chess_from_seat_1() -> None:
-    replay = replays.replay_match(Recorded("chess", {}, 0, 1, "89"))
+    replay = replays.replay_match(RecordedMatch("chess", {}, 0, 1, "89"))
     assert replay.moves[0].seat == 1
     assert [side.name for side in replay.sides] == ["black", "white"]
     assert replay.frames[1].views[0].words.startswith("Black is to move.")
@@ -178,7 +178,7 @@ def test_a_drawing_that_cannot_be_shown_is_told_in_words(
 ) -> None:
     liar = Lying(picture)
     monkeypatch.setattr(games, "get", lambda _: liar)
-    replay = replays.replay_match(Recorded("tic_tac_toe", {}, 0, 1, "0 1"))
+    replay = replays.replay_match(RecordedMatch("tic_tac_toe", {}, 0, 1, "0 1"))
     assert replay.problem.startswith("its game cannot draw it: ")
     assert replay.last_step == 2
     assert all(not view.shapes and view.words for view in replay.frames[2].views)
@@ -201,7 +201,7 @@ def test_a_plug_in_of_before_words_were_asked_for_is_still_shown() -> None:
     ],
 )
 def test_moves_that_cannot_be_played_end_the_replay_in_words(actions: str, words: str) -> None:
-    replay = replays.replay_match(Recorded("connect_four", {}, 0, 1, actions))
+    replay = replays.replay_match(RecordedMatch("connect_four", {}, 0, 1, actions))
     assert words in replay.problem
     assert replay.last_step == 1
 
@@ -215,12 +215,12 @@ def test_a_very_long_match_is_shown_in_part(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "recorded",
     [
-        Recorded("no_such_game", {}, 0, 1, "0"),
-        Recorded("hex", {"board_size": "large"}, 0, 1, "0"),
-        Recorded("tic_tac_toe", {}, 9, 1, "0"),
+        RecordedMatch("no_such_game", {}, 0, 1, "0"),
+        RecordedMatch("hex", {"board_size": "large"}, 0, 1, "0"),
+        RecordedMatch("tic_tac_toe", {}, 9, 1, "0"),
     ],
 )
-def test_what_cannot_start_says_why(recorded: Recorded) -> None:
+def test_what_cannot_start_says_why(recorded: RecordedMatch) -> None:
     replay = replays.replay_match(recorded)
     assert (replay.frames, replay.last_step) == ({}, -1)
     assert replay.problem
@@ -288,7 +288,7 @@ def test_where_a_battle_cannot_be_played_its_moves_are_numbers(
 ) -> None:
     monkeypatch.setenv("EVALSITE_SHOWDOWN", str(tmp_path))
     monkeypatch.setattr(games.get("showdown_gen1ou").rules, "_driver", None)  # type: ignore[attr-defined]
-    replay = replays.replay_match(Recorded("showdown_gen1ou", {}, None, 7, "1 0 4"))
+    replay = replays.replay_match(RecordedMatch("showdown_gen1ou", {}, None, 7, "1 0 4"))
     assert replay.last_step == -1
     assert "./run tools install showdown" in replay.problem
     assert replay.problem.endswith("; the moves were: 1, 0, 4")

@@ -1,7 +1,6 @@
 """Boards of one-seat games: mean scores with intervals beside the ratings, and no live rating."""
 
 from dataclasses import replace
-from html import unescape
 from statistics import fmean
 from typing import Any
 
@@ -19,6 +18,7 @@ from matches.ratings.score_gaps import read_gaps
 from matches.ratings.standings import format_mean
 from matches.tests import boards, factories
 from pages.plots import score_gaps, strength
+from pages.tests.reading import read_page
 from pages.tests.test_strength_plots import trained
 
 pytestmark = pytest.mark.django_db
@@ -45,16 +45,10 @@ def tournament(broker: Redis) -> Tournament:
     return planned
 
 
-def _get(client: Client, address: str) -> str:
-    answer = client.get(address)
-    assert answer.status_code == 200, address
-    return unescape(answer.content.decode())
-
-
 def test_the_board_has_mean_scores_in_the_place_of_live_ratings(
     client: Client, tournament: Tournament
 ) -> None:
-    page = _get(client, "/leaderboards/walks/")
+    page = read_page(client, "/leaderboards/walks/")
     assert "No live rating: one seat" in page
     assert 'data-field="live"' not in page
     for rating in tournament.leaderboard.rating_set.all():
@@ -69,7 +63,7 @@ def test_rows_can_be_sorted_by_their_mean_score(client: Client, tournament: Tour
         tournament.leaderboard.rating_set.order_by(order)[0].agent.name
         for order in ("-mean_score", "mean_score")
     )
-    page = _get(client, "/leaderboards/walks/?sort=score")
+    page = read_page(client, "/leaderboards/walks/?sort=score")
     assert page.index(f">{first}</a>") < page.index(f">{last}</a>")
     assert 'value="live"' not in page
     assert 'value="score"' in page
@@ -78,7 +72,7 @@ def test_rows_can_be_sorted_by_their_mean_score(client: Client, tournament: Tour
 @pytest.mark.parametrize("is_forfeit", [False, True])
 def test_a_match_says_its_score(client: Client, tournament: Tournament, is_forfeit: bool) -> None:
     match = Match.objects.filter(outcome__is_forfeit=is_forfeit).earliest("pk")
-    page = _get(client, f"/matches/{match.pk}/")
+    page = read_page(client, f"/matches/{match.pk}/")
     result = "lost by forfeit" if is_forfeit else f"score {float(match.outcome.returns):g}"
     assert result in " ".join(page.split())
     if not is_forfeit:
@@ -95,7 +89,7 @@ def test_the_other_pages_answer(client: Client, tournament: Tournament) -> None:
         "/matches/?leaderboard=walks",
         "/",
     ):
-        _get(client, address)
+        read_page(client, address)
 
 
 def test_a_tournament_places_its_entrants_by_their_results_on_equal_seeds(
@@ -132,7 +126,7 @@ def test_the_page_of_two_compares_them_seed_by_seed(client: Client, tournament: 
     assert comparison.low is not None
     assert comparison.high is not None
     assert comparison.low < fmean(leads) < comparison.high
-    page = _get(client, f"/compare/{first.pk}/{second.pk}/")
+    page = read_page(client, f"/compare/{first.pk}/{second.pk}/")
     assert f"scored higher on {comparison.n_better}" in page
     assert f"/matches/{comparison.gaps[0].matches[0]}/" in page
     assert 'class="score-gaps"' in page
@@ -142,7 +136,7 @@ def test_the_page_of_two_compares_them_seed_by_seed(client: Client, tournament: 
 def test_two_without_a_common_seed_are_told_what_to_do(client: Client, broker: Redis) -> None:
     planned = factories.planned(3, game="dice_walk", board="walks")
     first, second, _ = planned.entrant_set.values_list("agent", flat=True)
-    assert "No game seed was played by both" in _get(client, f"/compare/{first}/{second}/")
+    assert "No game seed was played by both" in read_page(client, f"/compare/{first}/{second}/")
 
 
 def test_gaps_of_more_seeds_cost_no_more_queries(
@@ -190,14 +184,14 @@ def test_mean_scores_are_drawn_against_training_steps(
     client: Client, tournament: Tournament
 ) -> None:
     board = tournament.leaderboard
-    assert "Mean score by training step" not in _get(client, "/leaderboards/walks/")
+    assert "Mean score by training step" not in read_page(client, "/leaderboards/walks/")
     for run in ("slow", "fast"):
         for place, agent in enumerate(trained(board, (0, 100, 200, 400), run=run)):
             rated = board.rating_set.filter(agent=agent)
             # The last one of each run has played one seed alone: it has no interval yet.
             ends = {} if place == 3 else {"score_low": 1_190.0, "score_high": 1_250.0}
             rated.update(mean_score=1_200.0 + place, **ends)
-    page = _get(client, "/leaderboards/walks/")
+    page = read_page(client, "/leaderboards/walks/")
     assert "Mean score by training step" in page
     assert "fast@100, step 100: 1201, 1190 to 1250" in page
     assert "fast@400, step 400: 1203" not in page

@@ -24,7 +24,7 @@ from matches.tests import boards, factories
 from matches.tests.factories import NOW
 from pages import lead_table
 from pages.downloads.markup import DASH
-from pages.tests.test_page_costs import count_steps
+from pages.tests.reading import count_page_steps
 
 pytestmark = pytest.mark.django_db
 PAGE = "/suites/llmserve/"
@@ -325,7 +325,7 @@ def test_more_seeds_than_are_read_cost_nothing(
     monkeypatch.setattr(score_leads, "MOST_ROWS", 30)
     _play(board="few", n_seeds=12)
     _play(board="many", n_seeds=120)
-    few, many = (count_steps(client, f"{PAGE}?leaderboard={name}") for name in ("few", "many"))
+    few, many = (count_page_steps(client, f"{PAGE}?leaderboard={name}") for name in ("few", "many"))
     assert many <= 1.3 * few
 
 

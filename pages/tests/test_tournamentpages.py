@@ -17,14 +17,9 @@ from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from pages import crosstables, paces, tournament_results
+from pages.tests.reading import get_page
 
 pytestmark = pytest.mark.django_db
-
-
-def _get(client: Client, address: str, *, status: int = 200) -> str:
-    response = client.get(address)
-    assert response.status_code == status, address
-    return response.content.decode()
 
 
 def _running(n_ended: int = 60) -> Tournament:
@@ -82,7 +77,7 @@ def test_what_does_not_run_has_no_time_left(broker: Redis, state: str) -> None:
 def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) -> None:
     tournament = _running()
     Attempt.objects.update(ended_at=db_now() - timedelta(seconds=1))
-    page = _get(client, f"/tournaments/{tournament.pk}/")
+    page = get_page(client, f"/tournaments/{tournament.pk}/")
     ends = re.findall(r"it is done when every match has ended.*", page)
     assert len(ends) == 1
     assert re.search(r"in about \d+ s at the [\d.]+ matches/s of the last minute", ends[0])
@@ -92,7 +87,7 @@ def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) ->
 def test_the_page_says_one_end_where_no_match_ended_of_late(client: Client, broker: Redis) -> None:
     tournament = _running()
     factories.alive(now=db_now())
-    page = _get(client, f"/tournaments/{tournament.pk}/")
+    page = get_page(client, f"/tournaments/{tournament.pk}/")
     assert "no match ended within the last minute" in page
     assert page.count("it is done when every match has ended") == 1
     assert "unknown" not in page
@@ -115,7 +110,7 @@ def test_the_strongest_stand_first_and_the_rest_is_cut(
 ) -> None:
     monkeypatch.setattr(crosstables, "MAX_ENTRANTS", 3)
     tournament = boards.played_board()
-    page = _get(client, f"/tournaments/{tournament.pk}/")
+    page = get_page(client, f"/tournaments/{tournament.pk}/")
     assert "The first 3 of 7 entrants" in page
     results = tournament_results.describe_results(tournament, None)
     assert [row.agent for row in _tabulate(tournament).rows] == [
@@ -129,7 +124,7 @@ def test_its_own_matches_are_counted_first_and_all_of_the_board_on_demand(
     tournament = boards.played_board()
     address = f"/tournaments/{tournament.pk}/"
     words = "other tournaments played on it too"
-    assert "All matches of the board" not in _get(client, address), "they are the same"
+    assert "All matches of the board" not in get_page(client, address), "they are the same"
     more = schedule_tournament(
         TournamentPlan(name="more", n_matches=42, seed=7),
         leaderboard=tournament.leaderboard,
@@ -142,15 +137,15 @@ def test_its_own_matches_are_counted_first_and_all_of_the_board_on_demand(
     assert (own, whole) == (2 * 420, 2 * 462)
     assert _count_cells(client, address) == own
     assert _count_cells(client, f"/tournaments/{more.pk}/") == 2 * 42
-    assert words not in _get(client, address)
-    page = _get(client, f"{address}?counts=board")
+    assert words not in get_page(client, address)
+    page = get_page(client, f"{address}?counts=board")
     assert words in page
     assert f'href="{address}?counts=own#crosstable"' in page
 
 
 def _count_cells(client: Client, address: str) -> int:
     """Return how many matches the cells of the crosstable hold, each counted from both sides."""
-    page = _get(client, address)
+    page = get_page(client, address)
     table = page[page.index('<table class="crosstable"') :].partition("</table>")[0]
     assert table.count('class="cell" href="/compare/') == 7 * 6
     return sum(int(n) for n in re.findall(r"percent of </span>(\d+)</span>", table))
@@ -158,21 +153,21 @@ def _count_cells(client: Client, address: str) -> int:
 
 def test_an_unknown_way_to_count_is_named(client: Client, broker: Redis) -> None:
     tournament = factories.planned()
-    page = _get(client, f"/tournaments/{tournament.pk}/?counts=none", status=404)
+    page = get_page(client, f"/tournaments/{tournament.pk}/?counts=none", status=404)
     assert "counts must be own or board" in page
 
 
 def test_there_is_no_crosstable_before_a_match_is_counted(client: Client, broker: Redis) -> None:
     tournament = factories.planned()
-    assert "Who beat whom" not in _get(client, f"/tournaments/{tournament.pk}/")
+    assert "Who beat whom" not in get_page(client, f"/tournaments/{tournament.pk}/")
 
 
 def test_it_links_to_trajectories_where_they_are_kept(client: Client, broker: Redis) -> None:
     tournament = factories.planned()
     address = f"/tournaments/{tournament.pk}/"
-    assert "not kept" in _get(client, address)
+    assert "not kept" in get_page(client, address)
     Tournament.objects.update(keeps_trajectories=True, trajectory_days=30)
-    assert "kept for 30 days" in _get(client, address)
+    assert "kept for 30 days" in get_page(client, address)
 
 
 def test_queries_do_not_grow_with_rows(
@@ -182,7 +177,7 @@ def test_queries_do_not_grow_with_rows(
     many = boards.played_board("many", n_matches=840)
     for tournament in (few, many):
         with django_assert_num_queries(14):
-            _get(client, f"/tournaments/{tournament.pk}/")
+            get_page(client, f"/tournaments/{tournament.pk}/")
 
 
 def test_a_tournament_cancelled_at_once_has_played_none_of_its_matches(
@@ -190,14 +185,14 @@ def test_a_tournament_cancelled_at_once_has_played_none_of_its_matches(
 ) -> None:
     tournament = factories.planned(12)
     cancel_tournament(tournament, now=NOW)
-    page = _get(client, f"/tournaments/{tournament.pk}/")
+    page = get_page(client, f"/tournaments/{tournament.pk}/")
     assert '<span class="count">0 played, 12 cancelled</span>' in page
 
 
 def test_what_a_crosstable_counts_is_said_outside_of_the_table_that_scrolls(
     client: Client, broker: Redis
 ) -> None:
-    page = _get(client, f"/tournaments/{boards.played_board().pk}/")
+    page = get_page(client, f"/tournaments/{boards.played_board().pk}/")
     table = page[page.index('<table class="crosstable"') :].partition("</table>")[0]
     assert 'aria-describedby="crosstable-about"' in table
     assert "<caption>" not in table

@@ -17,7 +17,7 @@ from experience.tests import trained_runs
 from experience.tests.made import listed_dataset
 from matches.models import Agent
 from matches.store.clock import db_now
-from pages.tests.test_page_costs import count_steps
+from pages.tests.reading import count_page_steps
 
 # Pages are kept for a second, by the number of their run: none of another test may be found.
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("broker")]
@@ -128,7 +128,7 @@ def test_pages_of_runs_cost_the_same_however_many_versions_there_are(
             assert client.get(f"/runs/{name}/").status_code == 200
         queries.append(len(captured))
         if connection.vendor == "sqlite":
-            costs.append(count_steps(client, f"/runs/{name}/now/"))
+            costs.append(count_page_steps(client, f"/runs/{name}/now/"))
     assert queries[0] == queries[1]
     assert queries[0] <= 12
     assert not costs or costs[1] < 1.5 * costs[0], costs

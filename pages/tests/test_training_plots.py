@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pages.plots.training import N_PARTS, Judged, Measured, draw, pool
+from pages.plots.training import N_PARTS, JudgedVersion, MeasuredMean, draw, pool
 from pages.training.returns import find_return, list_lags
 
 
@@ -12,7 +12,7 @@ def test_episodes_of_several_versions_are_pooled_as_if_they_were_listed() -> Non
     groups = [rng.normal(100, 20, n) for n in (3, 1, 7)]
     parts = pool(
         [
-            Measured(
+            MeasuredMean(
                 0, float(group.mean()), float(group.std(ddof=1)) if len(group) > 1 else None, n
             )
             for group, n in zip(groups, (3, 1, 7), strict=True)
@@ -28,13 +28,13 @@ def test_episodes_of_several_versions_are_pooled_as_if_they_were_listed() -> Non
 
 
 def test_one_episode_has_no_interval() -> None:
-    (part,) = pool([Measured(5, 7.0, None, 1)])
+    (part,) = pool([MeasuredMean(5, 7.0, None, 1)])
     assert (part.mean, part.low, part.high) == (7.0, None, None)
     assert pool([]) == []
 
 
 def test_a_long_way_is_drawn_in_few_parts() -> None:
-    parts = pool([Measured(step, float(step), 1.0, 2) for step in range(0, 100_000, 10)])
+    parts = pool([MeasuredMean(step, float(step), 1.0, 2) for step in range(0, 100_000, 10)])
     assert len(parts) == N_PARTS
     assert parts[-1].last == 99_990
     drawing = draw(parts, n_steps=100_000)
@@ -44,8 +44,8 @@ def test_a_long_way_is_drawn_in_few_parts() -> None:
 
 
 def test_too_little_is_not_drawn() -> None:
-    parts = pool([Measured(step, 1.0, None, 1) for step in (0, 100)])
-    judged = [Judged(1, "a", 10, 1.0, 0.0, 2.0)] * 2
+    parts = pool([MeasuredMean(step, 1.0, None, 1) for step in (0, 100)])
+    judged = [JudgedVersion(1, "a", 10, 1.0, 0.0, 2.0)] * 2
     assert draw(parts, judged, n_steps=100) is None
     drawing = draw(parts, [*judged, judged[0]], n_steps=100, names=("return", "mean score"))
     assert drawing is not None

@@ -75,7 +75,7 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
         for game in games
     ]
     return {
-        "games": sorted(of_games, key=lambda one: one.title),
+        "games": sorted(of_games, key=lambda game: game.title),
         "next": following,
         "is_first": address.is_first,
     }
@@ -97,7 +97,9 @@ def _describe_models(runs: Sequence[TrainingRun]) -> list[Model]:
     for run, (_, _, version) in counted.items():
         if version is not None:
             are_newest |= Q(run=run, version=version)
-    newest = {one.run_id: one for one in of_runs.filter(are_newest).select_related(*_RELATED)}
+    newest = {
+        release.run_id: release for release in of_runs.filter(are_newest).select_related(*_RELATED)
+    }
     strengths, parents = read_strengths(newest.values()), _find_parents(newest.values())
     models = []
     for run in runs:
@@ -113,9 +115,9 @@ def _describe_models(runs: Sequence[TrainingRun]) -> list[Model]:
 def _find_parents(releases: Iterable[Release]) -> dict[int, Kin]:
     """Return what each was trained from, with the agent that plays it: one query."""
     parents = {
-        one.pk: one.agent.checkpoint.parent
-        for one in releases
-        if one.agent and one.agent.checkpoint and one.agent.checkpoint.parent
+        release.pk: release.agent.checkpoint.parent
+        for release in releases
+        if release.agent and release.agent.checkpoint and release.agent.checkpoint.parent
     }
     hashes = {parent.sha256 for parent in parents.values()}
     playing = Agent.objects.filter(checkpoint__sha256__in=hashes).order_by("-pk")

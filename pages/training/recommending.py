@@ -10,8 +10,8 @@ from matches.errors import BadInputError
 from matches.models import Rating
 from matches.models.choices import game_choices
 from matches.ratings.recommendations import (
+    RecommendationRequest,
     Recommendations,
-    Wish,
     describe_rule,
     recommend,
     recommend_near,
@@ -36,10 +36,12 @@ class Fitting(NamedTuple):
 def find_fitting(rating: Rating) -> list[Fitting]:
     """Return opponents and teachers of an agent on a leaderboard: four queries."""
     try:
-        fitting = [(one, recommend_near(rating, one, limit=N_SHOWN)) for one in PURPOSES]
+        fitting = [
+            (purpose, recommend_near(rating, purpose, limit=N_SHOWN)) for purpose in PURPOSES
+        ]
     except BadInputError:
         return []  # nothing is known of it there yet
-    return [_describe(purpose, fits, rating.agent_id) for purpose, fits in fitting]
+    return [_describe_fitting(purpose, fits, rating.agent_id) for purpose, fits in fitting]
 
 
 def answer_form(query: QueryDict) -> dict[str, Any]:
@@ -49,17 +51,23 @@ def answer_form(query: QueryDict) -> dict[str, Any]:
         return context
     try:
         wish = _read_wish(query)
-        context["fitting"] = [_describe(wish.purpose, recommend(wish), wish.agent)]
+        context["fitting"] = [_describe_fitting(wish.purpose, recommend(wish), wish.agent)]
     except (BadAddressError, BadInputError) as error:
         context["wish_problem"] = str(error)
     return context
 
 
-def _describe(purpose: str, found: Recommendations, agent: int | None) -> Fitting:
-    return Fitting(purpose, LABELS[purpose], found, describe_rule(purpose, found.measure), agent)
+def _describe_fitting(purpose: str, recommendations: Recommendations, agent: int | None) -> Fitting:
+    return Fitting(
+        purpose,
+        LABELS[purpose],
+        recommendations,
+        describe_rule(purpose, recommendations.measure),
+        agent,
+    )
 
 
-def _read_wish(query: QueryDict) -> Wish:
+def _read_wish(query: QueryDict) -> RecommendationRequest:
     """Return what the form asks for. Raises BadAddressError."""
     game, name, rating = (
         query.get(key, "").replace("\0", "").strip() for key in (GAME, AGENT, RATING)
@@ -73,7 +81,9 @@ def _read_wish(query: QueryDict) -> Wish:
     except ValueError as error:
         raise BadAddressError(f"rating must be a number, got {rating[:40]!r}") from error
     game = game or (agents[0].game if agents else "")
-    return Wish(game, agents[0].pk if agents else None, number, purpose, limit=N_SHOWN)
+    return RecommendationRequest(
+        game, agents[0].pk if agents else None, number, purpose, limit=N_SHOWN
+    )
 
 
 def _offer_fields(query: QueryDict) -> Sequence[Choice | Field]:
@@ -83,5 +93,7 @@ def _offer_fields(query: QueryDict) -> Sequence[Choice | Field]:
         Choice(GAME, "Game", texts[GAME], games),
         Field(AGENT, "Agent, name or number", "search", texts[AGENT], "either"),
         Field(RATING, "or rating, mean score", "search", texts[RATING], "or"),
-        Choice(PURPOSE, "As", texts[PURPOSE] or OPPONENT, [(one, one) for one in PURPOSES]),
+        Choice(
+            PURPOSE, "As", texts[PURPOSE] or OPPONENT, [(purpose, purpose) for purpose in PURPOSES]
+        ),
     ]

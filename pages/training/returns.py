@@ -2,22 +2,24 @@
 
 from collections.abc import Iterable, Mapping
 
-from pages.plots.training import Measured, Part, pool
+from pages.plots.training import MeasuredMean, Part, pool
 
 
-def list_returns(reports: Iterable[tuple[int, Mapping[str, float]]]) -> list[Measured]:
+def list_returns(reports: Iterable[tuple[int, Mapping[str, float]]]) -> list[MeasuredMean]:
     """Return the mean returns of those reports (steps, metrics) in which episodes ended."""
     return [
-        Measured(step, metrics["return"], metrics.get("return_sd"), metrics.get("n_episodes", 1.0))
+        MeasuredMean(
+            step, metrics["return"], metrics.get("return_sd"), metrics.get("n_episodes", 1.0)
+        )
         for step, metrics in reports
         if "return" in metrics and metrics.get("n_episodes", 1.0) > 0
     ]
 
 
-def list_lags(reports: Iterable[tuple[int, Mapping[str, float]]]) -> list[Measured]:
+def list_lags(reports: Iterable[tuple[int, Mapping[str, float]]]) -> list[MeasuredMean]:
     """Return how old the policies were that the data came from: known, so without an interval."""
     return [
-        Measured(step, metrics["lag"], None, max(2.0, metrics.get("n_used", 2.0)))
+        MeasuredMean(step, metrics["lag"], None, max(2.0, metrics.get("n_used", 2.0)))
         for step, metrics in reports
         if "lag" in metrics
     ]

@@ -18,7 +18,7 @@ from experience.models import Release, TrainingRun
 from experience.runs import versions
 from experience.runs.explaining import explain_run
 from experience.runs.rounds import plays_itself
-from experience.runs.versions import Learned
+from experience.runs.versions import LearnedVersion
 from experience.stream import learn_group
 from matches.store.catalog import game_title, is_scored_game
 from matches.store.clock import db_now
@@ -47,7 +47,7 @@ def show_run(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "run": run,
         "game": game_title(run.game),
-        "title": _title_of(run.algorithm),
+        "title": _name_algorithm(run.algorithm),
         "parameters": list(run.parameters.items()),
         "run_html": render_run(run, now=db_now()),
     }
@@ -99,7 +99,7 @@ def describe_run(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
             (state.label.lower(), counts[state]) for state in Release.State if state in counts
         ],
         **(_describe_uploads(run, now=now) if run.has_group else {}),
-        **_draw(run, way, shown, strengths),
+        **_draw_plots(run, way, shown, strengths),
     }
 
 
@@ -116,15 +116,15 @@ def _describe_uploads(run: TrainingRun, *, now: datetime) -> dict[str, Any]:
     return context
 
 
-def _draw(
+def _draw_plots(
     run: TrainingRun,
-    way: Sequence[Learned],
+    way: Sequence[LearnedVersion],
     shown: Sequence[Release],
     strengths: Mapping[int, Strength],
 ) -> dict[str, Any]:
     is_scored = is_scored_game(run.game)
     judged = list_judged(shown, dict(strengths))
-    reports = [(one.n_steps, one.metrics) for one in way]
+    reports = [(report.n_steps, report.metrics) for report in way]
     returns, lags = training.pool(list_returns(reports)), training.pool(list_lags(reports))
     n_steps = run.n_steps
     names = ("return", "mean score")
@@ -144,7 +144,7 @@ def _draw(
     }
 
 
-def _title_of(algorithm: str) -> str:
+def _name_algorithm(algorithm: str) -> str:
     try:
         return trainers.get(algorithm).title
     except ArenaError:

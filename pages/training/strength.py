@@ -7,7 +7,7 @@ from experience.models import Release
 from matches.models import Leaderboard, Rating
 from matches.ratings.standings import format_mean
 from matches.store.catalog import is_scored_game
-from pages.plots.training import Judged
+from pages.plots.training import JudgedVersion
 
 
 class Strength(NamedTuple):
@@ -22,14 +22,14 @@ class Strength(NamedTuple):
 
 
 def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
-    """Return the strengths of those that were judged, by key of the release: one query.
+    """Return the strengths of judged releases, by key of the release: one query.
 
     Campaign, tournament and leaderboard of each must have been read with it.
     """
     judged = {
-        (one.campaign.tournament.leaderboard_id, one.agent_id): one
-        for one in releases
-        if one.campaign is not None and one.agent_id is not None
+        (release.campaign.tournament.leaderboard_id, release.agent_id): release
+        for release in releases
+        if release.campaign is not None and release.agent_id is not None
     }
     boards = {board for board, _ in judged}
     agents = [agent for _, agent in judged if agent is not None]
@@ -39,13 +39,13 @@ def read_strengths(releases: Iterable[Release]) -> dict[int, Strength]:
         release = judged.get((rating.leaderboard_id, rating.agent_id))
         if release is None or release.campaign is None:
             continue
-        strength = _describe(rating, release.campaign.tournament.leaderboard)
+        strength = _describe_strength(rating, release.campaign.tournament.leaderboard)
         if strength is not None:
             strengths[release.pk] = strength
     return strengths
 
 
-def _describe(rating: Rating, board: Leaderboard) -> Strength | None:
+def _describe_strength(rating: Rating, board: Leaderboard) -> Strength | None:
     if not is_scored_game(board.game):
         mu, low, high = rating.mu, rating.low, rating.high
         return Strength(board, f"{mu:.2f}", f"{low:.2f} to {high:.2f}", mu, low, high)
@@ -55,7 +55,7 @@ def _describe(rating: Rating, board: Leaderboard) -> Strength | None:
     return Strength(board, *format_mean(rating.mean_score, *ends), rating.mean_score, *ends)
 
 
-def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> list[Judged]:
+def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> list[JudgedVersion]:
     """Return what can be drawn of versions, the fewest steps first."""
     judged = []
     for release in releases:
@@ -64,5 +64,7 @@ def list_judged(releases: Iterable[Release], strengths: dict[int, Strength]) -> 
             continue
         if strength.low is not None and strength.high is not None:
             ends = strength.value, strength.low, strength.high
-            judged.append(Judged(release.agent.pk, release.agent.name, release.n_steps, *ends))
-    return sorted(judged, key=lambda one: one.step)
+            judged.append(
+                JudgedVersion(release.agent.pk, release.agent.name, release.n_steps, *ends)
+            )
+    return sorted(judged, key=lambda strength: strength.step)

@@ -91,7 +91,7 @@ class Appo(TrainedPolicy):
     def _work_out_returns(self, batch: Batch) -> tuple[Tensor, Tensor]:
         logits, values = self.forward(batch.observations)
         _, next_values = self.forward(batch.next_observations)
-        log_ratios = _log_probs(logits, batch.actions) - batch.log_probs
+        log_ratios = _find_log_probs(logits, batch.actions) - batch.log_probs
         steps = Steps(
             self._settings.reward_scale * batch.rewards.double().numpy(),
             values.double().numpy(),
@@ -113,7 +113,7 @@ class Appo(TrainedPolicy):
     ) -> Tensor:
         rows, n_steps = share
         logits, values = self.forward(batch.observations[rows])
-        log_ratios = _log_probs(logits, batch.actions[rows]) - batch.log_probs[rows]
+        log_ratios = _find_log_probs(logits, batch.actions[rows]) - batch.log_probs[rows]
         ratios = log_ratios.clamp(-MOST_LOG_RATIO, MOST_LOG_RATIO).exp()
         clipped = ratios.clamp(1 - self._settings.clip, 1 + self._settings.clip)
         gain = torch.minimum(ratios * advantages, clipped * advantages).sum()
@@ -124,7 +124,7 @@ class Appo(TrainedPolicy):
         return loss / n_steps
 
 
-def _log_probs(logits: Tensor, actions: Tensor) -> Tensor:
+def _find_log_probs(logits: Tensor, actions: Tensor) -> Tensor:
     """Return the log-probability of each action: float32 [B]."""
     return logits.log_softmax(-1).gather(-1, actions[:, None]).squeeze(-1)
 

@@ -73,12 +73,12 @@ class ConservativeQ(TrainedPolicy):
     def _measure_losses(self, records: Records, target: nn.Module) -> tuple[Tensor, Tensor]:
         """Return sums: the errors of the values, and by how much others exceed what was done."""
         values, unused = self.forward(records.observations)
-        taken = values.gather(-1, records.actions[:, None]).squeeze(-1)
+        chosen = values.gather(-1, records.actions[:, None]).squeeze(-1)
         targets = self._work_out_targets(records, target)
-        error = functional.smooth_l1_loss(taken, targets, reduction="sum")
+        error = functional.smooth_l1_loss(chosen, targets, reduction="sum")
         legal = values.masked_fill(~records.masks, ILLEGAL)
         # In a process group every weight must be part of the loss.
-        return error + 0.0 * unused.sum(), (legal.logsumexp(-1) - taken).sum()
+        return error + 0.0 * unused.sum(), (legal.logsumexp(-1) - chosen).sum()
 
     @torch.no_grad()
     def _work_out_targets(self, records: Records, target: nn.Module) -> Tensor:

@@ -32,7 +32,7 @@ class LearnOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: str
 
 
-class Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LearnResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What came of an order. nodes: names of the machines' parts that have learned."""
 
     sha256: str
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """The ids of the trainers that it can run."""
         ...
 
-    def learn(self, order: LearnOrder) -> Learned:
+    def learn(self, order: LearnOrder) -> LearnResult:
         """Return what was learned, the checkpoint being written. Raises TrainingError."""
         ...
 
@@ -64,15 +64,17 @@ def read_chunks(paths: Iterable[str], *, game: str) -> list[Chunk]:
     chunks: list[Chunk] = []
     for path in paths:
         try:
-            sent = [one.chunk for one in read_segment(Path(path))]
+            segment_chunks = [upload.chunk for upload in read_segment(Path(path))]
         except ChunkError as error:
             rule = "give files of uploads; of a dataset learns `evalsite runs start --dataset NAME`"
             raise TrainingError(f"{path} is not read: {error}; {rule}") from error
         except OSError as error:
             raise TrainingError(f"{path} is not read: {error}") from error
-        if sent and sent[0].game != game:
-            raise TrainingError(f"{path} is of {sent[0].game}: give segments of {game} only")
-        chunks += sent
+        if segment_chunks and segment_chunks[0].game != game:
+            raise TrainingError(
+                f"{path} is of {segment_chunks[0].game}: give segments of {game} only"
+            )
+        chunks += segment_chunks
     if not chunks:
         raise TrainingError(f"there is no step of {game} to learn from in {len([*paths])} segments")
     return chunks

@@ -28,7 +28,7 @@ from arena.experience.chunks import Chunk
 from arena.parameters import Value, read_parameters
 from arena.trainers.catalog.bc import TRAINER as BC
 from inference.model import fresh, save_sealed
-from training.engines.base import Learned, LearnOrder, read_chunks
+from training.engines.base import LearnOrder, LearnResult, read_chunks
 from training.engines.rllib_module import SealedModule
 from training.errors import TrainingError
 
@@ -45,7 +45,7 @@ class Group:
         self._minibatch = int(values["minibatch"])
         self._rng = np.random.default_rng(order.seed)
         self._n_nodes = sum(node["Alive"] for node in ray.nodes())
-        self._group: Any = self._configure(
+        self._group: Any = self._configure_learner(
             order, float(values["learning_rate"])
         ).build_learner_group()
 
@@ -64,7 +64,7 @@ class Group:
     def list_nodes(self) -> list[str]:
         """Return the ids of the nodes that have a learner."""
         node_ids = self._group.foreach_learner(lambda _: ray.get_runtime_context().get_node_id())
-        return sorted(str(one.get()) for one in node_ids)
+        return sorted(str(node_id.get()) for node_id in node_ids)
 
     def save(self, path: Path) -> str:
         """Write the weights as a sealed checkpoint; return its SHA-256."""
@@ -76,7 +76,7 @@ class Group:
         )
         return save_sealed(module, path, self.seal)
 
-    def _configure(self, order: LearnOrder, rate: float) -> Any:
+    def _configure_learner(self, order: LearnOrder, rate: float) -> Any:
         n_floats = prod(order.observation_shape)
         described = {
             "architecture": ARCHITECTURE,
@@ -110,7 +110,7 @@ def join_steps(chunks: Sequence[Chunk]) -> tuple[Any, Any]:
     return observations, np.concatenate([chunk.actions for chunk in chunks]).astype(np.int64)
 
 
-def learn(order: LearnOrder) -> Learned:
+def learn(order: LearnOrder) -> LearnResult:
     """Return what was learned. Raises TrainingError, ParameterError."""
     if order.algorithm != "bc":
         raise TrainingError(f"ray learns bc, not {order.algorithm}")
@@ -120,7 +120,7 @@ def learn(order: LearnOrder) -> Learned:
     group = Group(order, dict(values))
     losses = [group.learn(observations, actions) for _ in range(order.passes)]
     sha256 = group.save(Path(order.target))
-    return Learned(sha256, len(actions) * order.passes, losses[-1], group.list_nodes())
+    return LearnResult(sha256, len(actions) * order.passes, losses[-1], group.list_nodes())
 
 
 def main() -> None:

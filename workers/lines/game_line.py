@@ -110,7 +110,7 @@ class GameLine:
         """Give an episode up."""
         if episode in self._n_given:
             self._outgoing.append(End(episode))
-        self._forget(episode)
+        self._forget_episode(episode)
 
     def wait(self, episode: int, step: int) -> Position:
         """Return the position after `step` actions.
@@ -127,19 +127,19 @@ class GameLine:
         if not isinstance(answer, Position):
             raise answer
         if not answer.legal:
-            self._forget(episode)
+            self._forget_episode(episode)
         return answer
 
     def dial_early(self) -> None:
         """Dial before anything is asked; that nobody answers is met when something is."""
         with self._show_waiting():
-            self._guard(self._dial_if_closed)
+            self._guard_act(self._dial_if_closed)
 
     def flush(self) -> None:
         """Send what has gathered; whether that succeeded shows when an answer is waited for."""
         if self._transport is not None and self._outgoing:
             with self._show_waiting():
-                self._guard(self._send)
+                self._guard_act(self._send)
 
     def is_usable(self) -> bool:
         """Say whether another order may play on it: it has not gone since the last one."""
@@ -155,9 +155,9 @@ class GameLine:
         if transport is not None:
             transport.close()
 
-    def _forget(self, episode: int) -> None:
-        for kept in (self._answers, self._n_given, self._n_applied, self._asked_at, self._fates):
-            kept.pop(episode, None)
+    def _forget_episode(self, episode: int) -> None:
+        for record in (self._answers, self._n_given, self._n_applied, self._asked_at, self._fates):
+            record.pop(episode, None)
 
     def _receive_answer(self, episode: int) -> None:
         """Read frames until one answers the episode, or the line breaks."""
@@ -167,7 +167,7 @@ class GameLine:
         until = began + self._answer_s - (self._waited_s - asked_at)
         read_until: float | None = None
         while episode in self._n_given and episode not in self._answers:
-            self._guard(lambda: self._take_turn(until))
+            self._guard_act(lambda: self._take_turn(until))
             # One that says much, and nothing of this episode, is as silent as who says nothing.
             is_waiting = episode in self._n_given and episode not in self._answers
             if not is_waiting or (now_s := self._clock()) < until:
@@ -175,7 +175,7 @@ class GameLine:
             read_until = read_until or now_s + LATE_S
             if now_s >= read_until:
                 late = f"has not answered an episode for {self._answer_s:g} s"
-                self._break(ServerFaultError(f"{self._server}: {late}"))
+                self._break_line(ServerFaultError(f"{self._server}: {late}"))
         self._waited_s += self._clock() - began
 
     def _take_turn(self, until: float) -> None:
@@ -186,36 +186,36 @@ class GameLine:
 
     def _dial_if_closed(self) -> None:
         if self._transport is None:
-            self._transport = self._open()
+            self._transport = self._open_transport()
 
-    def _open(self) -> Transport:
+    def _open_transport(self) -> Transport:
         left_s = self._dial_at - self._clock()
         if self.error is not None and left_s > 0:
             raise ServerLostError(f"{self.error}; not dialled again for {left_s:.1f} s")
         transport = self._dial()
         try:
-            self._greet(transport)
+            self._greet_server(transport)
         except Exception:
             transport.close()
             raise
         return transport
 
-    def _guard(self, act: Callable[[], None]) -> None:
+    def _guard_act(self, act: Callable[[], None]) -> None:
         """Do something with the connection; what goes wrong is the end of the line."""
         try:
             act()
         except LineClosedError as error:
-            self._break(ServerLostError(f"{self._server}: {error}"))
+            self._break_line(ServerLostError(f"{self._server}: {error}"))
         except (LineSilentError, FrameError, MessageError) as error:
-            self._break(ServerFaultError(f"{self._server}: {error}"))
+            self._break_line(ServerFaultError(f"{self._server}: {error}"))
         except (ServerLostError, ServerFaultError) as error:
-            self._break(error)
+            self._break_line(error)
 
-    def _break(self, error: LineError) -> None:
+    def _break_line(self, error: LineError) -> None:
         """End what is on the line with this error, but for what has been answered."""
         self._fates.update(dict.fromkeys(self._n_given, error))
-        for kept in (self._n_given, self._n_applied, self._asked_at):
-            kept.clear()
+        for record in (self._n_given, self._n_applied, self._asked_at):
+            record.clear()
         self._outgoing.clear()
         self.close()
         if isinstance(error, ServerFaultError) or self._clock() < self._dial_at:
@@ -240,20 +240,20 @@ class GameLine:
             return messages[:-1], transport.receive_bytes(behind.n, self._answer_s)
         return messages, b""
 
-    def _greet(self, transport: Transport) -> None:
+    def _greet_server(self, transport: Transport) -> None:
         """Say what is to be played. Raises ServerFaultError where the server plays another game."""
         hello = PlayerHello(PROTOCOL, self._spec.id, self._token)
         transport.send(encode_frame([hello]))
         messages, _ = self._read(transport, self._answer_s)
         match messages:
             case [ServerHello() as answer]:
-                self._compare(answer)
+                self._compare_declarations(answer)
             case [ErrorMessage() as refusal, *_]:
-                raise self._judge(refusal, was_given=False)
+                raise self._judge_refusal(refusal, was_given=False)
             case _:
                 raise ServerFaultError(f"{self._server}: its first message is no hello")
 
-    def _compare(self, hello: ServerHello) -> None:
+    def _compare_declarations(self, hello: ServerHello) -> None:
         spec = self._spec
         pairs = (
             ("protocol", hello.protocol, PROTOCOL),
@@ -264,17 +264,17 @@ class GameLine:
             ("observation_shape", hello.observation_shape, list(spec.observation_shape)),
             ("observation_dtype", hello.observation_dtype, spec.observation_dtype),
         )
-        for name, theirs, ours in pairs:
-            if theirs != ours:
+        for name, declared, ours in pairs:
+            if declared != ours:
                 raise ServerFaultError(
-                    f"{self._server}: {name} is {theirs!r}, the catalog says {ours!r}"
+                    f"{self._server}: {name} is {declared!r}, the catalog says {ours!r}"
                 )
 
     def _sort_frame(self, messages: Sequence[ServerMessage], raw: bytes) -> None:
         for message in messages:
             match message:
                 case ErrorMessage(episode=None):
-                    raise self._judge(message, was_given=False)
+                    raise self._judge_refusal(message, was_given=False)
                 case StateMessage(episode=int(episode)) | ErrorMessage(episode=int(episode)):
                     # Of an episode that was given up an answer may still be under way.
                     if episode in self._n_given:
@@ -294,13 +294,13 @@ class GameLine:
             return ServerFaultError(f"{self._server}: it answers what nobody has asked")
         if isinstance(message, ErrorMessage):
             was_given = step > 0 and self._n_given[episode] == step
-            return self._judge(message, was_given=was_given)
+            return self._judge_refusal(message, was_given=was_given)
         try:
             return read_position(message, raw, self._spec, step=step)
         except ServerFaultError as error:
             return ServerFaultError(f"{self._server}: {error}")
 
-    def _judge(
+    def _judge_refusal(
         self, refusal: ErrorMessage, *, was_given: bool
     ) -> ServerLostError | ServerFaultError | IllegalActionError:
         """Return what an error says; was_given: it answers actions of an earlier attempt."""

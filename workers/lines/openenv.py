@@ -53,8 +53,8 @@ _players: msgspec.json.Decoder[list[PlayerMessage]] = msgspec.json.Decoder(list[
 class _Session:
     """One episode and its connection; `given` is still to be played again."""
 
-    def __init__(self, socket: SocketTransport, episode: Episode, given: Sequence[int]) -> None:
-        self.socket, self.episode, self.given = socket, episode, deque(given)
+    def __init__(self, socket: SocketTransport, episode: Episode, actions: Sequence[int]) -> None:
+        self.socket, self.episode, self.given = socket, episode, deque(actions)
 
     def send(self, message: bytes) -> None:
         # Who has hung up may have said why: that is read where its answer is due.
@@ -90,12 +90,12 @@ class OpenEnvTransport:
                 case PlayerHello():
                     self._answers.append(self._make_hello())
                 case Start():
-                    self._start(message)
+                    self._start_episode(message)
                 case Act(episode=number, action=action) if number in self._sessions:
                     self._sessions[number].given.append(action)
                     self._go_on(number)
                 case End(episode=number) if number in self._sessions:
-                    self._leave(number)
+                    self._leave_session(number)
                 case _:
                     pass  # of an episode that has ended by a fault
 
@@ -121,7 +121,7 @@ class OpenEnvTransport:
     def close(self) -> None:
         """End all sessions, without waiting for anybody."""
         for number in list(self._sessions):
-            self._leave(number)
+            self._leave_session(number)
         self._hang_up(wait_s=0)
 
     def _make_hello(self) -> ServerHello:
@@ -131,11 +131,11 @@ class OpenEnvTransport:
             list(spec.observation_shape), spec.observation_dtype,
         )  # fmt: skip
 
-    def _start(self, start: Start) -> None:
+    def _start_episode(self, start: Start) -> None:
         # A server that plays as many as it can has no room before the one that ended is away.
         self._hang_up(wait_s=LEAVE_S)
         try:
-            with _small_stacks():
+            with _use_small_stacks():
                 socket = self._connect(self._address)
         except LineClosedError as error:
             if not self._sessions:
@@ -183,8 +183,8 @@ class OpenEnvTransport:
                     is_full = refusal.code == CAPACITY_REACHED
                     self._refuse(number, _FULL if is_full else _FAULT, str(refusal))
                     return
-                case ObservationAnswer(data=seen) if not session.episode.asks_state:
-                    session.episode.see(seen)
+                case ObservationAnswer(data=observation) if not session.episode.asks_state:
+                    session.episode.see(observation)
                 case StateAnswer(data=state) if session.episode.asks_state:
                     session.episode.see_state(state)
                 case _:
@@ -214,16 +214,16 @@ class OpenEnvTransport:
             if action is not None:
                 self._ask(number, write_message("step", action))
                 return
-        self._answers.append(_tell(number, session.episode))
+        self._answers.append(_make_state_message(number, session.episode))
         if session.episode.seat() == OVER:
-            self._leave(number)
+            self._leave_session(number)
 
     def _refuse(self, number: int, reason: str, detail: str) -> None:
         self._answers.append(ErrorMessage(reason, detail[:2000], number))
         if number in self._sessions:
-            self._leave(number)
+            self._leave_session(number)
 
-    def _leave(self, number: int) -> None:
+    def _leave_session(self, number: int) -> None:
         session = self._sessions.pop(number)
         with suppress(ValueError):
             self._asked.remove(number)
@@ -239,7 +239,7 @@ class OpenEnvTransport:
 
 
 @contextmanager
-def _small_stacks() -> Iterator[None]:
+def _use_small_stacks() -> Iterator[None]:
     before = threading.stack_size(STACK_BYTES)
     try:
         yield
@@ -247,7 +247,7 @@ def _small_stacks() -> Iterator[None]:
         threading.stack_size(before)
 
 
-def _tell(number: int, episode: Episode) -> StateMessage:
+def _make_state_message(number: int, episode: Episode) -> StateMessage:
     step, text = len(episode.actions), episode.text()
     if episode.seat() == OVER:
         assert episode.score is not None

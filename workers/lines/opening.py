@@ -43,7 +43,7 @@ class Lines:
         """
         spec = game.spec
         if spec.served == CHILD:
-            key, folder = ("child", spec.id, *game.command), _folder_of(spec.id)
+            key, folder = ("child", spec.id, *game.command), _find_folder(spec.id)
 
             def start_child() -> Transport:
                 return ChildPipes(
@@ -51,7 +51,7 @@ class Lines:
                 )
 
             # That of the order before plays on, unless another game came between and ended it.
-            line = self._find(key, game, start_child, server=spec.id)
+            line = self._find_line(key, game, start_child, server=spec.id)
             # Its start is no part of the time of its first match, by which orders are measured.
             line.dial_early()
             return [line]
@@ -65,18 +65,18 @@ class Lines:
             return SocketTransport(server.address, server.token)
 
         key = ("server", game.spec.id, server.name, server.address)
-        return self._find(key, game, dial, server=server.name, token=server.token)
+        return self._find_line(key, game, dial, server=server.name, token=server.token)
 
-    def _drop(self, key: tuple[str, ...]) -> None:
+    def _drop_line(self, key: tuple[str, ...]) -> None:
         if line := self._open.pop(key, None):
             close_lines([line])
 
-    def _find(
+    def _find_line(
         self, key: tuple[str, ...], game: ServedGame, dial: Dial, *, server: str, token: str = ""
     ) -> GameLine:
         """Return the line that is open, or a new one where there is none or it has broken."""
         if key in self._open and not self._open[key].is_usable():
-            self._drop(key)  # its server may have started anew
+            self._drop_line(key)  # its server may have started anew
         line = self._open.pop(key, None)
         if line is None:
             line = GameLine(
@@ -96,7 +96,7 @@ class Lines:
         return line
 
 
-def _folder_of(game: str) -> Path:
+def _find_folder(game: str) -> Path:
     """Return the folder of a game's catalog file, in which its child process starts."""
     for folder in list_plugin_folders(FAMILY.folder):
         if path := find_plugin_file(folder, game):

@@ -83,7 +83,7 @@ class SocketTransport:
         try:
             self._socket.send(text.decode())
         except (ConnectionClosed, OSError) as error:
-            raise self._closed(error) from error
+            raise self._make_error(error) from error
 
     def receive(self, limit_s: float) -> str:
         """Return the next text message."""
@@ -135,15 +135,17 @@ class SocketTransport:
             with suppress(TimeoutError):
                 return self._socket.recv(0)
         except (ConnectionClosed, OSError) as error:
-            raise self._closed(error) from error
+            raise self._make_error(error) from error
         raise LineSilentError(silence)
 
-    def _closed(self, error: Exception) -> Exception:
+    def _make_error(self, error: Exception) -> Exception:
         if isinstance(error, ConnectionClosed):
             # Ours, as we say of a message that is too large; or the server's own of us.
-            sent = error.sent
-            if isinstance(error.__cause__, PayloadTooBig) or (sent and sent.code == _TOO_BIG):
+            close_frame = error.sent
+            if isinstance(error.__cause__, PayloadTooBig) or (
+                close_frame and close_frame.code == _TOO_BIG
+            ):
                 return FrameError(f"a message of over {MAX_FRAME} bytes")
-            if sent and not error.rcvd_then_sent and sent.code in _NO_FRAME:
-                return FrameError(_NO_FRAME[sent.code])
+            if close_frame and not error.rcvd_then_sent and close_frame.code in _NO_FRAME:
+                return FrameError(_NO_FRAME[close_frame.code])
         return LineClosedError(f"{self._address} has closed the line: {error}")

@@ -51,13 +51,13 @@ class Aws:
 
     def _read(self, path: str) -> Answer | None:
         """Return what stands there; None where nothing does, which is a 404."""
-        answer = self._ask(path)
+        answer = self._ask_metadata(path)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._token = ""
-            answer = self._ask(path)
+            answer = self._ask_metadata(path)
         return None if answer.status == HTTPStatus.NOT_FOUND else answer
 
-    def _ask(self, path: str) -> Answer:
+    def _ask_metadata(self, path: str) -> Answer:
         if not self._token:
             self._fetch_token()
         return self._metadata.ask(path, {"X-aws-ec2-metadata-token": self._token})

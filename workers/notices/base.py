@@ -86,5 +86,5 @@ class Metadata:
             connection.close()
         if len(body) > MAX_BYTES:
             raise NoticeError(f"{path} at {self._host} answered more than {MAX_BYTES} bytes")
-        named = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(path, response.status, named, body)
+        headers_by_name = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(path, response.status, headers_by_name, body)

@@ -33,15 +33,15 @@ class DetectedCloud:
 
     def is_here(self) -> bool:
         """Return True once one has answered. Raises NoticeError before."""
-        self._cloud = self._cloud or self._detect()
+        self._cloud = self._cloud or self._detect_cloud()
         return True
 
     def read_notice(self) -> Notice | None:
         """Return the notice of the cloud that answers. Raises NoticeError when none does."""
-        self._cloud = self._cloud or self._detect()
+        self._cloud = self._cloud or self._detect_cloud()
         return self._cloud.read_notice()
 
-    def _detect(self) -> Cloud:
+    def _detect_cloud(self) -> Cloud:
         for cloud in self._clouds:
             with suppress(NoticeError):
                 if cloud.is_here():
@@ -75,7 +75,7 @@ class NoticeWatcher:
         self._is_closed = threading.Event()
         self._standing = ""
         self._trouble = ""
-        self._thread = threading.Thread(target=self._watch, name="notices", daemon=True)
+        self._thread = threading.Thread(target=self._watch_notices, name="notices", daemon=True)
 
     def hold_start(self, is_stopping: Callable[[], object]) -> None:
         """Wait while the machine is about to go, so that a node started again takes no order."""
@@ -109,7 +109,7 @@ class NoticeWatcher:
         self._trouble = ""
         return notice
 
-    def _watch(self) -> None:
+    def _watch_notices(self) -> None:
         while not self._is_closed.wait(AFTER_ERROR_S if self._trouble else self._every_s):
             notice = self.look()
             if notice is not None and notice.key != self._standing:

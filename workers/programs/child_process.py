@@ -62,7 +62,7 @@ class ChildProcess:
 
         environ: of the player; longest_line: bytes; folder: where it starts.
         """
-        kept = {variable: environ[variable] for variable in INHERITED if variable in environ}
+        inherited = {variable: environ[variable] for variable in INHERITED if variable in environ}
         self._longest_line = longest_line
         # Killed with the player, also where nobody is left to do so; between fork and exec that is
         # one call, which takes no lock.
@@ -72,7 +72,7 @@ class ChildProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**kept, **FIXED},
+            env={**inherited, **FIXED},
             preexec_fn=_die_with_player,
             # Of its own: what it starts itself is ended with it.
             process_group=0,
@@ -118,9 +118,9 @@ class ChildProcess:
         """Return the next n bytes, None until all of them are there."""
         if len(self._unread) < n:
             return None
-        taken = bytes(self._unread[:n])
+        piece = bytes(self._unread[:n])
         del self._unread[:n]
-        return taken
+        return piece
 
     def move_bytes(self, limit_s: float | None) -> None:
         """Wait until the program reads or says something, and take or give it."""

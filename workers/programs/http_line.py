@@ -145,9 +145,9 @@ class HttpLine:
         if len(body) > MAX_LINE:
             raise InvalidOutputError(f"an answer of more than {MAX_LINE} bytes")
         if answer.status != HTTPStatus.OK:
-            told = one_line(body[:200].decode(errors="replace"))
+            excerpt = one_line(body[:200].decode(errors="replace"))
             raise AgentDiedError(
-                f"{self._shown} answers {answer.status}: {told}",
+                f"{self._shown} answers {answer.status}: {excerpt}",
                 is_own_doing=answer.status not in _AWAY,
             )
         try:

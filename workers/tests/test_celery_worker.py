@@ -14,8 +14,9 @@ import pytest
 
 from arena.messages import AgentOrder, Alive, Ending, MatchOrder, Reason, Results, Started, to_wire
 from arena.tests.deadly import DEADLY
+from inference.tests.servers import wait_until
 from workers.notices.gcp import FLAVOR, PREEMPTED
-from workers.tests.broker import Broker, wait_until
+from workers.tests.broker import Broker
 from workers.tests.metadata import Reply, run_metadata
 from workers.tests.orders import ORDER, make_order
 

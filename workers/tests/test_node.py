@@ -17,13 +17,14 @@ from celery.worker import state
 from arena import catalogs
 from arena.messages import AgentOrder, Alive, Ending, Report, Results, to_wire
 from arena.programs import read_programs
+from inference.tests.servers import wait_until
 from workers import celery, node, tasks
 from workers.errors import PublishError
 from workers.node import Node
 from workers.publisher import Publisher
 from workers.settings import Settings
 from workers.stop_signals import Stop, StopSignals
-from workers.tests.broker import OPTIONS, Broker, wait_until
+from workers.tests.broker import OPTIONS, Broker
 from workers.tests.orders import ORDER, make_order
 
 OWN = Settings(redis_url="redis://127.0.0.1:1/0", node="node-1", slots=1, key="key", notice_s=2)

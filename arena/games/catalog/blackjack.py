@@ -18,18 +18,21 @@ def draw_position(env: Any, seat: int | None) -> Picture:
     """Return both hands; the dealer's second card lies face down until it plays."""
     del seat
     dealer = _list_faces(env.dealer)
-    shown = [dealer[0], *([HIDDEN] if len(dealer) == N_DEALT else dealer[1:])]
+    dealer_cards = [dealer[0], *([HIDDEN] if len(dealer) == N_DEALT else dealer[1:])]
     return draw_table(
-        [Hand("dealer", shown), Hand("player", _list_faces(env.player), [_tell_sum(env.player)])]
+        [
+            Hand("dealer", dealer_cards),
+            Hand("player", _list_faces(env.player), [_tell_sum(env.player)]),
+        ]
     )
 
 
 def describe_position(env: Any, seat: int | None) -> str:
     """Return the cards that can be seen."""
     del seat
-    held = ", ".join(_list_faces(env.player))
-    shown = FACES[env.dealer[0] - 1]
-    return f"The player holds {held} ({_tell_sum(env.player)}); the dealer shows {shown}."
+    cards = ", ".join(_list_faces(env.player))
+    dealer_card = FACES[env.dealer[0] - 1]
+    return f"The player holds {cards} ({_tell_sum(env.player)}); the dealer shows {dealer_card}."
 
 
 def name_action(env: Any, seat: int, action: int) -> str:

@@ -119,8 +119,8 @@ class DiceWalk:
 
     def configured(self, parameters: Mapping[str, object]) -> "DiceWalk":
         """Return the same game under other parameters. Raises ParameterError."""
-        read = read_parameters(ID, self.spec.parameters, parameters)
-        return DiceWalk(float(read[DURATION.name]), sleep=self.sleep)
+        values = read_parameters(ID, self.spec.parameters, parameters)
+        return DiceWalk(float(values[DURATION.name]), sleep=self.sleep)
 
     def start(self, game_seed: int, *, opening_plies: int) -> WalkState:
         """Return a new episode. Raises ParameterError unless opening_plies is 0."""

@@ -31,19 +31,19 @@ def find_chain(cells: Cells, seat: int) -> list[tuple[int, int]]:
     last = len(cells) - 1
     starts = [(0, n) if seat == 0 else (n, 0) for n in range(last + 1)]
     ways = deque([place] for place in starts if cells[place[0]][place[1]].seat == seat)
-    reached = {way[0] for way in ways}
+    reached = {path[0] for path in ways}
     while ways:
-        way = ways.popleft()
-        row, column = way[-1]
+        path = ways.popleft()
+        row, column = path[-1]
         if (row, column)[seat] == last:
-            return way
+            return path
         for down, right in NEIGHBOURS:
             at = (row + down, column + right)
             if at in reached or not (0 <= at[0] <= last and 0 <= at[1] <= last):
                 continue
             if cells[at[0]][at[1]].seat == seat:
                 reached.add(at)
-                ways.append([*way, at])
+                ways.append([*path, at])
     return []
 
 

@@ -29,11 +29,11 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
 def describe_position(native: NativeState, seat: int | None) -> str:
     """Return who holds what, as far as the seat sees it, and what each did."""
     cards, paid, deeds = read_table(native)
-    held = [
+    holdings = [
         f"Seat {n} holds the {NAMES[card]}." for n, card in enumerate(cards) if seat in (None, n)
     ]
-    done = [f"Seat {n}: {', '.join(words)}." for n, words in enumerate(deeds) if words]
-    return " ".join((*held, *done, f"In the pot: {_count_chips(sum(paid))}."))
+    deeds_told = [f"Seat {n}: {', '.join(words)}." for n, words in enumerate(deeds) if words]
+    return " ".join((*holdings, *deeds_told, f"In the pot: {_count_chips(sum(paid))}."))
 
 
 def read_table(native: NativeState) -> tuple[list[int], list[int], list[list[str]]]:

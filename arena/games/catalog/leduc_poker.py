@@ -34,16 +34,16 @@ def draw_position(native: Any, seat: int | None) -> Picture:
 
 def describe_position(native: Any, seat: int | None) -> str:
     """Return who holds what, as far as the seat sees it, and what was bet."""
-    held = [
+    sentences = [
         f"Seat {n} holds the {name_card(card)}."
         for n, card in enumerate(native.get_private_cards())
         if seat in (None, n)
     ]
     public = native.public_card()
-    held.append(f"The public card is the {name_card(public)}." if public >= 0 else "")
-    held += [f"{text.capitalize()}." for text in list_rounds(native) if text]
-    held += [f"Seat {n}: {_tell_stack(native, n)}." for n in range(len(native.money()))]
-    return " ".join(text for text in held if text)
+    sentences.append(f"The public card is the {name_card(public)}." if public >= 0 else "")
+    sentences += [f"{text.capitalize()}." for text in list_rounds(native) if text]
+    sentences += [f"Seat {n}: {_tell_stack(native, n)}." for n in range(len(native.money()))]
+    return " ".join(text for text in sentences if text)
 
 
 def list_rounds(native: Any) -> list[str]:

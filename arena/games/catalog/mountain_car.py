@@ -23,7 +23,7 @@ def draw_position(env: Any, seat: int | None) -> Picture:
     step = (env.max_position - env.min_position) / N_PIECES
     ground = [place(env.min_position + n * step) for n in range(N_PIECES + 1)]
     car, flag = place(float(env.state[0])), place(env.goal_position)
-    way = ARROW * float(env.state[1]) / env.max_speed
+    arrow = ARROW * float(env.state[1]) / env.max_speed
     return Picture(
         WIDTH,
         HEIGHT,
@@ -33,7 +33,7 @@ def draw_position(env: Any, seat: int | None) -> Picture:
             Line(flag[0], flag[1] - 8, flag[0] - 4, flag[1] - 8, "green", 2),
             Text(flag[0], flag[1] + 5, "goal", 4),
             # The longer, the faster it goes.
-            Line(car[0], car[1] - 8, car[0] + way, car[1] - 8, "blue", 1.2),
+            Line(car[0], car[1] - 8, car[0] + arrow, car[1] - 8, "blue", 1.2),
             Circle(car[0], car[1] - 2.6, 2.6, "red"),
         ),
     )
@@ -43,10 +43,10 @@ def describe_position(env: Any, seat: int | None) -> str:
     """Return where the car is and how fast it goes which way."""
     del seat
     x, speed = map(float, env.state)
-    way = "left" if speed < 0 else "right"
+    direction = "left" if speed < 0 else "right"
     return (
         f"The car is {env.goal_position - x:.2f} away from the flag and goes "
-        f"{abs(speed):.3f} a step to the {way}."
+        f"{abs(speed):.3f} a step to the {direction}."
     )
 
 

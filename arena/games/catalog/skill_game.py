@@ -78,10 +78,10 @@ class SkillState:
         return _MASK if len(self.actions) < self.n_seats else _NO_MASK
 
     def observation(self, seat: int) -> NDArray[np.generic]:
-        """Return the seat as float32 [n_seats], one-hot: nothing of the other seats' levels."""
-        seen = np.zeros(self.n_seats, dtype=np.float32)
-        seen[seat] = 1.0
-        return seen
+        """Return the seat as float32 [n_seats], one-hot; the levels of other seats stay hidden."""
+        one_hot = np.zeros(self.n_seats, dtype=np.float32)
+        one_hot[seat] = 1.0
+        return one_hot
 
     def apply(self, action: int) -> None:
         """Play a level; the last one takes the game's duration. Raises IllegalActionError."""
@@ -140,8 +140,8 @@ class SkillGame:
 
     def configured(self, parameters: Mapping[str, object]) -> Self:
         """Return the same game under other parameters. Raises ParameterError."""
-        read = read_parameters(self.spec.id, self.spec.parameters, parameters)
-        return type(self)(float(read[DURATION.name]), sleep=self.sleep)
+        values = read_parameters(self.spec.id, self.spec.parameters, parameters)
+        return type(self)(float(values[DURATION.name]), sleep=self.sleep)
 
     def start(self, game_seed: int, *, opening_plies: int) -> SkillState:
         """Return a new episode. Raises ParameterError unless opening_plies is 0."""
@@ -157,8 +157,8 @@ class SkillGame:
             levels[n] = [str(level) if seat in (None, n) else HIDDEN]
         return draw_table(
             [
-                Hand(f"seat {n}", shown, is_to_move=n == state.to_move(), tint=SEAT_TINTS[n])
-                for n, shown in enumerate(levels)
+                Hand(f"seat {n}", cards, is_to_move=n == state.to_move(), tint=SEAT_TINTS[n])
+                for n, cards in enumerate(levels)
             ]
         )
 

@@ -51,10 +51,10 @@ def describe_position(env: Any, seat: int | None) -> str:
     """Return where the taxi is, where the passenger waits and where they want to go."""
     del seat
     row, column, passenger, goal = env.decode(env.s)
-    where = "sits in the taxi" if passenger == ABOARD else f"waits at the {PLACES[passenger]} place"
+    place = "sits in the taxi" if passenger == ABOARD else f"waits at the {PLACES[passenger]} place"
     return (
         f"The taxi is on {'abcde'[column]}{ROWS[row]}. "
-        f"The passenger {where} and wants to go to the {PLACES[goal]} one."
+        f"The passenger {place} and wants to go to the {PLACES[goal]} one."
     )
 
 

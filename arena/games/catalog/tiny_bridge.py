@@ -32,7 +32,7 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
     hands = [
         Hand(
             f"{PLACES[n]} (seat {n})",
-            [_name_face(card) if seat in (None, n) else HIDDEN for card in cards],
+            [card[1] + SUITS[card[0]] if seat in (None, n) else HIDDEN for card in cards],
             [call for at, call in enumerate(calls) if at % N_DEALS == n] or [""],
             is_to_move=n == mover,
             tint=SEAT_TINTS[n],
@@ -44,13 +44,13 @@ def draw_position(native: NativeState, seat: int | None) -> Picture:
 
 def describe_position(native: NativeState, seat: int | None) -> str:
     """Return the hands that the seat sees and the calls in their order."""
-    held = [
+    cards = [
         f"{PLACES[n].capitalize()} (seat {n}) holds the {' and the '.join(map(_name_card, cards))}."
         for n, cards in enumerate(read_hands(native))
         if seat in (None, n)
     ]
     calls = list_calls(native)
-    return " ".join((*held, f"Calls: {', '.join(calls)}." if calls else "Nobody has called yet."))
+    return " ".join((*cards, f"Calls: {', '.join(calls)}." if calls else "Nobody has called yet."))
 
 
 def read_hands(native: NativeState) -> list[list[str]]:
@@ -71,10 +71,6 @@ def list_calls(native: NativeState) -> list[str]:
 def name_action(native: NativeState, seat: int, action: int) -> str:
     """Return the call in words."""
     return SPOKEN[native.action_to_string(seat, action)]
-
-
-def _name_face(card: str) -> str:
-    return card[1] + SUITS[card[0]]
 
 
 def _name_card(card: str) -> str:

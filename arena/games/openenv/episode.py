@@ -57,7 +57,7 @@ class Layout:
         numbers: list[float] = []
         for name, reader in self.readers.items():
             try:
-                numbers += reader.read(_find(observation, name))
+                numbers += reader.read(_find_value(observation, name))
             except (ValueError, LookupError) as error:
                 raise ServerFaultError(f"its observation: {name} {error}") from error
         return numbers
@@ -83,24 +83,24 @@ class Episode:
         """Whether it is over and its score stands in the state of the environment."""
         return self._is_done and self.score is None
 
-    def see(self, seen: Observation) -> None:
+    def see(self, observation: Observation) -> None:
         """Take what `reset` or a step came to. Raises ServerFaultError naming what does not fit."""
-        if not self.actions and seen.done:
+        if not self.actions and observation.done:
             raise ServerFaultError("its reset: done is true before a first step")
         if self.actions:  # what `reset` shows was not earned
             self._n_steps += 1
-            self._reward = float(seen.reward or 0.0)
+            self._reward = float(observation.reward or 0.0)
             self._total += self._reward
             if not abs(self._total) <= MAX:
                 raise ServerFaultError(f"its reward: {self._reward:g} makes {self._total:g} of all")
-        self._is_done = seen.done
+        self._is_done = observation.done
         # Shown until the end: the last observation may lack what an agent would need.
-        if not seen.done:
-            self._numbers = self._layout.read_numbers(_join(seen))
+        if not observation.done:
+            self._numbers = self._layout.read_numbers(_join_observation(observation))
         elif not self._layout.score:
             self.score = self._total
         elif not self._layout.score.startswith(f"{STATE}."):
-            self.score = self._read_score(_join(seen), self._layout.score)
+            self.score = self._read_score(_join_observation(observation), self._layout.score)
 
     def see_state(self, state: Mapping[str, object]) -> None:
         """Take the score out of the state. Raises ServerFaultError where there is none."""
@@ -128,12 +128,12 @@ class Episode:
 
     def legal(self) -> list[int]:
         """Return the choices for the next field; none when over."""
-        return [] if self._is_done else list(range(len(self._choices())))
+        return [] if self._is_done else list(range(len(self._list_choices())))
 
     def names(self) -> list[str]:
         """Return a field and a value for each choice."""
         field = self._names[len(self._chosen)]
-        return [f"{field} {value}"[:100] for value in self._choices()]
+        return [f"{field} {value}"[:100] for value in self._list_choices()]
 
     def observation(self) -> list[float]:
         """Return what is seen, what is chosen so far and which field is next."""
@@ -154,12 +154,12 @@ class Episode:
         earned = f" The last one earned {self._reward:g}, all {self._total:g}."
         return f"{steps} taken.{earned if self._n_steps else ''}"
 
-    def _choices(self) -> Sequence[object]:
+    def _list_choices(self) -> Sequence[object]:
         return self._layout.fields[self._names[len(self._chosen)]]
 
-    def _read_score(self, shown: Mapping[str, object], name: str) -> float:
+    def _read_score(self, observation: Mapping[str, object], name: str) -> float:
         try:
-            value = _find(shown, name)
+            value = _find_value(observation, name)
         except LookupError as error:
             raise ServerFaultError(f"its score: {name} {error}") from error
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX:
@@ -167,20 +167,20 @@ class Episode:
         return float(value)
 
 
-def _join(seen: Observation) -> Mapping[str, object]:
+def _join_observation(observation: Observation) -> Mapping[str, object]:
     """Return an observation as its class has it; on the wire three fields stand beside it."""
-    beside: dict[str, object] = {"reward": seen.reward, "done": seen.done}
-    if seen.metadata:
-        beside["metadata"] = seen.metadata
-    return {**seen.observation, **beside}
+    beside: dict[str, object] = {"reward": observation.reward, "done": observation.done}
+    if observation.metadata:
+        beside["metadata"] = observation.metadata
+    return {**observation.observation, **beside}
 
 
-def _find(shown: Mapping[str, object], name: str) -> object:
+def _find_value(observation: Mapping[str, object], name: str) -> object:
     """Return the value of a dotted name. Raises LookupError saying what there is."""
-    value: object = shown
+    value: object = observation
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            there = sorted(map(str, value)) if isinstance(value, Mapping) else value
-            raise LookupError(f"is missing; there is {there!r:.300}")
+            present = sorted(map(str, value)) if isinstance(value, Mapping) else value
+            raise LookupError(f"is missing; there is {present!r:.300}")
         value = value[part]
     return value

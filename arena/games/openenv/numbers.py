@@ -61,8 +61,8 @@ class Numbers:
 
     def read(self, value: object) -> list[float]:
         """Return the numbers in their order. Raises ValueError."""
-        flat = islice(_flatten(value), self.size + 1)
-        numbers = [_read_number(one) / self.scale for one in flat]
+        flat = islice(_flatten_lists(value), self.size + 1)
+        numbers = [_read_number(number) / self.scale for number in flat]
         if len(numbers) != self.size:
             n = len(numbers) if len(numbers) < self.size else "more"
             raise ValueError(f"must hold {self.size} numbers, holds {n}")
@@ -83,7 +83,7 @@ class OneOf:
     def read(self, value: object) -> list[float]:
         """Return zeros and a single 1. Raises ValueError."""
         # type(): True is 1 to Python, and not to whoever wrote the file.
-        places = [type(one) is type(value) and one == value for one in self.values]
+        places = [type(choice) is type(value) and choice == value for choice in self.values]
         if not any(places):
             raise ValueError(f"must be one of {list(self.values)!r:.200}, is {value!r:.100}")
         return [float(place) for place in places]
@@ -122,14 +122,14 @@ def _read_number(value: object) -> float:
     return float(value)
 
 
-def _flatten(value: object) -> Iterator[object]:
+def _flatten_lists(value: object) -> Iterator[object]:
     """Yield what is in nested lists; by hand, as a server may nest them as deep as it likes."""
     left = [iter((value,))]
     while left:
-        for one in left[-1]:
-            if isinstance(one, Sequence) and not isinstance(one, str):
-                left.append(iter(one))
+        for entry in left[-1]:
+            if isinstance(entry, Sequence) and not isinstance(entry, str):
+                left.append(iter(entry))
                 break
-            yield one
+            yield entry
         else:
             left.pop()

@@ -47,7 +47,8 @@ def make_game(
         capability=CAPABILITY,
         served=CHILD,
     )
-    named = (str(teams), teams_hash) if teams else ()
+    team_arguments = (str(teams), teams_hash) if teams else ()
     node = find_node() or "node"
-    command = (node, str(DRIVER), id, battle_format, str(RULES_VERSION), name_package(), *named)
+    versions = (str(RULES_VERSION), name_package())
+    command = (node, str(DRIVER), id, battle_format, *versions, *team_arguments)
     return ServedGame(spec, command=command, rules=Rules(spec, command))

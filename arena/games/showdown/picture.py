@@ -37,26 +37,28 @@ def _draw_side(seat: int, side: Mapping[str, Any], left: float) -> Iterator[Shap
     yield Rect(left, _TOP, _COLUMN, 2, SEAT_TINTS[seat])
     yield Text(middle, _TOP + 8, f"Seat {seat}: {side['left']} of {side['size']} left", _PLAIN)
     yield Rect(left, _ACTIVE_TOP, _COLUMN, _MOVES_TOP - _ACTIVE_TOP - 2, "paper", 2)
-    active = [one for one in side["pokemon"] if one["is_active"]]
-    for one in active:
-        yield from _draw_active(one, left, middle)
+    active = [pokemon for pokemon in side["pokemon"] if pokemon["is_active"]]
+    for pokemon in active:
+        yield from _draw_active(pokemon, left, middle)
     if not active:  # who has fainted has left, and nobody has come for it yet
         yield Text(middle, _ACTIVE_TOP + 30, "nobody is out", _PLAIN, "muted")
     cards = [*side["pokemon"], *[None] * N_POKEMON][:N_POKEMON]
-    for n, one in enumerate(cards):
+    for n, pokemon in enumerate(cards):
         x = left + n % 2 * (_CARD_WIDTH + 2)
-        yield from _draw_card(one, x, _BENCH_TOP + n // 2 * _CARD_HEIGHT, n < side["size"])
+        yield from _draw_card(pokemon, x, _BENCH_TOP + n // 2 * _CARD_HEIGHT, n < side["size"])
 
 
-def _draw_active(one: Mapping[str, Any], left: float, middle: float) -> Iterator[Shape]:
-    yield _fit(middle, _ACTIVE_TOP + 8, f"{one['name']}  L{one['level']}", _LARGE, _COLUMN)
-    yield from _draw_types(one["types"], middle, _ACTIVE_TOP + 15)
-    yield from _draw_hp(one, left + 4, _ACTIVE_TOP + 29, _COLUMN - 8, 6)
-    yield _fit(middle, _ACTIVE_TOP + 41, _tell_hp(one), _PLAIN, _COLUMN)
-    marks = (", ".join(name_boosts(one["boosts"])), ", ".join(name_effects(one["effects"])))
+def _draw_active(pokemon: Mapping[str, Any], left: float, middle: float) -> Iterator[Shape]:
+    yield _fit_text(
+        middle, _ACTIVE_TOP + 8, f"{pokemon['name']}  L{pokemon['level']}", _LARGE, _COLUMN
+    )
+    yield from _draw_types(pokemon["types"], middle, _ACTIVE_TOP + 15)
+    yield from _draw_hp(pokemon, left + 4, _ACTIVE_TOP + 29, _COLUMN - 8, 6)
+    yield _fit_text(middle, _ACTIVE_TOP + 41, _tell_hp(pokemon), _PLAIN, _COLUMN)
+    marks = (", ".join(name_boosts(pokemon["boosts"])), ", ".join(name_effects(pokemon["effects"])))
     for n, text in enumerate(text for text in marks if text):
-        yield _fit(middle, _ACTIVE_TOP + 50 + 8 * n, text, _SMALL, _COLUMN)
-    moves = [*one["moves"], *[None] * N_MOVES][:N_MOVES]
+        yield _fit_text(middle, _ACTIVE_TOP + 50 + 8 * n, text, _SMALL, _COLUMN)
+    moves = [*pokemon["moves"], *[None] * N_MOVES][:N_MOVES]
     for n, move in enumerate(moves):
         yield from _draw_move(move, left, middle, _MOVES_TOP + n * _MOVE_HEIGHT)
 
@@ -72,10 +74,10 @@ def _draw_types(types: Sequence[str], middle: float, top: float) -> Iterator[Sha
 
 
 def _draw_hp(
-    one: Mapping[str, Any], left: float, top: float, width: float, height: float
+    pokemon: Mapping[str, Any], left: float, top: float, width: float, height: float
 ) -> Iterator[Shape]:
     yield Rect(left, top, width, height, "line", height / 2)
-    share = one["hp"]
+    share = pokemon["hp"]
     if share > 0:
         tint = "green" if share > _HALF else "yellow" if share > _LOW else "red"
         yield Rect(left, top, max(width * share, height / 2), height, tint, height / 2)
@@ -90,8 +92,10 @@ def _draw_move(
         return
     yield Rect(left + 2, top + 2, 3, _MOVE_HEIGHT - 6, TYPE_TINTS.get(move["type"], "muted"), 1)
     spent = move.get("left") == 0
-    yield _fit(middle, top + 5, move["name"], _PLAIN, _COLUMN - 12, "muted" if spent else "ink")
-    yield _fit(middle, top + 11.8, _tell_move(move), _SMALL, _COLUMN - 12, "muted")
+    yield _fit_text(
+        middle, top + 5, move["name"], _PLAIN, _COLUMN - 12, "muted" if spent else "ink"
+    )
+    yield _fit_text(middle, top + 11.8, _tell_move(move), _SMALL, _COLUMN - 12, "muted")
 
 
 def _tell_move(move: Mapping[str, Any]) -> str:
@@ -100,31 +104,31 @@ def _tell_move(move: Mapping[str, Any]) -> str:
 
 
 def _draw_card(
-    one: Mapping[str, Any] | None, left: float, top: float, is_there: bool
+    pokemon: Mapping[str, Any] | None, left: float, top: float, is_there: bool
 ) -> Iterator[Shape]:
     middle, height = left + _CARD_WIDTH / 2, _CARD_HEIGHT - 2
-    if one is None:
+    if pokemon is None:
         yield Rect(left, top, _CARD_WIDTH, height, "line", 2)
         text = "not seen yet" if is_there else "no Pokemon"
         yield Text(middle, top + height / 2, text, _SMALL, "muted")
         return
-    is_out, has_fainted = one["is_active"], one["has_fainted"]
+    is_out, has_fainted = pokemon["is_active"], pokemon["has_fainted"]
     yield Rect(left, top, _CARD_WIDTH, height, "new" if is_out else "paper", 2)
     tint = "muted" if has_fainted else "ink"
-    yield _fit(middle, top + 5.5, one["name"], _SMALL, _CARD_WIDTH, tint)
+    yield _fit_text(middle, top + 5.5, pokemon["name"], _SMALL, _CARD_WIDTH, tint)
     if has_fainted:
         # Struck out below its name, which stays legible.
         yield Line(left + 5, top + 10.6, left + _CARD_WIDTH - 5, top + 10.6, "red", 1.2)
         yield Text(middle, top + 17, "fainted", _SMALL, "muted")
         return
-    yield from _draw_hp(one, left + 3, top + 9.5, _CARD_WIDTH - 6, 3)
-    yield _fit(middle, top + 17.5, _tell_hp(one), _SMALL, _CARD_WIDTH)
+    yield from _draw_hp(pokemon, left + 3, top + 9.5, _CARD_WIDTH - 6, 3)
+    yield _fit_text(middle, top + 17.5, _tell_hp(pokemon), _SMALL, _CARD_WIDTH)
 
 
-def _tell_hp(one: Mapping[str, Any]) -> str:
-    return " ".join(part for part in (one["hp_text"], one["status"].upper()) if part)
+def _tell_hp(pokemon: Mapping[str, Any]) -> str:
+    return " ".join(part for part in (pokemon["hp_text"], pokemon["status"].upper()) if part)
 
 
-def _fit(x: float, y: float, text: str, size: float, width: float, tint: str = "ink") -> Text:
+def _fit_text(x: float, y: float, text: str, size: float, width: float, tint: str = "ink") -> Text:
     """Return a text in letters as large as the width allows."""
     return Text(x, y, text, min(size, (width - 4) / (_LETTER * len(text))), tint)

@@ -97,7 +97,7 @@ class Battle:
         return "\n".join((*(log if form == LOG else choices), ""))
 
     def write_log(self, players: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-        """Return the log and the input log, with these names of the players for those of seats."""
+        """Return the log and the input log, with player names in place of seats."""
         answer = self._driver.ask({"kind": "log", "episode": self._episode})
         log, choices = answer["log"], answer["choices"]
         # What is between lines and fields of a log is in no name.

@@ -26,7 +26,7 @@ class Sight(NamedTuple):
         return int(np.argmax(self.of("own_pokemon", "is_active")))
 
     def hp(self, block: str) -> float:
-        """Return the share of HP of who is out, of `own_pokemon` or `their_pokemon`."""
+        """Return the share of HP of the active Pokemon in `own_pokemon` or `their_pokemon`."""
         return float((self.of(block, "hp") * self.of(block, "is_active")).sum())
 
 

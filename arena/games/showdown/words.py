@@ -139,22 +139,27 @@ def name_effects(effects: Sequence[str]) -> list[str]:
 def _tell_side(seat: int, side: Mapping[str, Any]) -> str:
     seen_pokemon = side["pokemon"]
     parts = [
-        _tell_pokemon(one) for one in sorted(seen_pokemon, key=lambda one: not one["is_active"])
+        _tell_pokemon(pokemon)
+        for pokemon in sorted(seen_pokemon, key=lambda shown: not shown["is_active"])
     ]
     if n_unknown := side["size"] - len(seen_pokemon):
         parts.append(f"{n_unknown} not seen yet")
     return f"Seat {seat} has {side['left']} left: {'; '.join(parts)}."
 
 
-def _tell_pokemon(one: Mapping[str, Any]) -> str:
-    if one["has_fainted"]:
-        return f"{one['name']}, fainted"
+def _tell_pokemon(pokemon: Mapping[str, Any]) -> str:
+    if pokemon["has_fainted"]:
+        return f"{pokemon['name']}, fainted"
     marks = [
-        *([STATUSES[one["status"]]] if one["status"] in STATUSES else []),
-        *(name_boosts(one["boosts"]) + name_effects(one["effects"]) if one["is_active"] else []),
+        *([STATUSES[pokemon["status"]]] if pokemon["status"] in STATUSES else []),
+        *(
+            name_boosts(pokemon["boosts"]) + name_effects(pokemon["effects"])
+            if pokemon["is_active"]
+            else []
+        ),
     ]
-    out = " is out" if one["is_active"] else ""
-    return ", ".join((f"{one['name']}{out} with {one['hp_text']} HP", *marks))
+    out = " is out" if pokemon["is_active"] else ""
+    return ", ".join((f"{pokemon['name']}{out} with {pokemon['hp_text']} HP", *marks))
 
 
 class _Log:
@@ -162,19 +167,19 @@ class _Log:
 
     def __init__(self, view: Mapping[str, Any]) -> None:
         self._hp = {ident: _read_hp(text) for ident, text in view["before"].items()}
-        teams = [{one["name"] for one in side["pokemon"]} for side in view["sides"]]
+        teams = [{pokemon["name"] for pokemon in side["pokemon"]} for side in view["sides"]]
         self._twins = teams[0] & teams[1]
         self.sentences: list[str] = []
 
     def read(self, line: str) -> None:
         """Say what a line tells, if it is anything to people."""
-        _, kind, *rest = line.split("|")
-        tags = [part for part in rest if part.startswith("[")]
-        who, what, other = ([part for part in rest if part not in tags] + [""] * 3)[:3]
+        _, kind, *fields = line.split("|")
+        tags = [part for part in fields if part.startswith("[")]
+        who, what, other = ([part for part in fields if part not in tags] + [""] * 3)[:3]
         if act := _READERS.get(kind):
             act(self, who, (what, other), tags)
         elif kind in _PLAIN and "[silent]" not in tags:
-            text = "|".join(rest)
+            text = "|".join(fields)
             self.say(_PLAIN[kind], who, what=what, other=self.name(what), text=text)
 
     def say(self, sentence: str, who: str, **more: str) -> None:
@@ -197,14 +202,10 @@ class _Log:
 
     def set_hp(self, ident: str, condition: str) -> float:
         """Note the HP of a Pokemon; return by how much of all they have risen."""
-        key, now = _key_of(ident), _read_hp(condition)
+        # The same Pokemon wherever it stands: p1: Onix of p1a: Onix.
+        key, now = ident[:2] + ident[ident.index(":") :], _read_hp(condition)
         before, self._hp[key] = self._hp.get(key, now), now
         return now - before
-
-
-def _key_of(ident: str) -> str:
-    """Return p1: Onix of p1a: Onix, which is the same one wherever it stands."""
-    return ident[:2] + ident[ident.index(":") :]
 
 
 def _read_hp(condition: str) -> float:
@@ -213,7 +214,7 @@ def _read_hp(condition: str) -> float:
     return float(left) / float(most) if most else 0.0
 
 
-def _cause(tags: Sequence[str]) -> str:
+def _read_cause(tags: Sequence[str]) -> str:
     """Return what a line says of where something comes from."""
     for tag in tags:
         if tag.startswith("[from] "):
@@ -221,27 +222,27 @@ def _cause(tags: Sequence[str]) -> str:
     return ""
 
 
-Rest = tuple[str, str]
-Reader = Callable[[_Log, str, Rest, Sequence[str]], None]
+Details = tuple[str, str]
+Reader = Callable[[_Log, str, Details, Sequence[str]], None]
 
 
-def _enter(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
+def _tell_entry(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     del tags
-    log.set_hp(who, rest[1])
+    log.set_hp(who, details[1])
     log.say(f"Seat {int(who[1]) - 1} sent out {{who}}.", who)
 
 
-def _move(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
-    cause = _cause(tags)
-    called = f", called by {cause}" if cause not in ("", rest[0]) else ""
-    log.say("{who} used {what}{called}.", who, what=rest[0], called=called)
+def _tell_move(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+    cause = _read_cause(tags)
+    called = f", called by {cause}" if cause not in ("", details[0]) else ""
+    log.say("{who} used {what}{called}.", who, what=details[0], called=called)
 
 
-def _change_hp(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
-    by = log.set_hp(who, rest[0])
+def _tell_hp_change(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
+    by = log.set_hp(who, details[0])
     if not (percent := round(100 * abs(by))):
         percent = 1 if by else 0
-    cause = _cause(tags)
+    cause = _read_cause(tags)
     words = _CAUSES.get(cause, f"by {cause}" if cause else "")
     verb = "recovered" if by > 0 else "lost"
     if percent:
@@ -249,51 +250,51 @@ def _change_hp(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
         log.say(f"{{who}} {verb} {percent} %{because}.", who)
 
 
-def _fall_ill(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
+def _tell_ailment(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     if "[silent]" not in tags:
-        verb = _FALLS_ILL.get(rest[0], f"was {STATUSES.get(rest[0], rest[0])}")
+        verb = _FALLS_ILL.get(details[0], f"was {STATUSES.get(details[0], details[0])}")
         log.say("{who} {verb}.", who, verb=verb)
 
 
-def _recover(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
+def _tell_recovery(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
     if "[silent]" not in tags:
-        verb = _RECOVERS.get(rest[0], f"is no longer {STATUSES.get(rest[0], rest[0])}")
+        verb = _RECOVERS.get(details[0], f"is no longer {STATUSES.get(details[0], details[0])}")
         log.say("{who} {verb}.", who, verb=verb)
 
 
 def _change_stat(verb: str) -> Reader:
-    def tell(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
+    def tell(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
         del tags
-        if rest[0] in STATS:
-            words = f"{verb} by {rest[1]}" if int(rest[1]) else "does not change"
-            log.say("{stat} of {who} {words}.", who, stat=STATS[rest[0]], words=words)
+        if details[0] in STATS:
+            words = f"{verb} by {details[1]}" if int(details[1]) else "does not change"
+            log.say("{stat} of {who} {words}.", who, stat=STATS[details[0]], words=words)
 
     return tell
 
 
-def _by_effect(sentences: Mapping[str, str], otherwise: str) -> Reader:
-    def tell(log: _Log, who: str, rest: Rest, tags: Sequence[str]) -> None:
+def _make_effect_reader(sentences: Mapping[str, str], otherwise: str) -> Reader:
+    def tell(log: _Log, who: str, details: Details, tags: Sequence[str]) -> None:
         if "[silent]" not in tags:
-            effect = rest[0].removeprefix("move: ")
+            effect = details[0].removeprefix("move: ")
             sentence = sentences.get(effect, otherwise)
-            log.say(sentence, who, effect=effect, what=rest[1])
+            log.say(sentence, who, effect=effect, what=details[1])
 
     return tell
 
 
 _READERS: Final[Mapping[str, Reader]] = {
-    "switch": _enter,
-    "drag": _enter,
-    "move": _move,
-    "cant": _by_effect(_CANNOT, "{who} cannot move."),
-    "-damage": _change_hp,
-    "-heal": _change_hp,
-    "-sethp": _change_hp,
-    "-status": _fall_ill,
-    "-curestatus": _recover,
+    "switch": _tell_entry,
+    "drag": _tell_entry,
+    "move": _tell_move,
+    "cant": _make_effect_reader(_CANNOT, "{who} cannot move."),
+    "-damage": _tell_hp_change,
+    "-heal": _tell_hp_change,
+    "-sethp": _tell_hp_change,
+    "-status": _tell_ailment,
+    "-curestatus": _tell_recovery,
     "-boost": _change_stat("rose"),
     "-unboost": _change_stat("fell"),
-    "-start": _by_effect(_BEGINS, "{who} has {effect}."),
-    "-end": _by_effect(_ENDS, "{effect} of {who} ended."),
-    "-activate": _by_effect(_WORKS, "{effect} of {who} works."),
+    "-start": _make_effect_reader(_BEGINS, "{who} has {effect}."),
+    "-end": _make_effect_reader(_ENDS, "{effect} of {who} ended."),
+    "-activate": _make_effect_reader(_WORKS, "{effect} of {who} works."),
 }

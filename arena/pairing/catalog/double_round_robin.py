@@ -27,7 +27,7 @@ class _DoubleRoundRobin:
         rng, circle = Random(seed), list(range(field.n_agents))
         rng.shuffle(circle)
         lineups = (
-            _circle_rounds(circle)
+            _draw_rounds(circle)
             if field.n_seats == COUPLE
             else _turn_shapes(circle, field.n_seats, rng)
         )
@@ -39,7 +39,7 @@ class _DoubleRoundRobin:
         return (cycle * (n_blocks // len(cycle) + 1))[:n_blocks] if cycle else []
 
 
-def _circle_rounds(circle: Sequence[int]) -> Iterator[Lineup]:
+def _draw_rounds(circle: Sequence[int]) -> Iterator[Lineup]:
     """Yield the pairs round by round: the first stays, the others move on by one place."""
     bye = -1
     ring = [*circle, bye] if len(circle) % 2 else list(circle)

@@ -48,9 +48,9 @@ class _Gauntlet(Adaptive):
         newcomers = self._newcomers
         if not newcomers:
             n = count_agent_results(standing)
-            few = np.flatnonzero(n < np.median(n) / 2).tolist()
+            least_played = np.flatnonzero(n < np.median(n) / 2).tolist()
             # Noise below 1 breaks ties between agents of as many results.
-            newcomers = few or [int(np.argmin(n + rng.random(len(n))))]
+            newcomers = least_played or [int(np.argmin(n + rng.random(len(n))))]
         others = np.setdiff1d(np.arange(standing.field.n_agents), newcomers)
         if len(others) < standing.field.n_seats - 1:
             raise PairingError(f"{len(newcomers)} newcomers leave nobody to meet")
@@ -66,9 +66,9 @@ class _Gauntlet(Adaptive):
             row = place % len(rows)
             # What is in flight narrows the difference first: V becomes V / (1 + V I n).
             value = gain[row] * tie[row] / (1 + gain[row] * waiting[row])
-            met = np.argsort(-value)[: standing.field.n_seats - 1]
-            waiting[row, met] += standing.field.n_seats
-            chosen.append((int(rows[row]), *others[met].tolist()))
+            opponents = np.argsort(-value)[: standing.field.n_seats - 1]
+            waiting[row, opponents] += standing.field.n_seats
+            chosen.append((int(rows[row]), *others[opponents].tolist()))
         return chosen
 
 
@@ -78,9 +78,9 @@ def _count_in_flight(standing: Standing, rows: Ints, others: Ints) -> Floats:
     row_of = {agent: row for row, agent in enumerate(rows.tolist())}
     column_of = {agent: column for column, agent in enumerate(others.tolist())}
     for pair, n_matches in standing.n_in_flight.items():
-        for one, other in (pair, pair[::-1]):
-            if one in row_of and other in column_of:
-                table[row_of[one], column_of[other]] += n_matches
+        for agent, opponent in (pair, pair[::-1]):
+            if agent in row_of and opponent in column_of:
+                table[row_of[agent], column_of[opponent]] += n_matches
     return table
 
 

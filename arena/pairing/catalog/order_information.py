@@ -76,7 +76,7 @@ class _OrderInformation(Adaptive):
         joint = _widen_covariance(
             self._find_covariance(standing), n_met * information, pair_variance
         )
-        variance = _difference_variances(joint)
+        variance = _find_difference_variances(joint)
         is_in, crossings = None, np.ones_like(gap)
         if 0 < (edge := self.number("edge")) < len(gap):
             is_in = sample_first(standing.mu, joint, edge, rng)
@@ -86,15 +86,15 @@ class _OrderInformation(Adaptive):
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         discounted_information = _discount_repeats(n_met * information, pair_variance)
-        others = np.linalg.inv(joint) - _graph_laplacian(discounted_information)
+        others = np.linalg.inv(joint) - _build_laplacian(discounted_information)
         times = n_met + count_in_flight(standing)
         _add_lineups(times, chosen)
         while len(chosen) < n_blocks:
             expected = _discount_repeats(times * information, pair_variance)
-            precision = others + _graph_laplacian(expected)
+            precision = others + _build_laplacian(expected)
             narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
             repeated = 1 + times * information * pair_variance
-            value = worth * _expected_narrowing(narrowed, openness) / repeated**2
+            value = worth * _estimate_narrowing(narrowed, openness) / repeated**2
             matched = match_greedily(value, standing.field.n_seats)
             best = matched[: max(1, int(len(matched) * _TAKEN))][: n_blocks - len(chosen)]
             chosen += best
@@ -157,7 +157,7 @@ def _discount_repeats(information: Floats, pair_variance: float) -> Floats:
 def _widen_covariance(joint: Floats, information: Floats, pair_variance: float) -> Floats:
     """Return the covariance of a fit that takes every lead for the difference of two ratings."""
     # The sandwich of a misspecified fit: C (1/C + t^2 S) C.
-    return joint + pair_variance * joint @ _graph_laplacian(information**2) @ joint
+    return joint + pair_variance * joint @ _build_laplacian(information**2) @ joint
 
 
 def _find_openness(gap: Floats, variance: Floats, crossings: Floats) -> Floats:
@@ -171,20 +171,20 @@ def _find_openness(gap: Floats, variance: Floats, crossings: Floats) -> Floats:
     return relative
 
 
-def _expected_narrowing(joint: Floats, openness: Floats) -> Floats:
+def _estimate_narrowing(joint: Floats, openness: Floats) -> Floats:
     """Return how much a result of every two agents narrows all open differences: [n, n]."""
-    weights = openness / np.sqrt(_difference_variances(joint))
+    weights = openness / np.sqrt(_find_difference_variances(joint))
     np.fill_diagonal(weights, 0)
-    return _difference_variances(joint @ _graph_laplacian(weights) @ joint)
+    return _find_difference_variances(joint @ _build_laplacian(weights) @ joint)
 
 
-def _difference_variances(joint: Floats) -> Floats:
+def _find_difference_variances(joint: Floats) -> Floats:
     """Return the variance of the difference of every two agents: [n, n]."""
-    alone = np.diag(joint)
-    return np.maximum(alone[:, None] + alone - 2 * joint, _LEAST_VARIANCE)
+    variances = np.diag(joint)
+    return np.maximum(variances[:, None] + variances - 2 * joint, _LEAST_VARIANCE)
 
 
-def _graph_laplacian(information: Floats) -> Floats:
+def _build_laplacian(information: Floats) -> Floats:
     """Return what information about differences [n, n] adds to the precision of the skills."""
     return np.diag(information.sum(axis=1)) - information
 

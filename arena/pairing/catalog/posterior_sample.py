@@ -45,7 +45,9 @@ class _PosteriorSample(Adaptive):
             # After some refusals in a row all are taken: the blocks asked for must come.
             played = drawn
             if n_refused < _N_TRIES:
-                played = [one for one in drawn if _is_worth_playing(one, standing, waiting, rng)]
+                played = [
+                    lineup for lineup in drawn if _is_worth_playing(lineup, standing, waiting, rng)
+                ]
             n_refused = 0 if played else n_refused + 1
             chosen += played
             for pair in (pair for lineup in played for pair in _list_pairs(lineup)):

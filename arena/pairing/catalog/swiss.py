@@ -38,7 +38,7 @@ class _Swiss(AdaptiveCouples):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         if self.is_over(standing):
             return []
-        n_begun = len(standing.meetings) % _per_round(standing)
+        n_begun = len(standing.meetings) % _count_pairs_a_round(standing)
         before = standing.meetings[: len(standing.meetings) - n_begun]
         if any(meeting.points is None for meeting in before):
             return []
@@ -53,26 +53,26 @@ class _Swiss(AdaptiveCouples):
     ) -> list[Lineup]:
         """Return the lineups of this round that are not planned yet."""
         n_agents = standing.field.n_agents
-        n_byes, points = _byes_and_points(before, n_agents, _per_round(standing))
-        taken = {agent for meeting in begun for agent in meeting.lineup}
+        n_byes, points = _count_byes_and_points(before, n_agents, _count_pairs_a_round(standing))
+        paired = {agent for meeting in begun for agent in meeting.lineup}
         # Equal points and ratings are ordered by chance, not by who was registered first.
         place = {agent: at for at, agent in enumerate(rng.permutation(n_agents).tolist())}
         free = sorted(
-            (agent for agent in range(n_agents) if agent not in taken),
+            (agent for agent in range(n_agents) if agent not in paired),
             key=lambda agent: (-points[agent], -standing.mu[agent], place[agent]),
         )
-        met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
+        n_met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
         lowest_first = free[::-1] if len(free) % 2 else []
         # A stable sort: of those with as few byes the lowest stays first.
         byes = sorted(lowest_first, key=lambda agent: n_byes[agent])
-        return pair_without_rematches(free, met, byes)
+        return pair_without_rematches(free, n_met, byes)
 
 
-def _per_round(standing: Standing) -> int:
+def _count_pairs_a_round(standing: Standing) -> int:
     return standing.field.n_agents // 2
 
 
-def _byes_and_points(
+def _count_byes_and_points(
     meetings: Sequence[Meeting], n_agents: int, per_round: int
 ) -> tuple[Counter[int], Counter[int]]:
     """Return how many byes and points each agent has after these rounds, which are whole."""

@@ -13,8 +13,8 @@ _SETTINGS = Parameter(
 )
 
 
-def _make(given: Mapping[str, Value]) -> Decide:
-    return Fixed(take_settings(ID, given, _SETTINGS.name)).decide
+def _make_rule(values: Mapping[str, Value]) -> Decide:
+    return Fixed(take_settings(ID, values, _SETTINGS.name)).decide
 
 
-POLICY = SettingsKind(ID, "Always the same (LLMServe)", _make, (_SETTINGS,))
+POLICY = SettingsKind(ID, "Always the same (LLMServe)", _make_rule, (_SETTINGS,))

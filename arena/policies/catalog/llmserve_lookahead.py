@@ -11,8 +11,10 @@ ID: Final = "llmserve_lookahead"
 _WINDOWS = Parameter("windows", 4, "that are played ahead for each setting that is tried", 1, 20)
 
 
-def _make(given: Mapping[str, Value]) -> Decide:
-    return Lookahead(int(given[_WINDOWS.name])).decide
+def _make_rule(values: Mapping[str, Value]) -> Decide:
+    return Lookahead(int(values[_WINDOWS.name])).decide
 
 
-POLICY = SettingsKind(ID, "Knows what comes (LLMServe), a bound", _make, (_WINDOWS,), version=2)
+POLICY = SettingsKind(
+    ID, "Knows what comes (LLMServe), a bound", _make_rule, (_WINDOWS,), version=2
+)

@@ -13,9 +13,9 @@ _CALM = Parameter("calm", "32/0.6/4/INT8/together/on", "settings with a short qu
 _CROWDED = Parameter("crowded", "64/0.6/1/INT8/together/on", "settings with a long one")
 
 
-def _make(given: Mapping[str, Value]) -> Decide:
-    calm, crowded = (take_settings(ID, given, one.name) for one in (_CALM, _CROWDED))
-    return Switch(calm, crowded, float(given[_QUEUE.name])).decide
+def _make_rule(values: Mapping[str, Value]) -> Decide:
+    calm, crowded = (take_settings(ID, values, parameter.name) for parameter in (_CALM, _CROWDED))
+    return Switch(calm, crowded, float(values[_QUEUE.name])).decide
 
 
-POLICY = SettingsKind(ID, "Two settings (LLMServe)", _make, (_QUEUE, _CALM, _CROWDED))
+POLICY = SettingsKind(ID, "Two settings (LLMServe)", _make_rule, (_QUEUE, _CALM, _CROWDED))

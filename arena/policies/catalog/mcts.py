@@ -77,8 +77,8 @@ class MctsKind:
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> MctsPolicy:
         """Return the policy. Raises ParameterError or UnsupportedGameError."""
-        read = accepted(self, game, parameters)
-        return MctsPolicy(int(read[_SIMULATIONS.name]), float(read[_EXPLORATION.name]))
+        values = accepted(self, game, parameters)
+        return MctsPolicy(int(values[_SIMULATIONS.name]), float(values[_EXPLORATION.name]))
 
 
 POLICY = MctsKind()

@@ -88,8 +88,8 @@ class NetworkKind:
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> LogitsPolicy:
         """Return the policy, without a network yet. Raises ParameterError."""
-        read = accepted(self, game, parameters)
-        return LogitsPolicy(game, float(read[_TEMPERATURE.name]))
+        values = accepted(self, game, parameters)
+        return LogitsPolicy(game, float(values[_TEMPERATURE.name]))
 
 
 POLICY = NetworkKind()

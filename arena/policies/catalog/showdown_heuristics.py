@@ -46,19 +46,19 @@ def _choose_action(row: Row) -> int:
 
 def _weigh_moves(sight: Sight) -> Numbers:
     """Return the worth of each move."""
-    theirs, own = max(sight.hp("their_pokemon"), 0.01), sight.hp("own_pokemon")
+    their_hp, own_hp = max(sight.hp("their_pokemon"), 0.01), sight.hp("own_pokemon")
     damage = sight.of("own_move", "damage")
-    wins = damage >= theirs
-    worth = np.minimum(damage / theirs, 1.0) + SURE_WIN * wins * sight.of("own_move", "accuracy")
+    wins = damage >= their_hp
+    worth = np.minimum(damage / their_hp, 1.0) + SURE_WIN * wins * sight.of("own_move", "accuracy")
     # Lost is the turn before or after, or who uses it.
     worth = worth * np.where(sight.of("own_move", "charges") > 0, CHARGED, 1.0)
     worth = worth * np.where((sight.of("own_move", "recharges") > 0) & ~wins, CHARGED, 1.0)
-    worth = worth - sight.of("own_move", "faints_user") * own * EXPLODED
-    return worth + _weigh_ailments(sight) + _weigh_care(sight, own)
+    worth = worth - sight.of("own_move", "faints_user") * own_hp * EXPLODED
+    return worth + _weigh_ailments(sight) + _weigh_care(sight, own_hp)
 
 
 def _weigh_ailments(sight: Sight) -> Numbers:
-    """Return what moves are worth that leave the other one ill."""
+    """Return the worth of moves that give the opponent an ailment."""
     out = sight.of("their_pokemon", "is_active")
     is_ill = any((sight.of("their_pokemon", status) * out).any() for status in STATUSES)
     is_confused = sight.of("their_side", "confusion").any()
@@ -81,7 +81,7 @@ def _weigh_care(sight: Sight, own: float) -> Numbers:
 
 
 def _weigh_switches(sight: Sight) -> Numbers:
-    """Return the worth of each switch: how much better the newcomer stands than who is out."""
+    """Return the worth of each switch: how much better the newcomer stands than the active one."""
     standing = sight.of("own_pokemon", "best_damage") - sight.of("own_pokemon", "worst_damage")
     standing = standing + FRESH * sight.of("own_pokemon", "hp")
     if sight.of("field", "must_switch").any():

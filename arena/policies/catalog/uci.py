@@ -132,15 +132,19 @@ class UciKind(LineKind):
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> UciPolicy:
         """Return the policy. Raises ParameterError or UnsupportedGameError."""
-        read = accepted(self, game, parameters)
-        go = " ".join(f"{word} {read[one.name]}" for word, one in _GO.items() if read[one.name])
+        values = accepted(self, game, parameters)
+        go = " ".join(
+            f"{word} {values[parameter.name]}"
+            for word, parameter in _GO.items()
+            if values[parameter.name]
+        )
         if not go:
             raise ParameterError(self.id, _NODES.name, "must be above 0, or depth or movetime_ms")
-        options: dict[str, str | int] = {"Hash": int(read[_HASH.name])}
-        if read[_SKILL.name] != _UNSET:
-            options["Skill Level"] = int(read[_SKILL.name])
-        options |= _read_options(str(read[_OPTIONS.name]))
-        program, release = read_program(self.id, read), str(read[RELEASE.name])
+        options: dict[str, str | int] = {"Hash": int(values[_HASH.name])}
+        if values[_SKILL.name] != _UNSET:
+            options["Skill Level"] = int(values[_SKILL.name])
+        options |= _read_options(str(values[_OPTIONS.name]))
+        program, release = read_program(self.id, values), str(values[RELEASE.name])
         return UciPolicy(program, release=release, go=go, options=options)
 
 

@@ -144,12 +144,12 @@ def has_order(question: str, moment: Moment, margin: float) -> bool:
     """Return whether agents can be named of whom nobody is worse, by the margin, than another."""
     n = moment.world.n_agents
     beats = np.array(
-        [[moment.find_lead(one, other) > margin for other in range(n)] for one in range(n)]
+        [[moment.find_lead(agent, other) > margin for other in range(n)] for agent in range(n)]
     )
     left = list(range(n))
     # Those that nobody left beats go first: what stays is in circles, or behind one.
-    while free := [one for one in left if not beats[left, one].any()]:
-        left = [one for one in left if one not in free]
+    while free := [agent for agent in left if not beats[left, agent].any()]:
+        left = [agent for agent in left if agent not in free]
     n_named = {"best": 1, "top_k": N_TOP_K}.get(question, n)
     return n - len(left) >= n_named
 
@@ -162,7 +162,7 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
     """
     ours = by_plan[CHOSEN]
     task, n = ours[0].task, len(ours)
-    wrong = [held.task.seed for held in ours if held.is_wrong]
+    wrong = [campaign.task.seed for campaign in ours if campaign.is_wrong]
     return {
         "world": task.field,
         "question": task.question,
@@ -173,17 +173,19 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
         "share": len(wrong) / n,
         "lower": find_lower_bound(len(wrong), n),
         "upper": find_upper_bound(len(wrong), n),
-        "decided": sum(held.is_decided for held in ours),
-        "refused": sum(held.is_refused for held in ours),
-        "median_matches": median(held.n_matches for held in ours),
-        "mean_matches": sum(held.n_matches for held in ours) / n,
+        "decided": sum(campaign.is_decided for campaign in ours),
+        "refused": sum(campaign.is_refused for campaign in ours),
+        "median_matches": median(campaign.n_matches for campaign in ours),
+        "mean_matches": sum(campaign.n_matches for campaign in ours) / n,
         **{
-            plan: median(held.n_matches for held in by_plan[plan]) if by_plan.get(plan) else None
+            plan: median(campaign.n_matches for campaign in by_plan[plan])
+            if by_plan.get(plan)
+            else None
             for plan in PLANS
             if plan != CHOSEN
         },
         "bound": sum(bounds) / n if (bounds := list(find_bounds([h.task for h in ours]))) else None,
-        "seconds": sum(held.seconds for held in ours) / n,
+        "seconds": sum(campaign.seconds for campaign in ours) / n,
         "wrong_seeds": " ".join(map(str, wrong[:N_NAMED])),
     }
 

@@ -132,17 +132,17 @@ def count_favourites(estimate: Estimate, truth: Floats) -> tuple[int, float, int
 
 def make_row(name: str, fit: str, measured: Sequence[Covered]) -> dict[str, object]:
     """Return the row of the benchmark; shares in percent."""
-    field, n = FIELDS[name], sum(one.n_agents for one in measured)
-    n_pairs = sum(one.n_pairs for one in measured)
+    field, n = FIELDS[name], sum(fitted.n_agents for fitted in measured)
+    n_pairs = sum(field.n_pairs for field in measured)
     return {
         "world": name,
         "fit": fit,
         "agents": field.n_agents,
         "matches_each": field.n_per_agent,
         "n": len(measured),
-        "coverage": 100 * sum(one.n_within for one in measured) / n,
-        "gaps": 100 * sum(one.n_gaps_within for one in measured) / n_pairs,
-        "claimed": 100 * sum(one.claimed for one in measured) / n_pairs,
-        "true": 100 * sum(one.n_true for one in measured) / n_pairs,
-        "seconds": sum(one.seconds for one in measured) / len(measured),
+        "coverage": 100 * sum(fitted.n_within for fitted in measured) / n,
+        "gaps": 100 * sum(fitted.n_gaps_within for fitted in measured) / n_pairs,
+        "claimed": 100 * sum(fitted.claimed for fitted in measured) / n_pairs,
+        "true": 100 * sum(fitted.n_true for fitted in measured) / n_pairs,
+        "seconds": sum(fitted.seconds for fitted in measured) / len(measured),
     }

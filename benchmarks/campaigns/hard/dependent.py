@@ -32,11 +32,11 @@ class Repeating(HeadToHead):
         """Draw the results from the rating model."""
         n, world = len(truth), Probit(truth)
         results = np.zeros((n, n, n_openings, COUPLE), np.int64)
-        for one, other in zip(*np.triu_indices(n, 1), strict=True):
-            pair = np.full(n_openings, one), np.full(n_openings, other)
-            results[one, other] = world.play_blocks(*pair, 0.0, rng)
+        for first, second in zip(*np.triu_indices(n, 1), strict=True):
+            pair = np.full(n_openings, first), np.full(n_openings, second)
+            results[first, second] = world.play_blocks(*pair, 0.0, rng)
             # Game 0 of the one is game 1 of the other.
-            results[other, one] = -results[one, other, :, ::-1]
+            results[second, first] = -results[first, second, :, ::-1]
         return cls(results)
 
     @property
@@ -106,10 +106,12 @@ class SeedRuns(Probit):
 
         is_scattered: seeds are played in any order, not one after the other.
         """
-        kept = exp(-1 / RUN_LENGTH)
-        shocks = rng.normal(0, BETA * sqrt(1 - kept**2), (MOST_MATCHES // COUPLE, len(truth)))
-        shocks[0] /= sqrt(1 - kept**2)  # stationary from the start
-        liking = lfilter([1.0], [1.0, -kept], shocks, axis=0)
+        correlation = exp(-1 / RUN_LENGTH)
+        shocks = rng.normal(
+            0, BETA * sqrt(1 - correlation**2), (MOST_MATCHES // COUPLE, len(truth))
+        )
+        shocks[0] /= sqrt(1 - correlation**2)  # stationary from the start
+        liking = lfilter([1.0], [1.0, -correlation], shocks, axis=0)
         played: Floats = np.asarray(liking, np.float64)
         if is_scattered:
             played = rng.permutation(played)

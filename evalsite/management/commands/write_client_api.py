@@ -115,14 +115,14 @@ def _write_class(operations: Sequence[Operation], types: Types) -> str:
     name = operations[0].noun.capitalize()
     name += "s" if name in types.components else ""  # the audit's rows are called as it is
     doc = write_doc(operations[0].node["description"], {})
-    methods = [one.write() for one in operations if not one.is_file]
+    methods = [operation.write() for operation in operations if not operation.is_file]
     return f"class {name}(Calls):\n{doc}\n\n" + "\n\n".join(methods)
 
 
 def _write_module(name: str, code: str, homes: Mapping[str, str], figures: Sequence[str]) -> str:
     """Return a module with the imports that its code needs."""
     sources = dict(IMPORTS)
-    sources |= {f"{one}Figures": "evalsite_client.figures" for one in figures}
+    sources |= {f"{figure}Figures": "evalsite_client.figures" for figure in figures}
     shared = [part.removesuffix("Enum") for part, home in homes.items() if home == SHARED]
     sources |= dict.fromkeys(shared if name != SHARED else (), "evalsite_client.api.shared")
     used = sorted(word for word in sources if re.search(rf"\b{word}\b", code))
@@ -136,6 +136,6 @@ def _format(code: str) -> str:
     ruff = str(Path(sys.executable).with_name("ruff"))
     for step in (["check", "--select", "I", "--fix", "-q"], ["format", "-q"]):
         command = [ruff, *step, "--stdin-filename", AS_IF, "-"]
-        done = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
-        code = done.stdout
+        result = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
+        code = result.stdout
     return code

@@ -11,7 +11,7 @@ import pytest
 from arena.addresses import read_networks
 from gameservers.discovery.probing import probe_server
 from gameservers.discovery.registry import Registry
-from gameservers.discovery.sightings import Kind, Look, Sighting, State
+from gameservers.discovery.sightings import Kind, Sighting, SourceView, State
 
 # What names lead to: the last one leads inside first and, asked again, to loopback.
 NAMES = {
@@ -71,8 +71,8 @@ REFUSED = (
 class FakeSource:
     name = "skypilot clusters"
 
-    async def look(self) -> Look:
-        return Look(tuple(Sighting(f"game {each!r}", Kind.CLUSTER, each) for each in REFUSED))
+    async def look(self) -> SourceView:
+        return SourceView(tuple(Sighting(f"game {each!r}", Kind.CLUSTER, each) for each in REFUSED))
 
 
 async def look_up(host: str) -> Sequence[str]:

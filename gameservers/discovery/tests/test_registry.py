@@ -10,7 +10,7 @@ from arena.addresses import read_networks
 from gameservers.discovery import registry as registries
 from gameservers.discovery.merging import Answer, Place
 from gameservers.discovery.registry import Registry, Server
-from gameservers.discovery.sightings import Kind, Look, LookError, Sighting, State
+from gameservers.discovery.sightings import Kind, LookError, Sighting, SourceView, State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,13 +22,13 @@ class FakeSource:
         self.hangs = False
         self.n_looks = 0
 
-    async def look(self) -> Look:
+    async def look(self) -> SourceView:
         self.n_looks += 1
         if self.hangs:
             await asyncio.sleep(3600)
         if self.error:
             raise self.error
-        return Look(self.servers)
+        return SourceView(self.servers)
 
 
 class World:

@@ -28,10 +28,13 @@ class Cell(nn.Module):
 
     def forward(self, inputs: Tensor, state: Tensor) -> Tensor:
         """Return the state after; all [B, width]."""
-        seen = nn.functional.linear(inputs, self.weight_ih, self.bias_ih).chunk(_GATES, -1)
-        kept = nn.functional.linear(state, self.weight_hh, self.bias_hh).chunk(_GATES, -1)
-        reset, update = (seen[0] + kept[0]).sigmoid(), (seen[1] + kept[1]).sigmoid()
-        new = (seen[2] + reset * kept[2]).tanh()
+        from_input = nn.functional.linear(inputs, self.weight_ih, self.bias_ih).chunk(_GATES, -1)
+        from_state = nn.functional.linear(state, self.weight_hh, self.bias_hh).chunk(_GATES, -1)
+        reset, update = (
+            (from_input[0] + from_state[0]).sigmoid(),
+            (from_input[1] + from_state[1]).sigmoid(),
+        )
+        new = (from_input[2] + reset * from_state[2]).tanh()
         return new + update * (state - new)
 
 
@@ -68,15 +71,15 @@ class GruArchitecture:
 
     def state_size(self, parameters: Mapping[str, object]) -> int:
         """Return the units of all layers. Raises ParameterError."""
-        read = values(self, parameters)
-        return int(read["width"]) * int(read["layers"])
+        chosen = values(self, parameters)
+        return int(chosen["width"]) * int(chosen["layers"])
 
     def build(
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> Gru:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
-        width, n_layers = int(read["width"]), int(read["layers"])
+        chosen = accepted(self, observation_shape, parameters)
+        width, n_layers = int(chosen["width"]), int(chosen["layers"])
         return Gru(floats(observation_shape), n_actions, width, n_layers)
 
 

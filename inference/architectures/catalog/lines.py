@@ -57,12 +57,12 @@ class Lines(nn.Module):
 
     def _count_lines(self, discs: Tensor) -> Tensor:
         """Return [B, places, counts] of discs [B, 2, rows, columns]."""
-        held = discs.flatten(2) @ self.lines.T  # [B, 2, lines]
-        is_open = (1 - held.flip(1)).relu()
+        n_own = discs.flatten(2) @ self.lines.T  # [B, 2, lines]
+        is_open = (1 - n_own.flip(1)).relu()
         counts = []
         for n_discs in range(1, self._length):
             # 1 where a line holds so many, else 0: of whole numbers, and without a branch.
-            holds = (1 - (held - n_discs).abs()).relu()
+            holds = (1 - (n_own - n_discs).abs()).relu()
             through = ((holds * is_open) @ self.lines).reshape(discs.shape)
             counts += [self._look_at_places(through, empty) for empty in self._find_places(discs)]
         return _SCALE * torch.cat(counts, 1).transpose(1, 2)
@@ -78,8 +78,8 @@ class Lines(nn.Module):
 
     def _look_at_places(self, through: Tensor, places: Tensor) -> Tensor:
         """Return [B, 2, places]: of a column the one place it has."""
-        seen = through * places
-        return seen.sum(2) if self._falls else seen.flatten(2)
+        through_place = through * places
+        return through_place.sum(2) if self._falls else through_place.flatten(2)
 
 
 def order_sides(observations: Tensor) -> Tensor:
@@ -128,10 +128,10 @@ class LinesArchitecture:
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> Lines:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
+        chosen = accepted(self, observation_shape, parameters)
         _, rows, columns = observation_shape
-        length = min(int(read["length"]), max(rows, columns))
-        return Lines(rows, columns, n_actions, length, int(read["width"]))
+        length = min(int(chosen["length"]), max(rows, columns))
+        return Lines(rows, columns, n_actions, length, int(chosen["width"]))
 
 
 ARCHITECTURE = LinesArchitecture()

@@ -44,16 +44,16 @@ class Mlp(nn.Module):
         if value_hidden is not None:
             self.value_body = layers([n_inputs, *value_hidden], activation)
         self.policy = nn.Linear([n_inputs, *hidden][-1], n_actions)
-        read = hidden if value_hidden is None else value_hidden
-        self.value = nn.Linear([n_inputs, *read][-1], 1)
+        value_sizes = hidden if value_hidden is None else value_hidden
+        self.value = nn.Linear([n_inputs, *value_sizes][-1], 1)
         self._is_bounded = is_bounded
 
     def forward(self, observations: Tensor, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return logits, values and the (empty) states."""
         flat = observations.flatten(1)
         features = self.body(flat)
-        read = features if self.value_body is None else self.value_body(flat)
-        values = self.value(read).squeeze(-1)
+        value_features = features if self.value_body is None else self.value_body(flat)
+        values = self.value(value_features).squeeze(-1)
         return self.policy(features), values.tanh() if self._is_bounded else values, states
 
 
@@ -83,19 +83,19 @@ class MlpArchitecture:
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> Mlp:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
-        value_hidden, activation = str(read["value_hidden"]), str(read["activation"])
+        chosen = accepted(self, observation_shape, parameters)
+        value_hidden, activation = str(chosen["value_hidden"]), str(chosen["activation"])
         if activation not in _ACTIVATIONS:
             raise ParameterError(self.id, "activation", f"must be relu or tanh, got {activation!r}")
         return Mlp(
             floats(observation_shape),
             n_actions,
-            read_sizes(self.id, _HIDDEN.name, str(read["hidden"])),
+            read_sizes(self.id, _HIDDEN.name, str(chosen["hidden"])),
             None
             if value_hidden == SHARED
             else read_sizes(self.id, _VALUE_HIDDEN.name, value_hidden),
             _ACTIVATIONS[activation],
-            is_bounded=bool(read["bounded_value"]),
+            is_bounded=bool(chosen["bounded_value"]),
         )
 
 

@@ -78,8 +78,8 @@ class ResidualCnnArchitecture:
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> ResidualCnn:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
-        channels, blocks, width = (int(read[parameter.name]) for parameter in self.parameters)
+        chosen = accepted(self, observation_shape, parameters)
+        channels, blocks, width = (int(chosen[parameter.name]) for parameter in self.parameters)
         planes, rows, columns = observation_shape
         return ResidualCnn((planes, rows, columns), n_actions, channels, blocks, width)
 

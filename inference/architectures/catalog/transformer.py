@@ -102,8 +102,10 @@ class TransformerArchitecture:
         self, observation_shape: tuple[int, ...], n_actions: int, parameters: Mapping[str, object]
     ) -> Transformer:
         """Return the module. Raises ParameterError."""
-        read = accepted(self, observation_shape, parameters)
-        width, depth, n_heads, chunk = (int(read[parameter.name]) for parameter in self.parameters)
+        chosen = accepted(self, observation_shape, parameters)
+        width, depth, n_heads, chunk = (
+            int(chosen[parameter.name]) for parameter in self.parameters
+        )
         if width % n_heads:
             raise ParameterError(self.id, "width", f"must be a multiple of heads {n_heads}")
         # Number and size of the tokens: of a board its cells, of all else chunks.

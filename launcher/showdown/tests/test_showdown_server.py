@@ -16,7 +16,7 @@ from launcher.foreground import Interruption
 from launcher.showdown import home
 from launcher.showdown.server import SHOWDOWN
 from launcher.standalone import commands
-from launcher.standalone.service import Running, launch
+from launcher.standalone.service import RunningService, launch
 from launcher.tools import PINNED, hash_packages
 
 # Says what a server of Showdown says to whoever connects, until it is ended.
@@ -166,7 +166,7 @@ def test_whoever_gives_up_waiting_leaves_no_server_behind(
 ) -> None:
     processes = []
 
-    def interrupt(_: object, running: Running, *__: object) -> None:
+    def interrupt(_: object, running: RunningService, *__: object) -> None:
         processes.append(running.process)
         raise KeyboardInterrupt
 
@@ -180,9 +180,9 @@ def test_whoever_gives_up_waiting_leaves_no_server_behind(
 def test_whoever_is_ended_in_the_middle_of_the_launch_leaves_no_server_behind(
     var: Path, node: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    launched: list[Running] = []
+    launched: list[RunningService] = []
 
-    def launch_and_be_ended(*what: Any) -> Running:
+    def launch_and_be_ended(*what: Any) -> RunningService:
         launched.append(launch(*what))
         os.kill(os.getpid(), signal.SIGTERM)
         return launched[0]

@@ -2,8 +2,8 @@
 
 from matches.admin.acts.base import (
     Changed,
-    Chosen,
-    Confirmed,
+    ChosenRow,
+    ConfirmedRow,
     Effect,
     NotedAct,
     refuse_act,
@@ -29,7 +29,7 @@ class Retire(NotedAct[Agent]):
         "way go on with them. Taking them back undoes it."
     )
 
-    def preview_effect(self, chosen: Chosen[Agent]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Agent]) -> Effect:
         """Return where it stands and what goes on."""
         row = chosen.row
         return (
@@ -38,7 +38,7 @@ class Retire(NotedAct[Agent]):
             else Effect(_describe_standing(row))
         )
 
-    def change_row(self, chosen: Confirmed[Agent]) -> Changed:
+    def change_row(self, chosen: ConfirmedRow[Agent]) -> Changed:
         row = chosen.row
         agents.retire_agent(row)
         return f"{row} is retired", {}
@@ -51,13 +51,13 @@ class Unretire(NotedAct[Agent]):
     question = "Take agents back from retirement?"
     consequence = "They can be entered in new tournaments again. Retiring them undoes it."
 
-    def preview_effect(self, chosen: Chosen[Agent]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Agent]) -> Effect:
         row = chosen.row
         return (
             Effect(_describe_standing(row)) if row.is_retired else refuse_act("it is not retired")
         )
 
-    def change_row(self, chosen: Confirmed[Agent]) -> Changed:
+    def change_row(self, chosen: ConfirmedRow[Agent]) -> Changed:
         row = chosen.row
         agents.unretire_agent(row)
         return f"{row} can be entered again", {}
@@ -74,7 +74,7 @@ class Quarantine(QuarantineAct[Agent]):
         "played to their end and count. Releasing them undoes it."
     )
 
-    def preview_stop(self, chosen: Chosen[Agent]) -> Effect:
+    def preview_stop(self, chosen: ChosenRow[Agent]) -> Effect:
         """Return which tournaments would wait."""
         return Effect(_describe_standing(chosen.row))
 
@@ -95,8 +95,8 @@ def _describe_standing(agent: Agent) -> str:
         "name", flat=True
     )
     names = list(playing.order_by("-pk")[: MAX_NAMED + 1])
-    shown = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
-    under_way = f"plays in {shown}" if names else "in no tournament under way"
+    named_tournaments = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
+    under_way = f"plays in {named_tournaments}" if names else "in no tournament under way"
     return f"{agent.game}, on {format_count(n_boards, 'leaderboard')}, {under_way}"
 
 

@@ -43,7 +43,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Chosen(Generic[Row]):
+class ChosenRow(Generic[Row]):
     """A row that was chosen, and the time."""
 
     row: Row
@@ -51,7 +51,7 @@ class Chosen(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class Confirmed(Chosen[Row]):
+class ConfirmedRow(ChosenRow[Row]):
     """A row that something is to be done to: what was entered in the form, and by whom."""
 
     values: FormValues
@@ -104,18 +104,18 @@ class Act(ABC, Generic[Row]):
         return self.question.rstrip("?")
 
     @abstractmethod
-    def preview_effect(self, chosen: Chosen[Row]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Row]) -> Effect:
         """Return what would happen to a row; changes nothing."""
 
     @abstractmethod
-    def perform_act(self, chosen: Confirmed[Row]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Row]) -> str:
         """Do it by its service, leave its audit row, and return what was done in words.
 
         Raises BadInputError or ConflictError.
         """
 
     def lock_row(self, row: Row) -> Row | None:
-        """Return the row as it is now, None if it is gone; who answers the same at once waits."""
+        """Return the row, locked so that a second answer waits; None if it is gone."""
         locked = type(row)._default_manager.select_for_update()
         return locked.filter(pk=row.pk).first()
 
@@ -131,7 +131,7 @@ class Act(ABC, Generic[Row]):
 class NotedAct(Act[Row]):
     """An act whose service leaves no audit row: it is left here, in the same transaction."""
 
-    def perform_act(self, chosen: Confirmed[Row]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Row]) -> str:
         """Do it and note it."""
         sentence, touched = self.change_row(chosen)
         auditing.add_audit_row(
@@ -145,5 +145,5 @@ class NotedAct(Act[Row]):
         return sentence
 
     @abstractmethod
-    def change_row(self, chosen: Confirmed[Row]) -> Changed:
+    def change_row(self, chosen: ConfirmedRow[Row]) -> Changed:
         """Do it, and return what was done."""

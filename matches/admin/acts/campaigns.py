@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.admin.acts.tournaments import several_matches
 from matches.campaigns import judging, watching
 from matches.errors import ConflictError
@@ -27,7 +27,7 @@ class Stop(Act[Campaign]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Campaign]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Campaign]) -> Effect:
         """Return how many matches would be cancelled."""
         row = chosen.row
         if row.decided_at is not None:
@@ -45,7 +45,7 @@ class Stop(Act[Campaign]):
         rows = Campaign.objects.select_related("tournament__leaderboard")
         return rows.filter(pk=row.pk).first()
 
-    def perform_act(self, chosen: Confirmed[Campaign]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Campaign]) -> str:
         """Cancel what is open, note it as the API does, and write how it ended."""
         row = chosen.row
         touched = change_with_audit(
@@ -75,13 +75,13 @@ class Acknowledge(Act[Alarm]):
     consequence = "Pages show them no more; they stay in this list. This cannot be undone."
     form = ReasonForm
 
-    def preview_effect(self, chosen: Chosen[Alarm]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Alarm]) -> Effect:
         row = chosen.row
         if row.acknowledged_at is not None:
             return refuse_act(f"{row.acknowledged_by} has acknowledged it")
         return Effect(f"raised {row.at:%Y-%m-%d %H:%M} UTC by {row.campaign.tournament}")
 
-    def perform_act(self, chosen: Confirmed[Alarm]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Alarm]) -> str:
         reason = chosen.values["reason"]
         if watching.acknowledge_alarm(
             chosen.row, actor=chosen.actor, now=chosen.now, reason=reason

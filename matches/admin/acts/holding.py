@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.models import Agent, Worker
 from matches.store.formats import format_ago
 
@@ -19,7 +19,7 @@ class HoldingAct(Act[Held]):
     becomes: ClassVar[str]
     """What the row is or does then."""
 
-    def perform_act(self, chosen: Confirmed[Held]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Held]) -> str:
         """Let the service do it."""
         reason = chosen.values["reason"]
         type(self).service(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
@@ -32,7 +32,7 @@ class QuarantineAct(HoldingAct[Held]):
     name, title, icon = "quarantine", "Quarantine", "shield"
     becomes = "is in quarantine"
 
-    def preview_effect(self, chosen: Chosen[Held]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Held]) -> Effect:
         """Return what it would stop."""
         row = chosen.row
         if row.quarantined_at is not None:
@@ -40,7 +40,7 @@ class QuarantineAct(HoldingAct[Held]):
         return self.preview_stop(chosen)
 
     @abstractmethod
-    def preview_stop(self, chosen: Chosen[Held]) -> Effect:
+    def preview_stop(self, chosen: ChosenRow[Held]) -> Effect:
         """Return what it would stop of a row that is not held back."""
 
 
@@ -50,7 +50,7 @@ class ReleaseAct(HoldingAct[Held]):
     name, title, icon = "release", "Release", "lock_open"
     becomes = "may play again"
 
-    def preview_effect(self, chosen: Chosen[Held]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Held]) -> Effect:
         """Return why it was held back."""
         row = chosen.row
         if row.quarantined_at is None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.ledger.imported import striking
 from matches.models import ImportBatch
 
@@ -24,7 +24,7 @@ class Strike(Act[ImportBatch]):
     is_grave = True
     takes_many = False
 
-    def preview_effect(self, chosen: Chosen[ImportBatch]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[ImportBatch]) -> Effect:
         """Return how many results count no more then."""
         row = chosen.row
         n_done = row.tournament.n_done
@@ -38,10 +38,12 @@ class Strike(Act[ImportBatch]):
         says = f"{n_done:,} results of {row.file_name} count no more on {row.leaderboard}"
         return Effect(says, seen=f"{n_done}", n=n_done)
 
-    def perform_act(self, chosen: Confirmed[ImportBatch]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[ImportBatch]) -> str:
         reason = chosen.values["reason"]
-        done = striking.strike_import(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
-        return f"{done.batch} is struck: {done.n_struck:,} results count no more"
+        struck = striking.strike_import(
+            chosen.row, actor=chosen.actor, reason=reason, now=chosen.now
+        )
+        return f"{struck.batch} is struck: {struck.n_struck:,} results count no more"
 
 
 ACTS = (Strike(),)

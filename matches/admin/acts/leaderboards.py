@@ -3,7 +3,7 @@
 from django import forms
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.models import Leaderboard, Match, Rating, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons
@@ -26,7 +26,7 @@ class Rerate(Act[Leaderboard]):
     counts = "outcomes"
     form = ReasonForm
 
-    def preview_effect(self, chosen: Chosen[Leaderboard]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Leaderboard]) -> Effect:
         """Return how much would be computed."""
         row = chosen.row
         if row.is_rerating:
@@ -37,7 +37,7 @@ class Rerate(Act[Leaderboard]):
         says = f"{row.n_counted:,} outcomes of {format_count(_count_agents(row), 'agent')}, {rated}"
         return Effect(says, n=row.n_counted)
 
-    def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Leaderboard]) -> str:
         reason = chosen.values["reason"]
         rerating.request_rerating(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
         return f"{chosen.row} is rated again within seconds"
@@ -69,7 +69,7 @@ class Freeze(Act[Leaderboard]):
     form = SeasonForm
     takes_many = False
 
-    def preview_effect(self, chosen: Chosen[Leaderboard]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Leaderboard]) -> Effect:
         """Return who would stand in the season."""
         row = chosen.row
         n_before = Season.objects.filter(leaderboard=row).count()
@@ -78,7 +78,7 @@ class Freeze(Act[Leaderboard]):
             f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes, {before}"
         )
 
-    def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Leaderboard]) -> str:
         season = seasons.freeze(
             chosen.row,
             chosen.values["name"],
@@ -114,15 +114,15 @@ class Begin(Act[Leaderboard]):
     takes_many = False
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Leaderboard]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Leaderboard]) -> Effect:
         """Return what counts now, and how many matches are under way."""
         row = chosen.row
         n_open = Match.objects.filter(Match.is_open(), leaderboard=row).count()
         season = row.season_name or "no season"
-        counted = f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes"
-        return Effect(f"{season}: {counted}, matches under way: {n_open:,}")
+        counts = f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes"
+        return Effect(f"{season}: {counts}, matches under way: {n_open:,}")
 
-    def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Leaderboard]) -> str:
         values = chosen.values
         ended = seasons.begin(
             chosen.row,

@@ -1,6 +1,6 @@
 """What an operator does with matches."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.ledger import voiding
 from matches.models import Match, Replacement, Tournament
 
@@ -21,19 +21,19 @@ class Void(Act[Match]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Match]) -> Effect:
-        """Return what becomes of it."""
+    def preview_effect(self, chosen: ChosenRow[Match]) -> Effect:
+        """Return what the act would change."""
         row = chosen.row
-        where = f"number {row.sequence:,} of {row.tournament}"
+        place = f"number {row.sequence:,} of {row.tournament}"
         if row.state in (_STATES.VOID, _STATES.CANCELLED):
-            return refuse_act(f"{where}: it is {row.state} already")
+            return refuse_act(f"{place}: it is {row.state} already")
         if row.state == _STATES.DONE:
             rated = f" and {row.leaderboard} is rated again" if row.tournament.is_rated else ""
-            return Effect(f"{where}: its outcome counts no more{rated}", seen=row.state)
+            return Effect(f"{place}: its outcome counts no more{rated}", seen=row.state)
         # Pending or running is the same to who voids it: it may go on while they decide.
-        return Effect(f"{where}: {row.state}, is played no more", seen="open")
+        return Effect(f"{place}: {row.state}, is played no more", seen="open")
 
-    def perform_act(self, chosen: Confirmed[Match]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Match]) -> str:
         reason = chosen.values["reason"]
         voiding.void_matches([chosen.row.pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {chosen.row.pk} is void"
@@ -50,22 +50,22 @@ class Requeue(Act[Match]):
     )
     form = ReasonForm
 
-    def preview_effect(self, chosen: Chosen[Match]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Match]) -> Effect:
         """Return what is played again, or by which match it is already."""
         row = chosen.row
         if row.state != _STATES.VOID:
             return refuse_act(f"it is {row.state}: only void matches are played again")
         if row.tournament.state == Tournament.State.CANCELLED:
             return refuse_act(f"{row.tournament} is cancelled: schedule a new tournament")
-        again = Replacement.objects.filter(replaced=row).first()
-        if again is not None:
-            return refuse_act(f"it is played again already, as match {again.match_id}")
+        replacement = Replacement.objects.filter(replaced=row).first()
+        if replacement is not None:
+            return refuse_act(f"it is played again already, as match {replacement.match_id}")
         return Effect(f"number {row.sequence:,} of {row.tournament}, void: {row.void_reason}")
 
-    def perform_act(self, chosen: Confirmed[Match]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Match]) -> str:
         pk, reason = chosen.row.pk, chosen.values["reason"]
-        made = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
-        return f"match {pk} is played again as match {made.replacements[pk]}"
+        requeued = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"match {pk} is played again as match {requeued.replacements[pk]}"
 
 
 ACTS = (Requeue(), Void())

@@ -1,6 +1,6 @@
 """What an operator does with workers, and with the keys that let nodes in."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.ledger import quarantine, server_voiding
 from matches.models import NodeKey, Order, Worker
@@ -23,19 +23,23 @@ class Quarantine(QuarantineAct[Worker]):
     )
     counts = "matches taken back"
 
-    def preview_stop(self, chosen: Chosen[Worker]) -> Effect:
+    def preview_stop(self, chosen: ChosenRow[Worker]) -> Effect:
         """Return what would be taken back."""
         row = chosen.row
         if row.is_server:
             n_taken = count_taken(read_dealt())[row.node]
-            seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
-            return Effect(f"{n_taken:,} of {row.slots:,} slots taken, {seen}", n=n_taken)
-        held = list(
+            last_seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+            return Effect(f"{n_taken:,} of {row.slots:,} slots taken, {last_seen}", n=n_taken)
+        order_sizes = list(
             Order.objects.filter(Order.is_open(), node=row.node).values_list("n_matches", flat=True)
         )
-        in_hand = f"{format_count(len(held), 'order')} of {sum(held):,} matches in hand"
-        seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
-        return Effect(f"{format_count(row.slots, 'slot')}, {in_hand}, {seen}", n=sum(held))
+        in_hand = (
+            f"{format_count(len(order_sizes), 'order')} of {sum(order_sizes):,} matches in hand"
+        )
+        last_seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+        return Effect(
+            f"{format_count(row.slots, 'slot')}, {in_hand}, {last_seen}", n=sum(order_sizes)
+        )
 
 
 class Release(ReleaseAct[Worker]):
@@ -60,7 +64,7 @@ class VoidMatches(Act[Worker]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Worker]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Worker]) -> Effect:
         """Return how many matches that would be."""
         row = chosen.row
         if not row.is_server:
@@ -72,7 +76,7 @@ class VoidMatches(Act[Worker]):
             return refuse_act("no match that counts was decided by it")
         return Effect(f"{format_count(n, 'match', 'matches')} of {row.game}", n=n)
 
-    def perform_act(self, chosen: Confirmed[Worker]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Worker]) -> str:
         n = server_voiding.void_matches_of_server(
             chosen.row.node,
             actor=chosen.actor,
@@ -95,13 +99,13 @@ class Revoke(Act[NodeKey]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[NodeKey]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[NodeKey]) -> Effect:
         """Return whose key it is."""
         if chosen.row.revoked_at is not None:
             return refuse_act("is revoked already")
         return Effect(f"may play since {chosen.row.created_at:%F %R}")
 
-    def perform_act(self, chosen: Confirmed[NodeKey]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[NodeKey]) -> str:
         node_keys.revoke_node(
             chosen.row.name,
             actor=chosen.actor,
@@ -122,13 +126,13 @@ class Admit(Act[NodeKey]):
         "Revoking shuts them out again."
     )
 
-    def preview_effect(self, chosen: Chosen[NodeKey]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[NodeKey]) -> Effect:
         """Return since when it is out."""
         if chosen.row.revoked_at is None:
             return refuse_act("is admitted already")
         return Effect(f"revoked {chosen.row.revoked_at:%F %R}")
 
-    def perform_act(self, chosen: Confirmed[NodeKey]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[NodeKey]) -> str:
         node_keys.add_node(chosen.row.name, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} may log in with its new secrets"
 

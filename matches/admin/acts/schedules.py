@@ -1,6 +1,6 @@
 """What an operator does with schedules."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, refuse_act
 from matches.campaigns import scheduling
 from matches.models import Schedule, Season, Tournament
 
@@ -19,16 +19,16 @@ class Start(Act[Schedule]):
     )
     counts = "matches"
 
-    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Schedule]) -> Effect:
         """Return what would be started."""
         row, last = chosen.row, chosen.row.last_tournament
         if last is not None and last.state not in Tournament.OVER:
             return refuse_act(f"the tournament before, {last.pk}, is still {last.state}")
         return Effect(_describe_schedule(row), n=row.n_matches or 0, seen=f"{row.n_started}")
 
-    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
-        made = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
-        return f"{made} is frozen" if isinstance(made, Season) else f"{made} is scheduled"
+    def perform_act(self, chosen: ConfirmedRow[Schedule]) -> str:
+        started = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
+        return f"{started} is frozen" if isinstance(started, Season) else f"{started} is scheduled"
 
 
 class Enable(Act[Schedule]):
@@ -38,13 +38,13 @@ class Enable(Act[Schedule]):
     question = "Enable schedules?"
     consequence = "They start tournaments again when they are due. Disabling them undoes it."
 
-    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Schedule]) -> Effect:
         """Return when it would be due."""
         if chosen.row.is_enabled:
             return refuse_act("it is enabled already")
         return Effect(_describe_schedule(chosen.row), seen=scheduling.describe_when(chosen.row))
 
-    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Schedule]) -> str:
         scheduling.switch_schedule(chosen.row, is_enabled=True, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} is enabled"
 
@@ -56,13 +56,13 @@ class Disable(Act[Schedule]):
     question = "Disable schedules?"
     consequence = "They start nothing until they are enabled again; what they have started goes on."
 
-    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Schedule]) -> Effect:
         """Return what would not be started."""
         if not chosen.row.is_enabled:
             return refuse_act("it is disabled already")
         return Effect(_describe_schedule(chosen.row), seen=scheduling.describe_when(chosen.row))
 
-    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Schedule]) -> str:
         scheduling.switch_schedule(chosen.row, is_enabled=False, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} is disabled"
 
@@ -79,13 +79,13 @@ class Remove(Act[Schedule]):
     )
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Schedule]) -> Effect:
         """Return what it has started."""
         return Effect(
             f"{_describe_schedule(chosen.row)}, started {chosen.row.n_started:,} tournaments"
         )
 
-    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Schedule]) -> str:
         message = f"{chosen.row} is removed"
         scheduling.delete_schedule(chosen.row, actor=chosen.actor, now=chosen.now)
         return message

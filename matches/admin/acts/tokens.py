@@ -3,7 +3,7 @@
 from typing import Any
 
 from matches.access import tokens
-from matches.admin.acts.base import Changed, Chosen, Confirmed, Effect, NotedAct, ReasonForm
+from matches.admin.acts.base import Changed, ChosenRow, ConfirmedRow, Effect, NotedAct, ReasonForm
 from matches.models import TokenAccess
 
 
@@ -20,11 +20,11 @@ class Revoke(NotedAct[TokenAccess]):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[TokenAccess]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[TokenAccess]) -> Effect:
         user = chosen.row.token.user
         return Effect(f"of {user}, for {', '.join(chosen.row.scopes) or 'nothing'}")
 
-    def change_row(self, chosen: Confirmed[TokenAccess]) -> Changed:
+    def change_row(self, chosen: ConfirmedRow[TokenAccess]) -> Changed:
         touched: dict[str, Any] = {"user": chosen.row.token.user.get_username()}
         n_children = touched["n_children"] = tokens.revoke_token(chosen.row)
         children = f" with {n_children} that were made with it" if n_children else ""

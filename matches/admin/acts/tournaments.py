@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.base import Act, ChosenRow, ConfirmedRow, Effect, ReasonForm, refuse_act
 from matches.errors import ConflictError
 from matches.ledger import tournaments
 from matches.ledger.noted_changes import change_with_audit
@@ -30,7 +30,7 @@ class TournamentAct(Act[Tournament]):
         take_turn(row.pk)
         return Tournament.objects.filter(pk=row.pk).first()
 
-    def perform_act(self, chosen: Confirmed[Tournament]) -> str:
+    def perform_act(self, chosen: ConfirmedRow[Tournament]) -> str:
         """Do it and note it, as the API does."""
         reason = chosen.values.get("reason", "")
         change = partial(self.change_tournament, chosen=chosen)
@@ -42,7 +42,9 @@ class TournamentAct(Act[Tournament]):
         return self.describe_change(chosen.row, touched)
 
     @abstractmethod
-    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+    def change_tournament(
+        self, tournament: Tournament, *, chosen: ConfirmedRow[Tournament]
+    ) -> object:
         """Do it by its service."""
 
     @abstractmethod
@@ -58,7 +60,7 @@ class Resume(TournamentAct):
     consequence = "Control goes on sending their matches. Pausing them again undoes it."
     counts = "matches to be played"
 
-    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Tournament]) -> Effect:
         """Return how many matches would go on."""
         row = chosen.row
         if row.state != _STATES.PAUSED:
@@ -67,7 +69,9 @@ class Resume(TournamentAct):
         verb = "goes on" if row.n_planned else "starts"
         return Effect(f"{verb} with {several_matches(left)} on {row.leaderboard}", n=left)
 
-    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+    def change_tournament(
+        self, tournament: Tournament, *, chosen: ConfirmedRow[Tournament]
+    ) -> object:
         return tournaments.resume_tournament(tournament, now=chosen.now)
 
     def describe_change(self, row: Tournament, _: Mapping[str, Any]) -> str:
@@ -85,7 +89,7 @@ class Pause(TournamentAct):
     )
     counts = "matches that wait"
 
-    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Tournament]) -> Effect:
         """Return how many matches would wait."""
         row = chosen.row
         if row.state in (*Tournament.OVER, _STATES.PAUSED):
@@ -113,7 +117,7 @@ class Cancel(TournamentAct):
     form = ReasonForm
     is_grave = True
 
-    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Tournament]) -> Effect:
         """Return how many matches would be cancelled."""
         row = chosen.row
         if row.state in Tournament.OVER:
@@ -121,10 +125,12 @@ class Cancel(TournamentAct):
         left = selectors.read_progress(row).pending
         total = f"{row.n_matches:,} on {row.leaderboard}"
         return Effect(
-            f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_size(row)
+            f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_format_size(row)
         )
 
-    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+    def change_tournament(
+        self, tournament: Tournament, *, chosen: ConfirmedRow[Tournament]
+    ) -> object:
         return tournaments.cancel_tournament(tournament, now=chosen.now)
 
     def describe_change(self, row: Tournament, touched: Mapping[str, Any]) -> str:
@@ -154,20 +160,22 @@ class Extend(TournamentAct):
     )
     form: ClassVar[type[forms.Form]] = ExtendForm
 
-    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
+    def preview_effect(self, chosen: ChosenRow[Tournament]) -> Effect:
         """Return how many matches it has now."""
         row = chosen.row
         if row.state == _STATES.CANCELLED:
             return refuse_act("it is cancelled: schedule a new one")
         return Effect(
             f"{row.state}: has {several_matches(row.n_matches)} now",
-            seen=_size(row),
+            seen=_format_size(row),
         )
 
     def initial_values(self, row: Tournament) -> dict[str, Any]:
         return {"n_matches": row.n_matches}
 
-    def change_tournament(self, tournament: Tournament, *, chosen: Confirmed[Tournament]) -> object:
+    def change_tournament(
+        self, tournament: Tournament, *, chosen: ConfirmedRow[Tournament]
+    ) -> object:
         return tournaments.extend_tournament(tournament, chosen.values["n_matches"])
 
     def describe_change(self, row: Tournament, touched: Mapping[str, Any]) -> str:
@@ -180,7 +188,7 @@ def several_matches(n: int) -> str:
     return f"{n:,} match" if n == 1 else f"{n:,} matches"
 
 
-def _size(row: Tournament) -> str:
+def _format_size(row: Tournament) -> str:
     return f"{row.n_matches}"
 
 

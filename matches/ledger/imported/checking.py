@@ -19,7 +19,7 @@ from matches.ledger.imported.columns import (
     Columns,
     read_result,
 )
-from matches.ledger.imported.readers import Opened, RawRow
+from matches.ledger.imported.readers import OpenedFile, RawRow
 from matches.models import Agent, ImportedKey
 from matches.models.imported import MAX_KEY
 from matches.models.validation import NAMES_ARE_PRINTABLE, is_printable
@@ -92,7 +92,7 @@ class Sheet:
         raise BadRowsError("file", texts)
 
 
-def read_sheet(opened: Opened) -> Sheet:
+def read_sheet(opened: OpenedFile) -> Sheet:
     """Return the results of a file. Raises BadRowsError naming the cells that are wrong."""
     sheet = Sheet(opened.columns, opened.place)
     for row in opened.rows:
@@ -172,38 +172,38 @@ def _take_key(sheet: Sheet, row: RawRow) -> None:
         problem = f"a key has 1 to {MAX_KEY} printable characters"
         sheet.refuse(row.line, column, row.key, problem)
     elif key in sheet.keys:
-        before = sheet.lines[sheet.keys[key]]
-        sheet.refuse(row.line, column, row.key, f"{sheet.place} {before} has it already")
+        first_line = sheet.lines[sheet.keys[key]]
+        sheet.refuse(row.line, column, row.key, f"{sheet.place} {first_line} has it already")
     else:
         sheet.keys[key] = len(sheet)
 
 
 def find_agents(sheet: Sheet, *, game: str) -> dict[str, int]:
     """Return the agents of the game that the file names, by name."""
-    there: dict[str, int] = {}
+    keys_by_name: dict[str, int] = {}
     for names in split_batches(sheet.names, _NAMES_AT_ONCE):
         rows = Agent.objects.filter(game=game, name__in=names)
-        there.update(rows.values_list("name", "pk"))
-    return there
+        keys_by_name.update(rows.values_list("name", "pk"))
+    return keys_by_name
 
 
-def refuse_unknown_agents(sheet: Sheet, there: Mapping[str, int], *, game: str) -> None:
+def refuse_unknown_agents(sheet: Sheet, known_agents: Mapping[str, int], *, game: str) -> None:
     """Raise BadRowsError naming those that are no agents of the game."""
     for name, place in sheet.names.items():
-        if name == name.strip() and name not in there:
+        if name == name.strip() and name not in known_agents:
             line, column = sheet.named_at[place]
             problem = f"{game} has no agent of this name: correct it, or say that {ADDS}"
             sheet.refuse(line, column, name, problem)
     sheet.raise_problems()
 
 
-def refuse_spellings(sheet: Sheet, there: Mapping[str, int]) -> None:
+def refuse_spellings(sheet: Sheet, known_agents: Mapping[str, int]) -> None:
     """Raise BadRowsError naming new agents whose name is how a policy kind is spelled.
 
     Nobody could enter that policy in the game any more: its name would be taken for good.
     """
     for name, place in sheet.names.items():
-        if name == name.strip() and name not in there and is_spelled(name):
+        if name == name.strip() and name not in known_agents and is_spelled(name):
             line, column = sheet.named_at[place]
             problem = "a policy is spelled so: register it, or give the one you mean another name"
             sheet.refuse(line, column, name, problem)
@@ -224,15 +224,9 @@ def find_known_rows(
         for key, lineup, was in rows.values_list("key", "match__lineup", "match__outcome__ranks"):
             row = sheet.keys[key]
             known_rows.add(row)
-            if not _is_same(sheet, row, lineup, was, lineups, ranks):
+            own = f"{lineups[sheet.first[row]]},{lineups[sheet.second[row]]}"
+            if own != lineup or ranks[sheet.result[row]] != was:
                 problem = "another result was imported under this key: strike that import first"
                 sheet.refuse(sheet.lines[row], sheet.columns.key, key, problem)
     sheet.raise_problems()
     return known_rows
-
-
-def _is_same(
-    sheet: Sheet, row: int, lineup: str, was: str, lineups: Sequence[str], ranks: Sequence[str]
-) -> bool:
-    own = f"{lineups[sheet.first[row]]},{lineups[sheet.second[row]]}"
-    return own == lineup and ranks[sheet.result[row]] == was

@@ -1,7 +1,7 @@
 """Which columns of a file hold what, and how a result is spelled in them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from matches.errors import BadInputError
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
     key: str = ""
 
 
-def choose_columns(there: Sequence[str], mapped: Mapping[str, str]) -> Columns:
+def choose_columns(column_names: Sequence[str], mapped: Mapping[str, str]) -> Columns:
     """Return the columns of a file that hold the parts of a row.
 
     mapped: what the caller says, by part; what is not mapped goes by its usual names. Raises
@@ -47,40 +47,36 @@ def choose_columns(there: Sequence[str], mapped: Mapping[str, str]) -> Columns:
         if part not in PARTS:
             names = ", ".join(PARTS)
             raise BadInputError("columns", f"{part!r} is no part of a row: choose of {names}")
-    twice = min((name for name, times in Counter(there).items() if times > 1), default=None)
+    twice = min((name for name, times in Counter(column_names).items() if times > 1), default=None)
     if twice is not None:
         raise BadInputError("file", f"line 1, column {twice!r}: it is there twice")
-    return Columns(*(_choose_column(part, there, mapped.get(part, "")) for part in PARTS))
+    return Columns(*(_choose_column(part, column_names, mapped.get(part, "")) for part in PARTS))
 
 
-def _choose_column(part: str, there: Sequence[str], mapped: str) -> str:
+def _choose_column(part: str, column_names: Sequence[str], mapped: str) -> str:
     if mapped:
-        if mapped not in there:
-            shown = ", ".join(map(repr, there[:20]))
-            raise BadInputError("columns", f"{part}={mapped}: the columns are {shown}")
+        if mapped not in column_names:
+            columns_text = ", ".join(map(repr, column_names[:20]))
+            raise BadInputError("columns", f"{part}={mapped}: the columns are {columns_text}")
         return mapped
-    plain = {name.strip().lower().replace(" ", "_"): name for name in there}
+    plain = {name.strip().lower().replace(" ", "_"): name for name in column_names}
     for name in _OFTEN[part]:
         if name in plain:
             return plain[name]
     if part == "key":
         return ""
-    tried = _join(_OFTEN[part][:3])
+    usual_names = " or ".join(map(repr, _OFTEN[part][:3]))
     raise BadInputError(
         "columns",
-        f"line 1: no column {tried} holds the {part}: say which one does, as --column {part}=NAME "
-        f"of evalsite or as {part} of `columns`; "
-        f"the columns are {', '.join(map(repr, there[:20]))}",
+        f"line 1: no column {usual_names} holds the {part}: say which one does, as "
+        f"--column {part}=NAME of evalsite or as {part} of `columns`; "
+        f"the columns are {', '.join(map(repr, column_names[:20]))}",
     )
 
 
 def read_result(text: str) -> int | None:
-    """Return the result that a text means; None: none of those that count."""
+    """Return the result that a text stands for; None where it does not count."""
     result = RESULTS.get(text)
     if result is None:
         result = RESULTS.get(text.strip().lower())
     return result
-
-
-def _join(names: Iterable[str]) -> str:
-    return " or ".join(map(repr, names))

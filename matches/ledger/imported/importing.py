@@ -1,4 +1,4 @@
-"""Put results that were played elsewhere on a leaderboard: all of a file, or nothing of it.
+"""Import results that were played elsewhere into a leaderboard: a whole file or nothing.
 
 A row is known again by its key, where the file has such a column; else by its file and its place
 there, for the same two names and the same result may well come twice. So the same file twice
@@ -52,7 +52,7 @@ _MAX_NAME: Final = 120
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentFile:
     """A file as it was sent. columns: by part of a row, where the usual names do not hold.
 
     adds_agents: whether names that are no agents of the game become imported ones, which are rated
@@ -66,14 +66,14 @@ class Sent:
     adds_agents: bool = False
 
 
-class Imported(NamedTuple):
+class ImportedBatch(NamedTuple):
     """The batch that holds the rows of a file, and how many of them are new."""
 
     batch: ImportBatch
     n_new: int
 
 
-class Checked(NamedTuple):
+class CheckedSheet(NamedTuple):
     """A file whose rows may be written: its agents that are here, and the rows that are."""
 
     sheet: Sheet
@@ -81,7 +81,9 @@ class Checked(NamedTuple):
     known: set[int]
 
 
-def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetime) -> Imported:
+def import_results(
+    board: Leaderboard, file: SentFile, *, actor: Actor, now: datetime
+) -> ImportedBatch:
     """Return the batch that holds the results of a file; its new rows are on the leaderboard.
 
     Raises BadInputError and BadRowsError, and then nothing is imported; ConflictError where another
@@ -89,35 +91,35 @@ def import_results(board: Leaderboard, sent: Sent, *, actor: Actor, now: datetim
     """
     _check_board(board)
     _refuse_while_striking(board)
-    if sent.path.stat().st_size > MAX_BYTES:
+    if file.path.stat().st_size > MAX_BYTES:
         raise BadInputError("file", f"it has more than {MAX_BYTES:,} bytes: split it")
-    sha256 = hash_file(sent.path)
-    before = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
-    if before is not None:
-        _check_columns(before, sent)
-        if before.finished_at is not None and not before.n_known:
-            return Imported(before, 0)
-    columns = sent.columns if before is None else before.columns
-    opened = open_results(sent.path, name=sent.name, form=sent.form, mapped=columns)
+    sha256 = hash_file(file.path)
+    earlier = ImportBatch.objects.filter(leaderboard=board, sha256=sha256, struck_at=None).first()
+    if earlier is not None:
+        _check_columns(earlier, file)
+        if earlier.finished_at is not None and not earlier.n_known:
+            return ImportedBatch(earlier, 0)
+    columns = file.columns if earlier is None else earlier.columns
+    opened = open_results(file.path, name=file.name, form=file.form, mapped=columns)
     sheet = read_sheet(opened)
     if is_seated_second(board, opened.columns.first):
         sheet.change_seats()
-    checked = _check_sheet(sheet, board, adds_agents=sent.adds_agents)
-    if before is not None and before.finished_at is not None:
-        _refuse_lost_rows(before, checked)
-        return Imported(before, 0)
-    if before is None and len(checked.known) == len(sheet):
-        return Imported(_find_batch_of(board, sheet), 0)
+    checked = _check_sheet(sheet, board, adds_agents=file.adds_agents)
+    if earlier is not None and earlier.finished_at is not None:
+        _refuse_lost_rows(earlier, checked)
+        return ImportedBatch(earlier, 0)
+    if earlier is None and len(checked.known) == len(sheet):
+        return ImportedBatch(_find_batch_of(board, sheet), 0)
     try:
-        batch = before or _begin_batch(board, sent, checked, sha256=sha256, actor=actor, now=now)
+        batch = earlier or _begin_batch(board, file, checked, sha256=sha256, actor=actor, now=now)
     except IntegrityError as error:
         # Of two calls with one file, or with one new agent, the database lets one begin.
-        raise ConflictError(f"{sent.name} is imported by another call: send it again") from error
+        raise ConflictError(f"{file.name} is imported by another call: send it again") from error
     # Those that were added are agents now.
     ids = _list_ids(sheet, find_agents(sheet, game=board.game))
     start = 0 if sheet.keys else batch.tournament.n_planned
     rows = [row for row in range(start, len(sheet)) if row not in checked.known]
-    return Imported(batch, write_rows(batch, sheet, ids, rows, now=now))
+    return ImportedBatch(batch, write_rows(batch, sheet, ids, rows, now=now))
 
 
 def _refuse_while_striking(board: Leaderboard) -> None:
@@ -129,23 +131,23 @@ def _refuse_while_striking(board: Leaderboard) -> None:
         raise ConflictError(f"{half} is being struck, {detail}: strike it again, or wait")
 
 
-def _refuse_lost_rows(batch: ImportBatch, checked: Checked) -> None:
-    """Raise ConflictError where rows of a batch went with another one, which is struck."""
+def _refuse_lost_rows(batch: ImportBatch, checked: CheckedSheet) -> None:
+    """Raise ConflictError where rows were known by another import that was struck since."""
     n_lost = len(checked.sheet) - len(checked.known)
     if n_lost:
         detail = f"{n_lost:,} of its rows were known by an import that is struck since"
         raise ConflictError(f"{batch}: {detail}: strike it, too, and send the file again")
 
 
-def _check_columns(batch: ImportBatch, sent: Sent) -> None:
+def _check_columns(batch: ImportBatch, file: SentFile) -> None:
     """Raise ConflictError where the same file was imported by other columns."""
-    for part, name in sent.columns.items():
+    for part, name in file.columns.items():
         if batch.columns.get(part, name) != name:
-            read = f"{part}={batch.columns[part] or 'nothing'}"
-            raise ConflictError(f"{batch} read {read}, not {name}: strike it before")
+            column_read = f"{part}={batch.columns[part] or 'nothing'}"
+            raise ConflictError(f"{batch} read {column_read}, not {name}: strike it before")
 
 
-def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Checked:
+def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> CheckedSheet:
     """Compare a file with what is here. Raises BadRowsError."""
     agents = find_agents(sheet, game=board.game)
     if adds_agents:
@@ -154,7 +156,7 @@ def _check_sheet(sheet: Sheet, board: Leaderboard, *, adds_agents: bool) -> Chec
         refuse_unknown_agents(sheet, agents, game=board.game)
     ids = _list_ids(sheet, agents)
     known_rows = find_known_rows(sheet, board.pk, ids, RANKS) if sheet.keys else set()
-    return Checked(sheet, agents, known_rows)
+    return CheckedSheet(sheet, agents, known_rows)
 
 
 def _check_board(board: Leaderboard) -> None:
@@ -185,7 +187,13 @@ def _find_batch_of(board: Leaderboard, sheet: Sheet) -> ImportBatch:
 
 @transaction.atomic
 def _begin_batch(
-    board: Leaderboard, sent: Sent, checked: Checked, *, sha256: str, actor: Actor, now: datetime
+    board: Leaderboard,
+    file: SentFile,
+    checked: CheckedSheet,
+    *,
+    sha256: str,
+    actor: Actor,
+    now: datetime,
 ) -> ImportBatch:
     """Return a new batch with its tournament and entrants, before any of its rows."""
     sheet, agents, known_rows = checked
@@ -198,27 +206,11 @@ def _begin_batch(
         ),
         batch_size=_AT_ONCE,
     )
-    tournament = Tournament.objects.create(
-        leaderboard=board,
-        name=f"import of {sent.name}"[:_MAX_NAME],
-        n_matches=len(sheet) - len(known_rows),
-        rules_version=games.get(board.game).spec.rules_version,
-        state=Tournament.State.RUNNING,
-        started_at=now,
-    )
-    entered = _list_entrants(sheet, board)
-    Entrant.objects.bulk_create(
-        (
-            Entrant(tournament=tournament, agent=agent, position=position)
-            for position, agent in enumerate(entered)
-        ),
-        batch_size=_AT_ONCE,
-    )
-    enter_agents(board, entered)
+    tournament = _begin_tournament(board, file, checked, now=now)
     batch = ImportBatch.objects.create(
         leaderboard=board,
         tournament=tournament,
-        file_name=sent.name[-200:],
+        file_name=file.name[-200:],
         sha256=sha256,
         columns=sheet.columns._asdict(),
         n_rows=len(sheet),
@@ -237,6 +229,30 @@ def _begin_batch(
         now=now,
     )
     return batch
+
+
+def _begin_tournament(
+    board: Leaderboard, file: SentFile, checked: CheckedSheet, *, now: datetime
+) -> Tournament:
+    """Return a new tournament for the rows that are not known, with the agents of all rows."""
+    tournament = Tournament.objects.create(
+        leaderboard=board,
+        name=f"import of {file.name}"[:_MAX_NAME],
+        n_matches=len(checked.sheet) - len(checked.known),
+        rules_version=games.get(board.game).spec.rules_version,
+        state=Tournament.State.RUNNING,
+        started_at=now,
+    )
+    entered = _list_entrants(checked.sheet, board)
+    Entrant.objects.bulk_create(
+        (
+            Entrant(tournament=tournament, agent=agent, position=position)
+            for position, agent in enumerate(entered)
+        ),
+        batch_size=_AT_ONCE,
+    )
+    enter_agents(board, entered)
+    return tournament
 
 
 def _list_entrants(sheet: Sheet, board: Leaderboard) -> list[Agent]:

@@ -38,7 +38,7 @@ class RawRow(NamedTuple):
     problem: str = ""
 
 
-class Opened(NamedTuple):
+class OpenedFile(NamedTuple):
     """A file of results. place: what its rows are counted by, as errors say it."""
 
     columns: Columns
@@ -46,7 +46,7 @@ class Opened(NamedTuple):
     place: str
 
 
-def open_results(path: Path, *, name: str, form: str, mapped: Mapping[str, str]) -> Opened:
+def open_results(path: Path, *, name: str, form: str, mapped: Mapping[str, str]) -> OpenedFile:
     """Return the rows of a file. form: of FORMS; empty: as its name ends.
 
     Raises BadInputError when it is none of them, or lacks a column.
@@ -59,7 +59,7 @@ def open_results(path: Path, *, name: str, form: str, mapped: Mapping[str, str])
     return {CSV: _open_csv, PARQUET: _open_parquet, PGN: _open_pgn}[chosen](path, mapped)
 
 
-def _open_csv(path: Path, mapped: Mapping[str, str]) -> Opened:
+def _open_csv(path: Path, mapped: Mapping[str, str]) -> OpenedFile:
     lines = _read_lines(path)
     head = next(lines, "")
     delimiter = max(_DELIMITERS, key=head.count)
@@ -69,7 +69,7 @@ def _open_csv(path: Path, mapped: Mapping[str, str]) -> Opened:
     except csv.Error as error:
         raise BadInputError("file", f"line 1: {error}") from error
     columns = choose_columns(names, mapped)
-    return Opened(columns, _read_csv(table, names, columns), "line")
+    return OpenedFile(columns, _read_csv(table, names, columns), "line")
 
 
 def _read_lines(path: Path) -> Iterator[str]:
@@ -87,9 +87,9 @@ def _read_lines(path: Path) -> Iterator[str]:
             try:
                 yield raw.decode()
             except UnicodeDecodeError as error:
-                shown = raw[error.start : error.start + 8]
+                bad_bytes = raw[error.start : error.start + 8]
                 raise BadInputError(
-                    "file", f"line {n_lines}: {shown!r} is no UTF-8: save the file as UTF-8"
+                    "file", f"line {n_lines}: {bad_bytes!r} is no UTF-8: save the file as UTF-8"
                 ) from error
 
 
@@ -103,8 +103,11 @@ def _read_csv(table: Any, names: list[str], columns: Columns) -> Iterator[RawRow
                 if len(cells) == width:
                     own_key = cells[key] if key >= 0 else ""
                     line = table.line_num
-                    one, other = read_guarded(cells[first]), read_guarded(cells[second])
-                    yield RawRow(line, one, other, cells[result], own_key)
+                    first_name, second_name = (
+                        read_guarded(cells[first]),
+                        read_guarded(cells[second]),
+                    )
+                    yield RawRow(line, first_name, second_name, cells[result], own_key)
                 elif cells:  # an empty line is no row
                     problem = f"it has {len(cells)} cells, the head has {width}"
                     yield RawRow(table.line_num, "", "", "", "", problem)
@@ -114,7 +117,7 @@ def _read_csv(table: Any, names: list[str], columns: Columns) -> Iterator[RawRow
             return
 
 
-def _open_parquet(path: Path, mapped: Mapping[str, str]) -> Opened:
+def _open_parquet(path: Path, mapped: Mapping[str, str]) -> OpenedFile:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
@@ -125,7 +128,7 @@ def _open_parquet(path: Path, mapped: Mapping[str, str]) -> Opened:
         if pa.types.is_nested(form):
             reason = f"column {name!r} holds {form}: each cell must be one text or number"
             raise BadInputError("file", reason)
-    return Opened(columns, _read_parquet(file, columns), "row")
+    return OpenedFile(columns, _read_parquet(file, columns), "row")
 
 
 def _read_parquet(file: pq.ParquetFile, columns: Columns) -> Iterator[RawRow]:
@@ -150,11 +153,11 @@ def _read_texts(column: "pa.Array[Any]") -> list[str]:
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
-def _open_pgn(path: Path, mapped: Mapping[str, str]) -> Opened:
+def _open_pgn(path: Path, mapped: Mapping[str, str]) -> OpenedFile:
     # Tags differ by game: those that are mapped are taken at their word.
-    named = {"first": "White", "second": "Black", "result": "Result", "key": "", **mapped}
-    columns = choose_columns([name for name in named.values() if name], named)
-    return Opened(columns, _read_pgn(path, columns), "line")
+    tags = {"first": "White", "second": "Black", "result": "Result", "key": "", **mapped}
+    columns = choose_columns([name for name in tags.values() if name], tags)
+    return OpenedFile(columns, _read_pgn(path, columns), "line")
 
 
 def _read_pgn(path: Path, columns: Columns) -> Iterator[RawRow]:

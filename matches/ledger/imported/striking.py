@@ -80,10 +80,10 @@ def _begin_striking(batch: ImportBatch, *, actor: Actor, reason: str, now: datet
 @transaction.atomic
 def _strike_slice(batch: ImportBatch, *, actor: Actor, reason: str, now: datetime) -> int:
     """Strike the next matches of a batch; return how many."""
-    done = Match.objects.filter(
+    done_matches = Match.objects.filter(
         Match.is_closed(), tournament=batch.tournament_id, state=Match.State.DONE
     )
-    ids = list(done.order_by("sequence").values_list("pk", flat=True)[:SLICE])
+    ids = list(done_matches.order_by("sequence").values_list("pk", flat=True)[:SLICE])
     if not ids:
         return 0
     n_struck = Match.objects.filter(pk__in=among(ids), state=Match.State.DONE).update(
@@ -120,8 +120,8 @@ def _take_agents_off(batch: ImportBatch) -> None:
     others = Tournament.objects.filter(leaderboard=batch.leaderboard_id)
     others = others.exclude(pk=batch.tournament_id).exclude(imported__struck_at__isnull=False)
     entered = Entrant.objects.filter(tournament__in=others).values("agent")
-    alone = Entrant.objects.filter(tournament=batch.tournament_id).exclude(agent__in=entered)
-    agents = list(alone.values_list("agent", flat=True))
+    entrants = Entrant.objects.filter(tournament=batch.tournament_id).exclude(agent__in=entered)
+    agents = list(entrants.values_list("agent", flat=True))
     # Its counts first: a fit has a place for each agent that they name.
     counts = PairCount.objects.filter(leaderboard=batch.leaderboard_id)
     counts.filter(Q(first__in=among(agents)) | Q(second__in=among(agents))).delete()

@@ -91,18 +91,18 @@ def _write_slice(
     lineups = [f"{ids[sheet.first[row]]},{ids[sheet.second[row]]}" for row in rows]
     ranks = [RANKS[sheet.result[row]] for row in rows]
     matches = _insert_matches(batch, board, rows, lineups)
-    written = [
+    results = [
         Result(pk, sequence, False, lineup, ranked, -1, reason=IMPORTED)
         for (pk, sequence), lineup, ranked in zip(matches, lineups, ranks, strict=True)
     ]
-    _insert_outcomes(written, now=now)
+    _insert_outcomes(results, now=now)
     if key_of:
         insert_rows(
             ImportedKey,
             ("match_id", "leaderboard_id", "key"),
             [(pk, board.pk, key_of[row]) for (pk, _), row in zip(matches, rows, strict=True)],
         )
-    if not rater.count_written(board, written, now=now):
+    if not rater.count_written(board, results, now=now):
         insert_rows(
             Uncounted,
             ("match_id", "leaderboard_id", "sequence", "is_counted"),
@@ -117,10 +117,18 @@ def _insert_matches(
     tournament, first = batch.tournament_id, board.next_sequence - len(rows)
     # Nobody knows its game seed: a number that no other match has makes it a block of its own.
     seeds = tournament << 32
-    written = ("lineup", "needs", "state", "attempt", "void_reason")
+    more_columns = ("lineup", "needs", "state", "attempt", "void_reason")
     insert_rows(
         Match,
-        ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed", *written),
+        (
+            "leaderboard_id",
+            "tournament_id",
+            "sequence",
+            "block",
+            "rotation",
+            "game_seed",
+            *more_columns,
+        ),
         [
             (board.pk, tournament, first + at, row, 0, seeds + row, lineups[at], CPU, _DONE, 0, "")
             for at, row in enumerate(rows)
@@ -132,14 +140,14 @@ def _insert_matches(
     return list(numbered.order_by("sequence").values_list("pk", "sequence"))
 
 
-def _insert_outcomes(written: Sequence[Result], *, now: datetime) -> None:
+def _insert_outcomes(results: Sequence[Result], *, now: datetime) -> None:
     """Write who sat where, and how it ended."""
     insert_rows(
         Seat,
         ("match_id", "seat", "agent_id"),
         [
             (result.match, seat, agent)
-            for result in written
+            for result in results
             for seat, agent in enumerate(read_numbers(result.lineup))
         ],
     )
@@ -148,5 +156,5 @@ def _insert_outcomes(written: Sequence[Result], *, now: datetime) -> None:
     insert_rows(
         Outcome,
         (*columns, "recorded_at"),
-        [(result.match, result.ranks, False, -1, IMPORTED, 0, "", stamp) for result in written],
+        [(result.match, result.ranks, False, -1, IMPORTED, 0, "", stamp) for result in results],
     )

@@ -18,24 +18,24 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Print until Ctrl-C."""
-        shown: dict[int, str] = {}
+        printed: dict[int, str] = {}
         try:
             while True:
-                self._print_changes(shown)
+                self._print_changes(printed)
                 time.sleep(EVERY_S)
         except KeyboardInterrupt:
             return
 
-    def _print_changes(self, shown: dict[int, str]) -> None:
+    def _print_changes(self, printed: dict[int, str]) -> None:
         now = db_now()
         for tournament in selectors.list_watched_tournaments(now=now):
             progress = selectors.read_progress(tournament)
             missing = selectors.describe_missing(tournament, now=now)
             key = f"{progress} {tournament.shown_state} {missing}"
             # Of several tournaments only those that have moved: the others would hide them.
-            if shown.get(tournament.pk) == key:
+            if printed.get(tournament.pk) == key:
                 continue
-            shown[tournament.pk] = key
+            printed[tournament.pk] = key
             elapsed_s = selectors.compute_elapsed_s(tournament, now=now)
             line = f"{tournament.name} ({tournament.shown_state}): {progress.line(elapsed_s)}"
             self.stdout.write(f"{line}, waiting for {missing}" if missing else line)

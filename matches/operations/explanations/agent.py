@@ -23,9 +23,9 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
     entered = Tournament.objects.filter(entrant__agent=agent, state__in=Tournament.UNDER_WAY)
     under_way = list(entered.order_by("-pk")[:MAX_TOURNAMENTS])
     state = _judge_state(agent, under_way)
-    summary, after, since = _describe_state(agent, state, under_way)
+    summary, next_step, since = _describe_state(agent, state, under_way)
     total = Rating.objects.filter(agent=agent).aggregate(n=Sum("n_matches"), f=Sum("n_forfeits"))
-    counted = f"{total['n'] or 0:,} matches counted, {total['f'] or 0:,} of them lost by forfeit"
+    counts = f"{total['n'] or 0:,} matches counted, {total['f'] or 0:,} of them lost by forfeit"
     return Explanation(
         subject="agent",
         id=agent.pk,
@@ -35,9 +35,9 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
         age_s=age_s(since, now=now),
         summary=summary,
         waits_for=tuple(_list_waits(agent, state, under_way, now=now)),
-        next=after,
+        next=next_step,
         next_at=None,
-        notes=(f"version {agent.shown_version} of {agent.policy}", counted),
+        notes=(f"version {agent.shown_version} of {agent.policy}", counts),
     )
 
 

@@ -13,10 +13,10 @@ MAX_NAMED = 3
 """Tournaments that are named; of more it is said that there are more."""
 
 
-def list_busy_nodes(tournament: Tournament, there: Presence) -> list[str]:
+def list_busy_nodes(tournament: Tournament, presence: Presence) -> list[str]:
     """Return what keeps its pending matches waiting while no node has room and none plays it."""
     pending, files = list_pending_needs(tournament.pk), list_files(tournament)
-    able = [worker for needs in pending for worker in there.list_able(needs, files)]
+    able = [worker for needs in pending for worker in presence.list_able(needs, files)]
     queues = {play_queue(worker.node) for worker in able}
     playing: defaultdict[int, set[str]] = defaultdict(set)
     # By queue and not by node: an order that no node has taken yet fills its queue, too.
@@ -28,10 +28,10 @@ def list_busy_nodes(tournament: Tournament, there: Presence) -> list[str]:
         return []
     widest = sorted(playing, key=lambda pk: (-len(playing[pk]), pk))
     others = Tournament.objects.filter(pk__in=widest[:MAX_NAMED])
-    named = [_describe_tournament(other) for other in others]
+    described = [_describe_tournament(other) for other in others]
     if len(widest) > MAX_NAMED:
-        named.append(f"and {format_count(len(widest) - MAX_NAMED, 'more')}")
-    return [f"room on {format_count(len(queues), 'node')}: busy with {', '.join(named)}"]
+        described.append(f"and {format_count(len(widest) - MAX_NAMED, 'more')}")
+    return [f"room on {format_count(len(queues), 'node')}: busy with {', '.join(described)}"]
 
 
 def _describe_tournament(tournament: Tournament) -> str:

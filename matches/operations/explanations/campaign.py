@@ -47,9 +47,9 @@ def _list_earlier_results(campaign: Campaign) -> list[str]:
     waits = find_waiting_results(campaign.tournament)
     if waits is None:
         return []
-    held = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
-    named = ", ".join(held.order_by("pk").values_list("name", flat=True))
-    why = f"; the first of them is of {named}, which is in quarantine" if named else ""
+    quarantined = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
+    names = ", ".join(quarantined.order_by("pk").values_list("name", flat=True))
+    why = f"; the first of them is of {names}, which is in quarantine" if names else ""
     return [f"{texts.describe_waiting(waits)}{why}"]
 
 

@@ -15,7 +15,7 @@ MAX_COUNTED = 10_000
 
 
 def describe_serving(worker: Worker) -> str:
-    """Return what it serves, where, and how much of it is taken."""
+    """Return which game a server serves, where, and how many of its slots are taken."""
     n_taken = game_servers.count_taken(game_servers.read_dealt())[worker.node]
     slots = f"{n_taken:,} of {format_count(worker.slots, 'slot')} taken"
     return f"it serves {worker.game} at {worker.address}, {slots}"
@@ -40,5 +40,5 @@ def list_notes(worker: Worker) -> list[str]:
     n_matches = format_count(min(n, MAX_COUNTED), "match", "matches")
     if n > MAX_COUNTED:
         n_matches = f"more than {n_matches}"
-    where = f"/matches/?{urlencode({'server': worker.node})}"
-    return [f"{n_matches} of its count ({where}): its page in the admin can declare them void"]
+    address = f"/matches/?{urlencode({'server': worker.node})}"
+    return [f"{n_matches} of its count ({address}): its page in the admin can declare them void"]

@@ -79,14 +79,14 @@ def _describe_ending(how: str, n: int, limit: int, last: Attempt) -> str:
 def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     tournament, needs = match.tournament, Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
-    there = read_presence(now=now)
+    presence = read_presence(now=now)
     game, files = match.leaderboard.game, list_files(tournament)
-    waits_for = [*there.list_missing_control(), *there.list_missing(needs, files, game=game)]
+    waits_for = [*presence.list_missing_control(), *presence.list_missing(needs, files, game=game)]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
     waits_for += list_held(Agent.objects.filter(pk__in=match.agent_ids))
-    busy = there.list_busy_servers([needs], game=game)
-    waits_for = waits_for or busy or list_busy_nodes(tournament, there)
+    busy = presence.list_busy_servers([needs], game=game)
+    waits_for = waits_for or busy or list_busy_nodes(tournament, presence)
     pending = Match.objects.filter(
         tournament=match.tournament_id, needs=match.needs, state=Match.State.PENDING
     )
@@ -106,43 +106,42 @@ def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Findin
     order = match.order
     if order is None:  # closed between two reads
         return Finding("queued", _MOVED)
-    there = read_presence(now=now)
+    presence = read_presence(now=now)
     return Finding(
         since=order.created_at,
         summary=f"queued in order {order.pk} on {order.queue}"
         + format_since(order.created_at, now=now),
-        waits_for=there.list_missing_control()
+        waits_for=presence.list_missing_control()
         + (
-            there.list_missing(
+            presence.list_missing(
                 Needs(match.needs), list_files(match.tournament), game=match.leaderboard.game
             )
-            or [_describe_node(order, there)]
+            or [_describe_node(order, presence)]
         ),
         next="its node takes the order; while another idles or if this one is lost, another does",
         next_at=order.deadline_at,
     )
 
 
-def _describe_node(order: Order, there: Presence) -> str:
+def _describe_node(order: Order, presence: Presence) -> str:
     node = order.queue.removeprefix(play_queue(""))
-    if not any(worker.node == node for worker in there.workers):
+    if not any(worker.node == node for worker in presence.workers):
         return f"{node}, which reports no more"
-    before = Order.objects.filter(Order.is_open(), queue=order.queue, pk__lt=order.pk)
-    return (
-        f"{node} to have room: {format_count(before.count(), 'order')} before it on {order.queue}"
-    )
+    orders_before = Order.objects.filter(Order.is_open(), queue=order.queue, pk__lt=order.pk)
+    n_before = format_count(orders_before.count(), "order")
+    return f"{node} to have room: {n_before} before it on {order.queue}"
 
 
 def _explain_running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     order = match.order
     if order is None:
         return Finding("running", _MOVED)
-    there = read_presence(now=now)
-    missing = there.list_missing_control()
-    if not any(worker.node == order.node for worker in there.workers):
+    presence = read_presence(now=now)
+    missing = presence.list_missing_control()
+    if not any(worker.node == order.node for worker in presence.workers):
         missing.append(f"{order.node}, which reports no more")
     needs, game = Needs(match.needs), match.leaderboard.game
-    missing += there.list_missing_services(needs, game=game)
+    missing += presence.list_missing_services(needs, game=game)
     is_begun = match.pk in order.executing
     doing = "being played" if is_begun else "in hand, its turn in the order or its report awaited"
     return Finding(
@@ -171,21 +170,21 @@ def _explain_done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
 
 def _explain_void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     replacement = Replacement.objects.filter(pk=match.pk).first()
-    after = "nothing by itself; an operator may have it played again"
+    next_step = "nothing by itself; an operator may have it played again"
     if replacement is not None:
-        after = f"match {replacement.match_id} is played in its place"
+        next_step = f"match {replacement.match_id} is played in its place"
     voiding = Voiding.objects.filter(pk=match.pk).first()
     if voiding is None:
         since = attempts[-1].ended_at if attempts else None
         reason = match.void_reason or "no reason kept"
         return Finding(
-            f"void{format_ago(since, now=now)}: {reason}; it counts for no rating", after, since
+            f"void{format_ago(since, now=now)}: {reason}; it counts for no rating", next_step, since
         )
     verb = "struck" if voiding.was_done else "declared void"
     summary = f"{verb} by {voiding.actor}{format_ago(voiding.at, now=now)}: {voiding.reason}"
-    kept = "; its outcome is kept and counts for no rating" if voiding.was_done else ""
+    outcome = "; its outcome is kept and counts for no rating" if voiding.was_done else ""
     rating = [f"{match.leaderboard} to be rated again"] if match.leaderboard.is_rerating else []
-    return Finding(summary + kept, after, voiding.at, rating)
+    return Finding(summary + outcome, next_step, voiding.at, rating)
 
 
 def _explain_cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:

@@ -27,7 +27,7 @@ class Presence:
     """What reported lately, read once for an explanation."""
 
     workers: tuple[Worker, ...]
-    mark: recorder_marks.Marked
+    mark: recorder_marks.LatestMark
     """Of the recorder that is the furthest behind."""
     now: datetime
     n_taken: Mapping[str, int] | None = None
@@ -51,8 +51,8 @@ class Presence:
             missing.append(describe_missing_files(capable, files))
         missing += filter(None, [describe_old_nodes(capable, needs)])
         if not capable:
-            held = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
-            only = f" but {', '.join(held)}, in quarantine" if held else ""
+            quarantined = [w.node for w in self.workers if needs.are_met_by(w.capabilities)]
+            only = f" but {', '.join(quarantined)}, in quarantine" if quarantined else ""
             lost = self._describe_lost(needs)
             missing.append(f"{needs.node}: none is alive{only}{lost} ({_describe_start(needs)})")
         return missing + self.list_missing_services(needs, game=game)
@@ -61,12 +61,12 @@ class Presence:
         """Return which nodes could have played these, and since when they are silent."""
         lost = [worker for worker in self.lost if needs.are_met_by(worker.capabilities)]
         lost.sort(key=lambda worker: worker.last_seen_at, reverse=True)
-        named = [
+        named_nodes = [
             f"{worker.node} was lost{format_ago(worker.last_seen_at, now=self.now)}"
             for worker in lost[:MAX_NAMED]
         ]
         more = [f"{len(lost) - MAX_NAMED:,} more before"] if len(lost) > MAX_NAMED else []
-        return "".join(f", {text}" for text in named + more)
+        return "".join(f", {text}" for text in named_nodes + more)
 
     def list_missing_services(self, needs: Needs, *, game: str) -> list[str]:
         """Return what must be started before what matches of this game ask for answers."""
@@ -99,20 +99,20 @@ class Presence:
     def list_missing_control(self) -> list[str]:
         """Return what must come back before anything is planned, sent or given up."""
         full = [f"room: {shortage}"] if (shortage := disk.describe_shortage()) else []
-        both = f"control and {self.mark.recorder}"
+        programs = f"control and {self.mark.recorder}"
         if self.mark.at is None:
-            return [*full, f"{both}: neither has given a sign of life"]
+            return [*full, f"{programs}: neither has given a sign of life"]
         silent = self.now - self.mark.at
         if silent <= SILENT_AFTER:
             return full
         return [
             *full,
-            f"{both}: the last sign of life was {format_span(silent.total_seconds())} ago",
+            f"{programs}: the last sign of life was {format_span(silent.total_seconds())} ago",
         ]
 
 
 def read_presence(*, now: datetime) -> Presence:
-    """Return who is there; two queries."""
+    """Return which nodes live, and which were lost: two queries."""
     recent = Worker.objects.filter(last_seen_at__gte=now - LOST_WITHIN)
     mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
     return divide_workers(recent, mark, now=now)
@@ -120,12 +120,12 @@ def read_presence(*, now: datetime) -> Presence:
 
 def divide_workers(
     workers: Iterable[Worker],
-    mark: recorder_marks.Marked,
+    mark: recorder_marks.LatestMark,
     *,
     now: datetime,
     n_taken: Mapping[str, int] | None = None,
 ) -> Presence:
-    """Return who is there and who was lost, of workers seen lately."""
+    """Divide the workers seen lately into living and lost ones."""
     alive, lost = list[Worker](), list[Worker]()
     for worker in workers:
         (alive if now - worker.last_seen_at <= ALIVE_WITHIN else lost).append(worker)
@@ -139,15 +139,15 @@ def _describe_start(needs: Needs) -> str:
         where = "where it is installed or its address answers"
         return f'{where}: ./run stop, then EVALSITE_PROGRAMS="{listed}" ./run up'
     if own := needs.capabilities - {CPU, TORCH}:
-        named = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
-        return f"where it is installed: ./run stop, then ./run up --capabilities {named}"
+        capabilities = ",".join([CPU, *sorted(needs.capabilities & {TORCH}), *sorted(own)])
+        return f"where it is installed: ./run stop, then ./run up --capabilities {capabilities}"
     return TORCH_HINT if TORCH in needs.capabilities else PLAY_HINT
 
 
-def describe_check(checkpoint: Checkpoint, there: Presence) -> str:
+def describe_check(checkpoint: Checkpoint, presence: Presence) -> str:
     """Return what to wait for until the verdict on a checkpoint."""
-    waiting = format_since(checkpoint.created_at, now=there.now)
-    missing = [*there.list_missing_gpu(), *there.list_missing_control()]
+    waiting = format_since(checkpoint.created_at, now=presence.now)
+    missing = [*presence.list_missing_gpu(), *presence.list_missing_control()]
     orders = f"ordered {format_count(checkpoint.n_asked, 'time')} so far"
     state = ", ".join(missing) or (orders if checkpoint.n_asked else "not ordered yet")
     return f"the check of checkpoint {checkpoint}{waiting}: {state}"
@@ -155,9 +155,9 @@ def describe_check(checkpoint: Checkpoint, there: Presence) -> str:
 
 def list_held(agents: QuerySet[Agent]) -> list[str]:
     """Return which of the agents must be released before their matches are sent."""
-    held = list(agents.filter(quarantined_at__isnull=False).order_by("pk")[: MAX_NAMED + 1])
+    quarantined = list(agents.filter(quarantined_at__isnull=False).order_by("pk")[: MAX_NAMED + 1])
     lines = [
         f"agent {agent.name} to be released: in quarantine, {agent.quarantine_reason}"
-        for agent in held[:MAX_NAMED]
+        for agent in quarantined[:MAX_NAMED]
     ]
-    return [*lines, *(["more agents to be released"] if len(held) > MAX_NAMED else [])]
+    return [*lines, *(["more agents to be released"] if len(quarantined) > MAX_NAMED else [])]

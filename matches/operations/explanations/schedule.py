@@ -14,7 +14,7 @@ def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
     last = schedule.runs.order_by("-due_at").first()
     due = scheduling.next_due(schedule, now=now)
     since = last.due_at if last else schedule.created_at
-    name, after = _describe_start(schedule)
+    name, next_step = _describe_start(schedule)
     state = f"starts {name}s" if schedule.is_enabled else "disabled: it starts nothing"
     passed_over = f"; the last time was passed over: {schedule.problem}" if schedule.problem else ""
     started = format_count(schedule.n_started, name)
@@ -27,7 +27,7 @@ def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
         age_s=age_s(since, now=now),
         summary=f"{state}, {scheduling.describe_when(schedule)}{passed_over}",
         waits_for=tuple(_list_waits(schedule, due, now=now)),
-        next="" if due is None else after,
+        next="" if due is None else next_step,
         next_at=due,
         notes=(f"{started} started, {format_count(schedule.n_skipped, 'time')} passed over",),
     )

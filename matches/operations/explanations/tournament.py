@@ -76,31 +76,31 @@ def _explain_state(tournament: Tournament, now: datetime) -> Finding:
 
 
 def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
-    there = read_presence(now=now)
+    presence = read_presence(now=now)
     checking = Checkpoint.objects.filter(
         agents__tournaments=tournament, state=Checkpoint.State.CHECKING
     ).distinct()
-    named = [describe_check(c, there) for c in checking.order_by("pk")[:MAX_NAMED]]
-    n_more = checking.count() - len(named) if len(named) == MAX_NAMED else 0
+    checks = [describe_check(c, presence) for c in checking.order_by("pk")[:MAX_NAMED]]
+    n_more = checking.count() - len(checks) if len(checks) == MAX_NAMED else 0
     more = [f"the checks of {format_count(n_more, 'more checkpoint')}"] if n_more else []
     return Finding(
         since=tournament.created_at,
         summary=f"scheduled{format_since(tournament.created_at, now=now)}: no match is planned yet",
-        waits_for=[*named, *more] or there.list_missing_control(),
+        waits_for=[*checks, *more] or presence.list_missing_control(),
         next="control plans its matches",
     )
 
 
 def _explain_running(tournament: Tournament, now: datetime) -> Finding:
-    there = read_presence(now=now)
+    presence = read_presence(now=now)
     n_in_flight = _count_in_flight(tournament)
     waiting, files = list_pending_needs(tournament.pk), list_files(tournament)
     game = tournament.leaderboard.game
     missing = dict.fromkeys(
-        text for n in waiting for text in there.list_missing(n, files, game=game)
+        text for n in waiting for text in presence.list_missing(n, files, game=game)
     )
     # While it holds slots itself it goes on.
-    busy = [] if n_in_flight else there.list_busy_servers(waiting, game=game)
+    busy = [] if n_in_flight else presence.list_busy_servers(waiting, game=game)
     # A pace of before says nothing of the end where nothing is played.
     end = None if missing and not n_in_flight else _forecast_end(tournament, now)
     return Finding(
@@ -108,9 +108,9 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "
         f"{_format_ended(tournament)}, {n_in_flight:,} {_is_or_are(n_in_flight)} with nodes",
         waits_for=[
-            *there.list_missing_control(),
+            *presence.list_missing_control(),
             *list_held(Agent.objects.filter(tournaments=tournament)),
-            *(missing or busy or list_busy_nodes(tournament, there)),
+            *(missing or busy or list_busy_nodes(tournament, presence)),
         ],
         next=ENDS + ("" if end is None else " at its average pace since the start"),
         next_at=end,
@@ -179,5 +179,5 @@ def _list_notes(tournament: Tournament) -> list[str]:
         ),
     )
     budget = pairing_warnings.warn_of_budget(tournament)
-    notes = [f"{n:,} {one if n == 1 else several}" for n, one, several in counts if n]
+    notes = [f"{n:,} {singular if n == 1 else plural}" for n, singular, plural in counts if n]
     return notes + ([budget] if budget else [])

@@ -31,7 +31,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     since = worker.quarantined_at if state == "quarantined" else worker.last_seen_at
     if state == "playing":
         since = orders[0].started_at
-    summary, after = _describe_state(worker, state, orders, now=now)
+    summary, next_step = _describe_state(worker, state, orders, now=now)
     return Explanation(
         subject="worker",
         id=worker.pk,
@@ -41,7 +41,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         age_s=age_s(since, now=now),
         summary=summary,
         waits_for=tuple(_list_waits(worker, state, now=now)),
-        next=after,
+        next=next_step,
         next_at=max((order.deadline_at for order in orders), default=None)
         if state == "lost"
         else None,
@@ -68,7 +68,7 @@ def _describe_state(
     worker: Worker, state: str, orders: list[Order], *, now: datetime
 ) -> tuple[str, str]:
     """Return what is and what happens next."""
-    seen = f"last seen{format_ago(worker.last_seen_at, now=now)}"
+    last_seen = f"last seen{format_ago(worker.last_seen_at, now=now)}"
     numbers = ", ".join(str(order.pk) for order in orders)
     n_matches = sum(order.n_matches for order in orders)
     given_back = "its orders are given up and sent again" if orders else ""
@@ -76,17 +76,17 @@ def _describe_state(
     if worker.is_server:
         every, serving = "2 s", game_server.describe_serving(worker)
     return {
-        "lost": (f"lost: {seen}, and it reports every {every}", given_back),
+        "lost": (f"lost: {last_seen}, and it reports every {every}", given_back),
         "quarantined": (
-            f"in quarantine, {seen}: {worker.quarantine_reason}",
+            f"in quarantine, {last_seen}: {worker.quarantine_reason}",
             "it is sent nothing, what it had is played elsewhere and what it reports is refused",
         ),
-        "serving": (f"alive, {seen}: {serving}", ""),
+        "serving": (f"alive, {last_seen}: {serving}", ""),
         "playing": (
-            f"plays order {numbers} of {format_count(n_matches, 'match', 'matches')}, {seen}",
+            f"plays order {numbers} of {format_count(n_matches, 'match', 'matches')}, {last_seen}",
             "it reports outcomes about every second and takes the next order",
         ),
-        "idle": (f"alive and idle, {seen}", "it takes the next order of its queue"),
+        "idle": (f"alive and idle, {last_seen}", "it takes the next order of its queue"),
     }[state]
 
 
@@ -99,8 +99,8 @@ def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
         return game_server.list_waits(worker, now=now)
     if state != "idle":
         return []
-    there = read_presence(now=now)
-    return there.list_missing_control() or [_describe_missing_work(worker, there)]
+    presence = read_presence(now=now)
+    return presence.list_missing_control() or [_describe_missing_work(worker, presence)]
 
 
 def _describe_lack(worker: Worker, needs: Needs, files: Files) -> str:
@@ -110,10 +110,10 @@ def _describe_lack(worker: Worker, needs: Needs, files: Files) -> str:
     return " and ".join(sorted(needs.capabilities))
 
 
-def _describe_missing_work(worker: Worker, there: Presence) -> str:
+def _describe_missing_work(worker: Worker, presence: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
     playing = Tournament.objects.filter(state__in=Tournament.PLAYING).select_related("leaderboard")
-    asking = {one.pk: one for one in playing.order_by("pk")[:MAX_TOURNAMENTS]}
+    asking = {tournament.pk: tournament for tournament in playing.order_by("pk")[:MAX_TOURNAMENTS]}
     waiting = sorted(
         {
             (needs, list_files(asking[pk]), asking[pk].leaderboard.game)
@@ -121,13 +121,13 @@ def _describe_missing_work(worker: Worker, there: Presence) -> str:
             for needs in kinds
         }
     )
-    able = [one for one in waiting if worker in there.list_able(*one[:2])]
+    able = [work for work in waiting if worker in presence.list_able(*work[:2])]
     if not waiting:
         return "matches: none is pending in a tournament that runs"
     if not able:
         needed = {_describe_lack(worker, needs, files) for needs, files, _ in waiting}
         return f"matches that it can play: those pending need {', '.join(sorted(needed))}"
-    missing = [there.list_missing(needs, files, game=game) for needs, files, game in able]
+    missing = [presence.list_missing(needs, files, game=game) for needs, files, game in able]
     if all(missing):
         return ", ".join(dict.fromkeys(text for texts in missing for text in texts))
     return f"the next order on {play_queue(worker.node)}: at most {ORDERS_PER_NODE} at a time"

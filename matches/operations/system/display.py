@@ -38,7 +38,7 @@ class Chart(TypedDict):
     points: str
 
 
-class Shown(TypedDict):
+class SystemPage(TypedDict):
     """The whole page."""
 
     type: str
@@ -50,7 +50,7 @@ class Shown(TypedDict):
     tables: list[Table]
 
 
-def format_state(state: SystemState) -> Shown:
+def format_state(state: SystemState) -> SystemPage:
     """Return what page and socket show of a state."""
     sample, points = state.sample, state.history
     waiting = [float(point.n_waiting) for point in points]

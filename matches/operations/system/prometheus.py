@@ -50,7 +50,7 @@ def _export_cluster(sample: Sample) -> Iterator[Metric]:
         "evalsite_backlog_slot_seconds", "Work that waits, in slots", sample.counts.backlog_s
     )
     yield _make_gauge("evalsite_standstill", "1 when nothing can play", bool(sample.standstill))
-    n_under_way = sum(one.state != PAUSED for one in sample.tournaments)
+    n_under_way = sum(tournament.state != PAUSED for tournament in sample.tournaments)
     words = "Tournaments that are not over and not paused, of the newest"
     yield _make_gauge("evalsite_tournaments_under_way", words, n_under_way)
     slots = _make_gauges("evalsite_server_slots", "Slots of game servers", "state")
@@ -107,14 +107,14 @@ def _export_inference(serving: list[Serving]) -> Iterator[Metric]:
     answers = GaugeMetricFamily(
         "evalsite_inference_answer_seconds", "From asking to the answer", labels=["gpu", "quantile"]
     )
-    for one in serving:
-        rows.add_metric([one.gpu], one.rows_per_s)
-        forwards.add_metric([one.gpu], one.forwards_per_s)
-        models.add_metric([one.gpu], one.n_models)
-        waiting.add_metric([one.gpu], one.n_waiting)
-        for quantile, ms in (("0.5", one.p50_ms), ("0.99", one.p99_ms)):
+    for server in serving:
+        rows.add_metric([server.gpu], server.rows_per_s)
+        forwards.add_metric([server.gpu], server.forwards_per_s)
+        models.add_metric([server.gpu], server.n_models)
+        waiting.add_metric([server.gpu], server.n_waiting)
+        for quantile, ms in (("0.5", server.p50_ms), ("0.99", server.p99_ms)):
             if ms is not None:
-                answers.add_metric([one.gpu, quantile], ms / 1000)
+                answers.add_metric([server.gpu, quantile], ms / 1000)
     yield from (rows, forwards, models, waiting, answers)
 
 

@@ -81,9 +81,9 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
         if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
             return
         history = last.history if last else []
-        before = [point for point in history if timedelta(0) < now - point.at <= HISTORY]
-        sample = take_sample(now=now, last=last.sample if last else None, history=before)
-        history = [*before, sample.point]
+        points = [point for point in history if timedelta(0) < now - point.at <= HISTORY]
+        sample = take_sample(now=now, last=last.sample if last else None, history=points)
+        history = [*points, sample.point]
         state = SystemState(sample=sample, history=history, control_at=control_at)
         fast_store.get_client().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
     finally:

@@ -100,7 +100,7 @@ class Delays(msgspec.Struct, frozen=True):
     """The one that is the furthest behind."""
 
 
-class Tallied(msgspec.Struct, frozen=True):
+class AttemptTally(msgspec.Struct, frozen=True):
     """Attempts that ended so since the fast store began."""
 
     ending: str
@@ -144,7 +144,7 @@ class Sample(msgspec.Struct, frozen=True):
     serving: list[Serving]
     failures: Failures
     delays: Delays
-    tallies: list[Tallied]
+    tallies: list[AttemptTally]
     n_uncounted: int
     trouble: list[str]
     """What did not answer."""

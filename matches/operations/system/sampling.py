@@ -18,9 +18,10 @@ from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.models import Attempt, Order, Outcome, Uncounted, Worker
-from matches.nodes.desired_nodes import Desired, measure_desired_nodes
+from matches.nodes.desired_nodes import DesiredNodes, measure_desired_nodes
 from matches.nodes.report_keys import list_warnings
 from matches.operations.system.sample import (
+    AttemptTally,
     Counts,
     Delays,
     Failure,
@@ -29,7 +30,6 @@ from matches.operations.system.sample import (
     Point,
     Queue,
     Sample,
-    Tallied,
 )
 from matches.operations.system.standstill import describe_standstill
 from matches.operations.system.waiting import list_under_way
@@ -70,7 +70,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     serving: list[Serving] = _read_or(trouble, "fast store", lambda: _read_serving(nodes), [])
     none: dict[attempt_counters.Kind, int] = {}
     counts = _read_or(trouble, "fast store", attempt_counters.read_counts, none)
-    tallied = [Tallied(*kind, n) for kind, n in sorted(counts.items())]
+    tallied = [AttemptTally(*kind, n) for kind, n in sorted(counts.items())]
     # Alive before lost, gpu workers first, then by name: of many the first are shown.
     by_rank = sorted(nodes, key=lambda node: (not node.is_alive, node.kind != "gpu", node.name))
     tournaments = list_under_way(orders, workers, now=now)
@@ -94,16 +94,16 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         set_aside=disk.list_files_set_aside(now=now),
         tournaments=tournaments,
         standstill=describe_standstill(nodes, tournaments, disk.describe_shortage()),
-        servers=sorted(servers, key=lambda one: (not one.is_alive, one.game, one.name))[:MAX_NODES],
+        servers=sorted(servers, key=lambda s: (not s.is_alive, s.game, s.name))[:MAX_NODES],
     )
 
 
-def _read_or(trouble: list[str], what: str, read: Callable[[], Answer], instead: Answer) -> Answer:
+def _read_or(trouble: list[str], name: str, read: Callable[[], Answer], instead: Answer) -> Answer:
     """Return what is read, or the other with a note of what did not answer."""
     try:
         return read()
     except (RedisError, BrokerError):
-        trouble.append(what)
+        trouble.append(name)
         return instead
 
 
@@ -158,7 +158,7 @@ def _describe_problem(worker: Worker, *, now: datetime) -> str:
     return game_servers.describe_problem(worker, games.get(worker.game).spec, now=now)
 
 
-def _count_nodes(nodes: Sequence[Node], servers: Sequence[Node], desired: Desired) -> Counts:
+def _count_nodes(nodes: Sequence[Node], servers: Sequence[Node], desired: DesiredNodes) -> Counts:
     able = [server for server in servers if not server.problem]
     alive = [node for node in nodes if node.is_alive]
     play = [node for node in alive if node.kind == "play" and node.is_free]
@@ -196,7 +196,7 @@ def _measure_queues(
     now: datetime,
 ) -> list[Queue]:
     n_gpu = sum(node.kind == "gpu" and node.is_free for node in nodes)
-    shards = sorted({0, *(shard for one in serving for shard in one.shards)})
+    shards = sorted({0, *(shard for server in serving for shard in server.shards)})
     reports = [
         Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None)
         for mark in recorder_marks.read_marks()
@@ -234,13 +234,14 @@ def _measure_length(queue: Queue, trouble: list[str]) -> Queue:
 def _make_point(
     queues: Sequence[Queue],
     serving: Sequence[Serving],
-    tallied: Sequence[Tallied],
+    tallied: Sequence[AttemptTally],
     history: Sequence[Point],
     *,
     now: datetime,
 ) -> Point:
-    n_recorded = sum(one.n for one in tallied if one.ending in _RECORDED)
-    n_forwards = sum(one.forwards_per_s for one in serving)
+    n_recorded = sum(tally.n for tally in tallied if tally.ending in _RECORDED)
+    n_forwards = sum(server.forwards_per_s for server in serving)
+    n_rows = sum(server.rows_per_s for server in serving)
     recent = [point for point in history if now - point.at <= RATE_OVER]
     rate = 0.0
     if recent and now > recent[0].at:
@@ -252,7 +253,7 @@ def _make_point(
         n_recorded=n_recorded,
         matches_per_s=rate,
         n_waiting=sum(queue.length or 0 for queue in queues),
-        rows_per_forward=sum(one.rows_per_s for one in serving) / n_forwards if n_forwards else 0.0,
+        rows_per_forward=n_rows / n_forwards if n_forwards else 0.0,
     )
 
 

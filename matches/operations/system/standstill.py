@@ -21,7 +21,9 @@ def describe_standstill(
     if any(node.is_free for node in play):
         return ""
     # A paused one waits for no node.
-    n_waiting = sum(1 for one in tournaments if one.waits_for and one.state != PAUSED)
+    n_waiting = sum(
+        1 for tournament in tournaments if tournament.waits_for and tournament.state != PAUSED
+    )
     waiting = ""
     if n_waiting:
         verb = "waits" if n_waiting == 1 else "wait"
@@ -30,15 +32,21 @@ def describe_standstill(
 
 
 def _describe_nodes(play: Sequence[Node]) -> str:
-    held = [node for node in play if node.is_alive]
-    if held:
-        named = ", ".join(f"{node.name} ({node.quarantine})" for node in held[:MAX_NAMED])
-        more = f" and {len(held) - MAX_NAMED:,} more" if len(held) > MAX_NAMED else ""
-        verb, them = ("is", "it") if len(held) == 1 else ("are", "them")
-        only = f"the only play node alive, {named}," if len(held) == 1 else f"{named}{more}"
+    quarantined = [node for node in play if node.is_alive]
+    if quarantined:
+        nodes_text = ", ".join(
+            f"{node.name} ({node.quarantine})" for node in quarantined[:MAX_NAMED]
+        )
+        more = f" and {len(quarantined) - MAX_NAMED:,} more" if len(quarantined) > MAX_NAMED else ""
+        verb, them = ("is", "it") if len(quarantined) == 1 else ("are", "them")
+        only = (
+            f"the only play node alive, {nodes_text},"
+            if len(quarantined) == 1
+            else f"{nodes_text}{more}"
+        )
         # Of the same number the same names would come back, still in quarantine.
-        another = f"./run stop, then ./run up --nodes {len(held) + 1}"
-        return f"{only} {verb} in quarantine. Release {them}, or start another: {another}"
+        restart = f"./run stop, then ./run up --nodes {len(quarantined) + 1}"
+        return f"{only} {verb} in quarantine. Release {them}, or start another: {restart}"
     lost = ", ".join(node.name for node in play[:MAX_NAMED])
     since = f" (lost within the last hour: {lost})" if lost else ""
     return f"no play node is alive{since}; {PLAY_HINT}"

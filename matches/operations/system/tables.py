@@ -111,9 +111,9 @@ def _list_nodes(sample: Sample) -> Table:
 
 def _describe_node(node: Node, sample: Sample) -> TableRow:
     # Clocks differ by a little: nothing was seen in the future.
-    seen = f"{format_span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
-    held = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
-    seen = held + "; ".join([seen, *node.warnings])
+    last_seen = f"{format_span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
+    quarantine = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
+    last_seen = quarantine + "; ".join([last_seen, *node.warnings])
     orders = f"{node.n_matches:,} in {format_count(node.n_orders, 'order')}"
     in_hand = orders if node.n_orders else "nothing"
     waits = f", {node.n_queued:,} more wait" if node.n_queued else ""
@@ -127,7 +127,7 @@ def _describe_node(node: Node, sample: Sample) -> TableRow:
             f"{node.slots:,}",
             f"{in_hand}{waits}" if node.kind == "play" else NONE,
             format_load(node.load) or NONE,
-            seen if node.is_alive else f"lost, {seen}",
+            last_seen if node.is_alive else f"lost, {last_seen}",
             " / ".join(version for version in versions if version) or NONE,
         ],
     }
@@ -138,11 +138,13 @@ def _list_game_servers(sample: Sample) -> list[Table]:
     if not sample.servers:
         return []
     counts = sample.counts
-    taken = f"{counts.n_server_slots_taken:,} of {format_count(counts.n_server_slots, 'slot')}"
+    taken_slots = (
+        f"{counts.n_server_slots_taken:,} of {format_count(counts.n_server_slots, 'slot')}"
+    )
     return [
         {
             "name": "game-servers",
-            "caption": f"Game servers: {taken} taken of those that may be sent matches",
+            "caption": f"Game servers: {taken_slots} taken of those that may be sent matches",
             "columns": ["Server", "Game", "Slots taken", "Load", "Address", "State"],
             "rows": [_describe_server(server, sample) for server in sample.servers],
             "empty": "",
@@ -151,7 +153,7 @@ def _list_game_servers(sample: Sample) -> list[Table]:
 
 
 def _describe_server(server: Node, sample: Sample) -> TableRow:
-    seen = f"{format_span(max(0.0, (sample.at - server.seen_at).total_seconds()))} ago"
+    last_seen = f"{format_span(max(0.0, (sample.at - server.seen_at).total_seconds()))} ago"
     state = "; ".join(filter(None, [server.problem, *server.warnings]))
     return {
         "tone": "bad" if state else "good",
@@ -162,7 +164,7 @@ def _describe_server(server: Node, sample: Sample) -> TableRow:
             f"{server.n_matches:,} of {server.slots:,}",
             format_load(server.load) or NONE,
             server.address or NONE,
-            f"{state}; seen {seen}" if state else f"ready, seen {seen}",
+            f"{state}; seen {last_seen}" if state else f"ready, seen {last_seen}",
         ],
     }
 
@@ -210,14 +212,14 @@ def _judge_queue(queue: Queue) -> tuple[str, str]:
     if is_needed and queue.n_takers == 0:
         return "bad", "no: nobody is alive to take them"
     if queue.name == CONTROL_QUEUE:
-        is_behind, who, most = queue.length > NORMAL_WAKES, "control", f"{NORMAL_WAKES}"
+        is_behind, program, most = queue.length > NORMAL_WAKES, "control", f"{NORMAL_WAKES}"
     elif queue.name.startswith(REPORTS_QUEUE):
         is_behind = (queue.oldest_s or 0) > MOST_LAG_S
-        who, most = "the recorder", format_span(MOST_LAG_S)
+        program, most = "the recorder", format_span(MOST_LAG_S)
     else:
         return "good", "yes: orders wait for a free slot" if queue.length else "yes: nothing waits"
     if is_behind:
-        return "warn", f"no: {who} is behind or down (up to {most} are normal)"
+        return "warn", f"no: {program} is behind or down (up to {most} are normal)"
     return "good", f"yes (up to {most})"
 
 
@@ -227,15 +229,15 @@ def _list_servers(serving: Sequence[Serving]) -> Table:
         *("Answer: median / 99 of 100 at most", "Models", "Waiting"),
     ]
     rows: list[TableRow] = []
-    for one in serving:
-        per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
+    for server in serving:
+        per_forward = server.rows_per_s / server.forwards_per_s if server.forwards_per_s else None
         cells = [
-            one.gpu,
+            server.gpu,
             NONE if per_forward is None else format_short(per_forward),
-            format_short(one.rows_per_s),
-            NONE if one.p50_ms is None else f"{one.p50_ms:.1f} / {one.p99_ms or 0:.1f} ms",
-            f"{one.n_models:,}",
-            f"{one.n_waiting:,}",
+            format_short(server.rows_per_s),
+            NONE if server.p50_ms is None else f"{server.p50_ms:.1f} / {server.p99_ms or 0:.1f} ms",
+            f"{server.n_models:,}",
+            f"{server.n_waiting:,}",
         ]
         rows.append({"tone": "good", "cells": cells})
     return {
@@ -250,8 +252,8 @@ def _list_servers(serving: Sequence[Serving]) -> Table:
 def _list_game_files(sample: Sample) -> list[Table]:
     """Return which nodes have other files of games, where some games are plug-ins."""
     rows: list[TableRow] = [
-        {"tone": "bad" if others else "good", "cells": [file, here, others or NONE]}
-        for file, here, others in sample.game_files
+        {"tone": "bad" if others else "good", "cells": [file, own_version, others or NONE]}
+        for file, own_version, others in sample.game_files
     ]
     if not rows:
         return []

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from arena.needs import Needs
 from arena.queues import play_queue
 from matches.ledger.code_versions import is_held
-from matches.ledger.recorder_marks import Marked
+from matches.ledger.recorder_marks import LatestMark
 from matches.models import Agent, Checkpoint, Entrant, Order, Tournament, Worker
 from matches.operations.explanations.presence import Presence, divide_workers
 from matches.operations.system.sample import UnderWay
@@ -27,7 +27,7 @@ MISSING = "waits for "
 """How a wait begins that ends only when somebody does something; the others end by themselves."""
 
 
-class _Held(NamedTuple):
+class _InFlight(NamedTuple):
     """What open orders hold: queues by tournament, those it plays from, and its matches."""
 
     queues: Mapping[int, set[str]]
@@ -51,11 +51,11 @@ def list_under_way(
     # What control itself waits for is said of the whole system, not once per tournament.
     orders = list(orders)
     n_taken = count_taken(dealt for *_, dealt, _ in orders)
-    there = divide_workers(workers, Marked(0, now), now=now, n_taken=n_taken)
-    held = _read_held(orders)
+    presence = divide_workers(workers, LatestMark(0, now), now=now, n_taken=n_taken)
+    in_flight = _read_in_flight(orders)
     checking = _list_checking(tournaments)
     pending = read_pending_needs([tournament.pk for tournament in tournaments])
-    names = _read_names(tournaments, held)
+    names = _read_names(tournaments, in_flight)
     return [
         UnderWay(
             pk=tournament.pk,
@@ -63,16 +63,16 @@ def list_under_way(
             state=tournament.shown_state,
             n_closed=tournament.n_closed,
             n_matches=tournament.n_matches,
-            n_sent=held.n_matches.get(tournament.pk, 0),
+            n_sent=in_flight.n_matches.get(tournament.pk, 0),
             waits_for=_describe_wait(
-                tournament, pending.get(tournament.pk, []), there, held, names, checking
+                tournament, pending.get(tournament.pk, []), presence, in_flight, names, checking
             ),
         )
         for tournament in tournaments
     ]
 
 
-def _read_held(orders: Iterable[tuple[Any, ...]]) -> _Held:
+def _read_in_flight(orders: Iterable[tuple[Any, ...]]) -> _InFlight:
     queues: defaultdict[int, set[str]] = defaultdict(set)
     playing: defaultdict[int, set[str]] = defaultdict(set)
     n_sent: defaultdict[int, int] = defaultdict(int)
@@ -81,11 +81,11 @@ def _read_held(orders: Iterable[tuple[Any, ...]]) -> _Held:
         if state == Order.State.PLAYING.value:
             playing[tournament].add(queue)
         n_sent[tournament] += n_matches
-    return _Held(queues, playing, n_sent)
+    return _InFlight(queues, playing, n_sent)
 
 
 def _list_checking(tournaments: Sequence[Tournament]) -> set[int]:
-    """Return which of them cannot be planned before a checkpoint is checked."""
+    """Return the tournaments that cannot be planned before a checkpoint is checked."""
     scheduled = [t.pk for t in tournaments if t.state == Tournament.State.SCHEDULED]
     if not scheduled:
         return set()
@@ -94,13 +94,13 @@ def _list_checking(tournaments: Sequence[Tournament]) -> set[int]:
     return set(entered.order_by().values_list("tournament", flat=True).distinct())
 
 
-def _read_names(tournaments: Sequence[Tournament], held: _Held) -> dict[int, str]:
+def _read_names(tournaments: Sequence[Tournament], in_flight: _InFlight) -> dict[int, str]:
     """Return the names of all that hold a queue, which may be older than those listed.
 
     Names that several have get their numbers: `evaluate` calls all of its tournaments alike.
     """
     names = {tournament.pk: tournament.name for tournament in tournaments}
-    others = [pk for pk in held.queues if pk not in names]
+    others = [pk for pk in in_flight.queues if pk not in names]
     if others:
         names |= dict(Tournament.objects.filter(pk__in=others).values_list("pk", "name"))
     n_called = Counter(names.values())
@@ -110,8 +110,8 @@ def _read_names(tournaments: Sequence[Tournament], held: _Held) -> dict[int, str
 def _describe_wait(
     tournament: Tournament,
     pending: Sequence[Needs],
-    there: Presence,
-    held: _Held,
+    presence: Presence,
+    in_flight: _InFlight,
     names: Mapping[int, str],
     checking: Collection[int],
 ) -> str:
@@ -120,39 +120,40 @@ def _describe_wait(
     if is_held(tournament):
         return f"{MISSING}code that is not here ({tournament.problem})"
     if tournament.pk in checking:
-        missing = "".join(f": {text}" for text in there.list_missing_gpu())
+        missing = "".join(f": {text}" for text in presence.list_missing_gpu())
         return f"{MISSING}the check of its checkpoints{missing}"
     files = list_files(tournament)
     game = tournament.leaderboard.game
-    missing_by_needs = [there.list_missing(needs, files, game=game) for needs in pending]
+    missing_by_needs = [presence.list_missing(needs, files, game=game) for needs in pending]
     # What can play some of its matches keeps it going.
     if pending and all(missing_by_needs):
         texts = dict.fromkeys(text for missing in missing_by_needs for text in missing)
         return f"{MISSING}{'; '.join(texts)}"
-    if own := held.queues.get(tournament.pk):
+    if own := in_flight.queues.get(tournament.pk):
         # Sent, and not begun: what others play from the same queues is before it.
-        waits = tournament.pk not in held.playing
-        return _describe_queue(own, there, held.playing, names) if waits else ""
-    able = {worker for needs in pending for worker in there.list_able(needs, files)}
+        waits = tournament.pk not in in_flight.playing
+        return _describe_queue(own, presence, in_flight.playing, names) if waits else ""
+    able = {worker for needs in pending for worker in presence.list_able(needs, files)}
     queues = {play_queue(worker.node) for worker in able}
-    behind = _describe_queue(queues, there, held.queues, names) if pending else ""
-    busy = there.list_busy_servers(pending, game=game)
+    behind = _describe_queue(queues, presence, in_flight.queues, names) if pending else ""
+    busy = presence.list_busy_servers(pending, game=game)
     return f"waits until there are {busy[0]}" if busy else behind
 
 
 def _describe_queue(
     queues: Collection[str],
-    there: Presence,
+    presence: Presence,
     taken_by: Mapping[int, set[str]],
     names: Mapping[int, str],
 ) -> str:
     """Return who is before it, where others have taken every queue that it could be played from."""
-    before = {pk: len(taken & {*queues}) for pk, taken in taken_by.items() if taken & {*queues}}
-    if not set().union(*(taken_by[pk] for pk in before)) >= {*queues}:
+    n_shared = {pk: len(taken & {*queues}) for pk, taken in taken_by.items()}
+    n_shared_before = {pk: n for pk, n in n_shared.items() if n}
+    if not set().union(*(taken_by[pk] for pk in n_shared_before)) >= {*queues}:
         return ""  # a node has nothing: the next order goes to it within a second
-    widest = sorted(before, key=lambda pk: (-before[pk], pk))
-    named = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
+    widest = sorted(n_shared_before, key=lambda pk: (-n_shared_before[pk], pk))
+    named_tournaments = [names.get(pk, f"tournament {pk}") for pk in widest[:MAX_NAMED]]
     if len(widest) > MAX_NAMED:
-        named.append(f"{len(widest) - MAX_NAMED:,} more")
-    n_slots = sum(worker.slots for worker in there.workers if play_queue(worker.node) in queues)
-    return f"waits behind {', '.join(named)} on {format_count(n_slots, 'slot')}"
+        named_tournaments.append(f"{len(widest) - MAX_NAMED:,} more")
+    n_slots = sum(worker.slots for worker in presence.workers if play_queue(worker.node) in queues)
+    return f"waits behind {', '.join(named_tournaments)} on {format_count(n_slots, 'slot')}"

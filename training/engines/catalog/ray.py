@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from training.engines.base import Learned, LearnOrder
+from training.engines.base import LearnOrder, LearnResult
 from training.errors import TrainingError
 
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -27,7 +27,7 @@ class RayEngine:
     id = "ray"
     algorithms = ("bc",)
 
-    def learn(self, order: LearnOrder) -> Learned:
+    def learn(self, order: LearnOrder) -> LearnResult:
         """Return what was learned. Raises TrainingError where tool or cluster are missing."""
         python = find_python(os.environ)
         if not os.environ.get(ADDRESS):
@@ -36,7 +36,7 @@ class RayEngine:
                 "begun, such as 127.0.0.1:6379"
             )
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 [str(python), "-m", PROGRAM],
                 input=msgspec.json.encode(order),
                 cwd=ROOT,
@@ -47,7 +47,7 @@ class RayEngine:
             )
         except subprocess.TimeoutExpired as error:
             raise TrainingError(f"ray has learned nothing within {LIMIT_S:g} s") from error
-        return _read_answer(done)
+        return _read_answer(result)
 
 
 def find_python(environ: Mapping[str, str]) -> Path:
@@ -65,14 +65,14 @@ def make_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def _read_answer(done: "subprocess.CompletedProcess[bytes]") -> Learned:
-    if done.returncode:
-        raise TrainingError(f"ray has failed: {done.stderr.decode(errors='replace')[-_TOLD:]}")
+def _read_answer(result: "subprocess.CompletedProcess[bytes]") -> LearnResult:
+    if result.returncode:
+        raise TrainingError(f"ray has failed: {result.stderr.decode(errors='replace')[-_TOLD:]}")
     try:
         # Ray itself writes lines of its own before ours.
-        return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=Learned)
+        return msgspec.json.decode(result.stdout.strip().splitlines()[-1], type=LearnResult)
     except (IndexError, msgspec.MsgspecError) as error:
-        raise TrainingError(f"ray has answered {done.stdout[-_TOLD:]!r}") from error
+        raise TrainingError(f"ray has answered {result.stdout[-_TOLD:]!r}") from error
 
 
 ENGINE = RayEngine()

@@ -10,7 +10,7 @@ from arena.checkpoints import Seal
 from inference.model import save_sealed
 from training import registry
 from training.base import Task
-from training.engines.base import Learned, LearnOrder, read_chunks
+from training.engines.base import LearnOrder, LearnResult, read_chunks
 from training.errors import TrainingError
 
 CHUNKS_AT_ONCE: Final = 64
@@ -22,7 +22,7 @@ class TorchEngine:
     id = "torch"
     algorithms = ("bc",)
 
-    def learn(self, order: LearnOrder) -> Learned:
+    def learn(self, order: LearnOrder) -> LearnResult:
         """Return what was learned. Raises TrainingError, ParameterError."""
         shape = tuple(order.observation_shape)
         task = Task(order.game, shape, order.n_actions)
@@ -38,7 +38,7 @@ class TorchEngine:
             sha256 = save_sealed(learner.module, Path(order.target), seal)
         except (OSError, SafetensorError) as error:
             raise TrainingError(f"{order.target} is not written: {error}") from error
-        return Learned(sha256, learner.n_steps, loss, ["this process"])
+        return LearnResult(sha256, learner.n_steps, loss, ["this process"])
 
 
 ENGINE = TorchEngine()

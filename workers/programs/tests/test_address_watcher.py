@@ -3,8 +3,8 @@
 import socket
 
 from arena.programs import Program
+from inference.tests.servers import wait_until
 from workers.programs.address_watcher import AddressWatcher
-from workers.tests.broker import wait_until
 
 LIMIT_S = 10.0
 

@@ -1,9 +1,9 @@
 """A viewer's socket that is given up when the viewer's side does not take what it is sent.
 
-What is pushed waits in the line of each viewer and leaves in its turn, so nobody waits for anybody
-else. The web server waits for ever until a stopped browser reads on: so each message has a time to
-leave in, and only so many may wait. A socket that is given up says to its consumer that it is
-disconnected, so that the consumer leaves as always.
+What is pushed waits with the socket of each viewer and leaves in its turn, so nobody waits for
+anybody else. The web server waits for ever until a stopped browser reads on: so each message has a
+time to leave in, and only so many may wait. A socket that is given up says to its consumer that it
+is disconnected, so that the consumer leaves as always.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ GIVEN_UP = 1008
 MAX_WAITING = 100
 
 
-class Line:
+class ViewerSocket:
     """The two directions of one socket, as ASGI has them, and what waits to leave."""
 
     def __init__(self, receive: Receive, send: Send, *, within_s: float) -> None:
@@ -50,7 +50,7 @@ class Line:
     def begin(self, messages: Sequence[Message]) -> None:
         """Let these leave first, then all that was posted before and is posted from now on."""
         self._waiting.extendleft(reversed(messages))
-        self._delivery = asyncio.ensure_future(self._deliver())
+        self._delivery = asyncio.ensure_future(self._deliver_messages())
 
     def end(self) -> None:
         """Send no more of what waits."""
@@ -91,7 +91,7 @@ class Line:
             self._given_up.set()
             self._waiting.clear()
 
-    async def _deliver(self) -> None:
+    async def _deliver_messages(self) -> None:
         try:
             while not self.is_given_up:
                 while self._waiting:
