@@ -25,11 +25,12 @@ from arena.verdicts.lead_states import LeadStates
 
 # Of a larger field so many are looked at.
 MAX_AGENTS = 60
-# How much more is played between two looks: a part of what is known, and of what was played; of
-# very many the first.
-_GROWTH, _GROWTH_AT_FIRST, _GROWTH_OF_MANY, _MANY = 0.25, 0.5, 0.5, 1_000
+# What is played between two looks, next to all that is known then: at first, and from so many
+# matches on. And next to what was played in thought.
+_GROWTH, _LATE_GROWTH, _LATE = 0.25, 0.5, 1_000
+_GROWTH_OF_PLAYED = 0.5
 # The share of the cases that has to end to know their median.
-_MOST = 0.6
+_MOST_CASES = 0.6
 _LOW, _HIGH = 0.1, 0.9
 _LEAST = 1e-12
 
@@ -130,7 +131,7 @@ def forecast_matches(
     looked_at, terms = _look_at(belief, question, terms)
     adaptive = _choose_allocation(looked_at, question, terms)
     matches = _play_until(Futures(looked_at, seed), question, terms, adaptive, limit)
-    even = _play_until(Futures(looked_at, seed), question, terms, weigh_evenly, limit, _MOST)
+    even = _play_until(Futures(looked_at, seed), question, terms, weigh_evenly, limit, _MOST_CASES)
     low, high = np.quantile(matches, [_LOW, _HIGH])
     return Forecast(
         float(np.median(matches)),
@@ -172,7 +173,7 @@ def round_robin_matches(
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at, terms = _look_at(belief, question, terms)
     futures = Futures(looked_at, seed, first_belief=_believe_nothing(looked_at))
-    return float(np.median(_play_until(futures, question, terms, weigh_evenly, limit, _MOST)))
+    return float(np.median(_play_until(futures, question, terms, weigh_evenly, limit, _MOST_CASES)))
 
 
 def _choose_allocation(belief: Belief, question: Question, terms: Terms) -> Allocation:
@@ -188,20 +189,20 @@ def _play_until(
     terms: Terms,
     allocation: Allocation,
     limit: int,
-    enough: float = 1.0,
+    share: float = 1.0,
 ) -> Floats:
     """Return the matches to the verdict in each: float64 [t], at most the limit.
 
-    enough: the share of those that have to end; the others count as the limit then.
+    share: of the cases that have to end; the others count as the limit then.
     """
     ended, waiting = np.full(futures.n_cases, float(limit)), np.arange(futures.n_cases)
-    n_played, most = 0.0, (1 - enough) * futures.n_cases
-    while n_played < limit and len(waiting) > most:
-        more = min(_count_to_look(futures, n_played), limit - n_played)
-        futures.play_matches(more, allocation)
-        n_played += more
+    n_played, n_left_over = 0.0, (1 - share) * futures.n_cases
+    while n_played < limit and len(waiting) > n_left_over:
+        n_more = min(_count_to_look(futures, n_played), limit - n_played)
+        futures.play_matches(n_more, allocation)
+        n_played += n_more
         is_over = np.array([question.judge(b, terms) is not None for b in futures.list_beliefs()])
-        ended[waiting[is_over]] = n_played - more / 2  # somewhere since the last look
+        ended[waiting[is_over]] = n_played - n_more / 2  # somewhere since the last look
         waiting = waiting[~is_over]
         futures.keep(~is_over)
     return ended
@@ -212,9 +213,9 @@ def _count_to_look(futures: Futures, n_played: float) -> float:
 
     Where much is known, the first are closer: a quarter of that may be all that is missing.
     """
-    growth = _GROWTH if n_played < _MANY else _GROWTH_OF_MANY
-    more = min((futures.n_known + n_played) * growth, n_played * _GROWTH_AT_FIRST)
-    return max(futures.n_agents / 2, more)
+    growth = _GROWTH if n_played < _LATE else _LATE_GROWTH
+    n_more = min((futures.n_known + n_played) * growth, n_played * _GROWTH_OF_PLAYED)
+    return max(futures.n_agents / 2, n_more)
 
 
 def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, Terms]:

@@ -75,20 +75,20 @@ class LeadStates(NamedTuple):
         information: inverse of the variance of their mean. evidence: their mean times that.
         """
         # Of what a pair has of its own the skills learn nothing.
-        left = 1 / (1 + information * self.variance)
-        told = self.share * left
-        pull = told * (evidence - information * self.own)
-        both_left = _mirror(left)
-        apart_left = _mirror(1 / (1 + information * self.apart_variance))
+        discount = 1 / (1 + information * self.variance)
+        weight = self.share * discount
+        pull = weight * (evidence - information * self.own)
+        discounts = _mirror(discount)
+        apart_discounts = _mirror(1 / (1 + information * self.apart_variance))
         return LeadStates(
-            self.precision + _laplacian(self.share * told * information),
+            self.precision + _make_laplacian(self.share * weight * information),
             self.pull + pull.sum(axis=2) - pull.sum(axis=1),
-            self.share * both_left,
-            (self.own + self.variance * _turn(evidence)) * both_left,
-            self.variance * both_left,
+            self.share * discounts,
+            (self.own + self.variance * _turn(evidence)) * discounts,
+            self.variance * discounts,
             self._weigh_departures(information, evidence),
-            (self.apart + self.apart_variance * _turn(evidence)) * apart_left,
-            self.apart_variance * apart_left,
+            (self.apart + self.apart_variance * _turn(evidence)) * apart_discounts,
+            self.apart_variance * apart_discounts,
         )
 
     def _weigh_departures(self, information: Floats, evidence: Floats) -> Floats:
@@ -125,7 +125,7 @@ def _explain(information: Floats, evidence: Floats, mean: Floats, variance: Floa
     return explained
 
 
-def _laplacian(information: Floats) -> Floats:
+def _make_laplacian(information: Floats) -> Floats:
     """Return what information on differences adds to the precision of the skills: [t, n, n]."""
     both = information + information.transpose(0, 2, 1)
     diagonal = np.arange(both.shape[1])
