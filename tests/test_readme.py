@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import NAMES
+from benchmarks.__main__ import main as run_benchmark
 from launcher.addresses import Ports
 from launcher.cli import PASSED_ON
 from launcher.folders import ROOT
@@ -152,6 +153,14 @@ def test_every_command_is_typed_here_or_left_out_for_a_reason() -> None:
         assert left_out.split()[1] in PASSED_ON
     measured = [command.split()[2] for command in read_named(README) if "run bench" in command]
     assert {*measured} <= {*NAMES}
+
+
+def test_every_benchmark_says_what_it_measures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_benchmark(["--help"]) == 0
+    assert run_benchmark([]) == 2
+    _, *lines = capsys.readouterr().out.split("usage: ")[1].splitlines()
+    assert [line.split()[0] for line in lines] == list(NAMES)
+    assert all(len(line.split()) > 5 for line in lines)
 
 
 @pytest.mark.long
