@@ -35,6 +35,7 @@ NOT_OF_CAMPAIGNS = [
     for option in options_of(TournamentPlan)
     if option.name in PLANNED and option.name not in (*ASKED, "n_matches", "is_rated")
 ]
+OF_QUESTIONS = [name for name in ASKED if name not in (*PLANNED, "question")]
 # Of a tournament without a question, if none is named.
 PAIRING = "double_round_robin"
 MAX_PROBLEM = 300
@@ -223,12 +224,7 @@ def _check_schedule(schedule: Schedule, agents: Sequence[Agent], *, now: datetim
     elif schedule.question:
         _check_campaign(schedule, agents, now=now)
     else:
-        plan, board = _plan_tournament(schedule, now), schedule.leaderboard
-        tournaments_service.check_plan(plan, leaderboard=board)
-        # Without names it takes who is there when it is due: nothing to check before.
-        if agents:
-            tournaments_service.check_agents(board, agents, is_rated=schedule.is_rated)
-            tournaments_service.check_field(plan, board, len(agents))
+        _check_tournament(schedule, agents, now=now)
 
 
 def _check_time(schedule: Schedule, *, now: datetime) -> None:
@@ -255,6 +251,19 @@ def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetim
         except BadInputError as error:
             field = "n_matches" if error.field == "max_matches" else error.field
             raise BadInputError(field, error.reason) from error
+
+
+def _check_tournament(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
+    """Refuse what is of a question alone, and what cannot be played."""
+    for name in OF_QUESTIONS:
+        if getattr(schedule, name) != Schedule._meta.get_field(name).get_default():
+            raise BadInputError(name, "it belongs to a question: name one, or leave it out")
+    plan, board = _plan_tournament(schedule, now), schedule.leaderboard
+    tournaments_service.check_plan(plan, leaderboard=board)
+    # Without names it takes who is there when it is due: nothing to check before.
+    if agents:
+        tournaments_service.check_agents(board, agents, is_rated=schedule.is_rated)
+        tournaments_service.check_field(plan, board, len(agents))
 
 
 def _plan_tournament(schedule: Schedule, due: datetime) -> TournamentPlan:

@@ -225,6 +225,9 @@ def test_a_single_time_is_due_once(broker: Redis) -> None:
         ({"trajectory_days": 3}, "trajectory_days: no trajectories are kept"),
         ({"name": ""}, "name: "),
         ({"seed": -1}, "seed: "),
+        ({"max_money": 5.0}, "max_money: it belongs to a question: name one, or leave it out"),
+        ({"margin": 1.0}, "margin: it belongs to a question"),
+        ({"parameters": {"k": 2}}, "parameters: it belongs to a question"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, refusal: str, db: None) -> None:
