@@ -255,8 +255,9 @@ def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetim
 
 def _check_tournament(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
     """Refuse what is of a question alone, and what cannot be played."""
+    usual = Schedule()
     for name in OF_QUESTIONS:
-        if getattr(schedule, name) != Schedule._meta.get_field(name).get_default():
+        if getattr(schedule, name) != getattr(usual, name):
             raise BadInputError(name, "it belongs to a question: name one, or leave it out")
     plan, board = _plan_tournament(schedule, now), schedule.leaderboard
     tournaments_service.check_plan(plan, leaderboard=board)
