@@ -32,6 +32,8 @@ _GROWTH, _GROWTH_AT_FIRST, _GROWTH_OF_MANY, _MANY = 0.25, 0.5, 0.5, 1_000
 _MOST = 0.6
 _LOW, _HIGH = 0.1, 0.9
 _LEAST = 1e-12
+# The parameters that name two agents, and whom they name if they are left out.
+_COMPARED = {"a": 0, "b": 1}
 
 
 def weigh_edge(states: LeadStates, edge: int) -> Floats:
@@ -220,7 +222,8 @@ def _count_to_look(futures: Futures, n_played: float) -> float:
 def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, Terms]:
     """Return the belief about those who are looked at, if strength stays, and what is asked then.
 
-    Of a large field those are who may cross the edge that the question turns on, or the top.
+    Of a large field those are who may cross the edge that the question turns on, or the top; and
+    always the two that it asks about.
     """
     steady = replace(belief, other=None)
     if not belief.n_matches.any():
@@ -233,8 +236,12 @@ def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, 
         parameters = {**terms.parameters, "k": k}
     else:
         reach = belief.mu + 3 * belief.sd
+        asked = _COMPARED if question.id == "beats" else {}
+        two = {name: int(terms.parameters.get(name, agent)) for name, agent in asked.items()}
+        reach[list(two.values())] = np.inf
         agents = np.sort(np.argsort(-reach, kind="stable")[:MAX_AGENTS])
-        parameters = dict(terms.parameters)
+        places = {name: int(np.searchsorted(agents, agent)) for name, agent in two.items()}
+        parameters = {**terms.parameters, **places}
     return steady.restrict_to(agents), replace(terms, parameters=parameters)
 
 
