@@ -50,6 +50,14 @@ def make_circle(lead: float, sd: float, n: int = 5) -> Belief:
     return replace(belief, leads=PairLeads(np.ones((n, n)), own, np.full((n, n), sd**2)))
 
 
+def test_equal_agents_stand_in_their_order() -> None:
+    # By the processor's own way to sort, the last were named first.
+    n = 12
+    leads = PairLeads(np.ones((n, n)), np.zeros((n, n)), np.ones((n, n)))
+    equal = replace(belief_of([25.0] * (n - 1) + [26.0], 1.0), leads=leads)
+    assert np.concatenate(group_by_circles(equal)).tolist() == [n - 1, *range(n - 1)]
+
+
 def test_a_circle_is_as_doubtful_as_its_edges_together() -> None:
     sure = doubt_circle(make_circle(3.0, 1.0), np.array([0, 1, 2]), 0.0)
     assert sure == pytest.approx(3 * 0.00135, rel=0.02)
