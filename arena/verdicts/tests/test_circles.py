@@ -270,3 +270,14 @@ def test_who_is_the_best_goes_by_leads_as_verdicts_do() -> None:
     ahead = replace(leader, leads=replace(leader.leads, own=own))
     assert ahead.chances_of_best()[0] > 0.99
     assert replace(ahead, leads=None).chances_of_best()[0] < 0.5
+
+
+def test_no_sample_is_drawn_of_an_order_with_a_pair_in_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A forecast of 62 agents took half a minute of samples.
+    sure = make_circle(3.0, 0.3, n=12)
+    close = replace(sure, mu=np.array([30.0, 30, 30, *np.linspace(0, 24, 8), 24.1]))
+    monkeypatch.setattr(Belief, "sample_leads", lambda *_: pytest.fail("drawn"))
+    assert doubt_some_circle(close, 0.0) < 0.05
+    assert except_upsets(close, 0.0, 0.05, 0.0) is None
