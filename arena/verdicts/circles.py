@@ -43,7 +43,10 @@ def group_by_circles(belief: Belief) -> list[Ints]:
     strongest = np.zeros(n_groups, np.int64)
     np.maximum.at(strongest, group, n_beaten)
     by_rating = belief.order
-    members = [by_rating[group[by_rating] == place] for place in np.argsort(-strongest)]
+    # Of equals, as agents without a match are, the one of the higher rating, then the first.
+    _, first_members = np.unique(group[by_rating], return_index=True)
+    places = np.lexsort((first_members, -strongest))
+    members = [by_rating[group[by_rating] == place] for place in places]
     return [_sort_by_victories(agents, is_above) for agents in members]
 
 

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from arena.pairing.registry import find_edge
 from arena.ratings.base import MU, SIGMA
-from arena.ratings.counts import Bools, Floats
+from arena.ratings.counts import Bools, Floats, Ints
 from arena.ratings.departures import expect_departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.base import Question, Terms, VerdictError
@@ -33,6 +33,8 @@ _GROWTH_OF_PLAYED = 0.5
 _MOST_CASES = 0.6
 _LOW, _HIGH = 0.1, 0.9
 _LEAST = 1e-12
+# The parameters that name two agents, and whom they name if they are left out.
+_COMPARED = {"a": 0, "b": 1}
 
 
 def weigh_edge(states: LeadStates, edge: int) -> Floats:
@@ -221,21 +223,38 @@ def _count_to_look(futures: Futures, n_played: float) -> float:
 def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, Terms]:
     """Return the belief about those who are looked at, if strength stays, and what is asked then.
 
-    Of a large field those are the top, or who stands around the edge that the question turns on.
+    Of a large field those are who may cross the edge that the question turns on, or the top; and
+    always the two that it asks about.
     """
-    steady, edge = replace(belief, other=None), find_edge(question.id, terms.parameters)
+    steady = replace(belief, other=None)
     if not belief.n_matches.any():
         # Of pairs most is thought before the first results, which take the better part of it away.
         steady = replace(steady, leads=None, departures=None)
     if belief.n_agents <= MAX_AGENTS:
         return steady, terms
-    n_above = min(edge - MAX_AGENTS // 2, belief.n_agents - MAX_AGENTS)
-    if n_above <= 0:
-        reach = np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")
-        return steady.restrict_to(np.sort(reach[:MAX_AGENTS])), terms
-    around = np.sort(belief.order[n_above:][:MAX_AGENTS])
-    parameters = {**terms.parameters, "k": edge - n_above}
-    return steady.restrict_to(around), replace(terms, parameters=parameters)
+    if edge := find_edge(question.id, terms.parameters):
+        agents, k = _look_around(belief, edge)
+        parameters = {**terms.parameters, "k": k}
+    else:
+        reach = belief.mu + 3 * belief.sd
+        asked = _COMPARED if question.id == "beats" else {}
+        two = {name: int(terms.parameters.get(name, agent)) for name, agent in asked.items()}
+        reach[list(two.values())] = np.inf
+        agents = np.sort(np.argsort(-reach, kind="stable")[:MAX_AGENTS])
+        places = {name: int(np.searchsorted(agents, agent)) for name, agent in two.items()}
+        parameters = {**terms.parameters, **places}
+    return steady.restrict_to(agents), replace(terms, parameters=parameters)
+
+
+def _look_around(belief: Belief, edge: int) -> tuple[Ints, int]:
+    """Return who may cross the edge of a large field, and how many of them are before it."""
+    first, rest = belief.order[:edge], belief.order[edge:]
+    n_first = max(min(edge, MAX_AGENTS // 2), MAX_AGENTS - len(rest))
+    between = belief.mu[belief.order[edge - 1 : edge + 1]].mean()
+    # Not who is next to it: one that is far away may be little known.
+    distance = np.abs(belief.mu - between) / belief.sd
+    first, rest = (part[np.argsort(distance[part], kind="stable")] for part in (first, rest))
+    return np.sort(np.concatenate([first[:n_first], rest[: MAX_AGENTS - n_first]])), n_first
 
 
 def _believe_nothing(belief: Belief) -> Belief:

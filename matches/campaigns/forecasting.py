@@ -116,7 +116,7 @@ def count_round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
     ahead = Asked.by(campaign)
     n_results = round_robin_matches(
-        belief, ahead.question, ahead.terms, limit=LIMIT, seed=ahead.seed
+        belief, ahead.question, ahead.terms, limit=round(LIMIT * ahead.worth), seed=ahead.seed
     )
     return n_results / ahead.worth
 
@@ -160,7 +160,8 @@ def _forecast_answer(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]
     """Return when a question of ratings has its answer."""
     question, terms, seed, worth = asked.question, asked.terms, asked.seed, asked.worth
     is_over = question.judge(belief, terms) is not None
-    rest = None if is_over else forecast_matches(belief, question, terms, limit=LIMIT, seed=seed)
+    limit = round(LIMIT * worth)
+    rest = None if is_over else forecast_matches(belief, question, terms, limit=limit, seed=seed)
     more = forecast_change(belief, question, terms, seed=seed, n_matches=round(N_MORE * worth))
     matches = rest.matches / worth if rest else 0.0
     return {

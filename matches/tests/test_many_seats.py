@@ -3,12 +3,14 @@
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
+from arena.verdicts.beliefs import Belief
 from arena.verdicts.forecast import forecast_matches, prior_belief
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import forecasting, judging
@@ -135,6 +137,19 @@ def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
     )
     assert forecast["matches"] == pytest.approx(alone.matches / 1.5)
     assert forecast["round_robin"] == pytest.approx(alone.round_robin / 1.5)
+
+
+def test_what_takes_longer_than_is_foreseen_is_so_many_matches_of_three_too(
+    broker: Redis,
+) -> None:
+    # It said about 670,000: a million results.
+    campaign, _ = _campaign("best")
+    campaign.error, n = 1e-300, N_AGENTS
+    equal = Belief(np.full(n, 25.0), np.eye(n) * 1e-12, np.full(n, 1e-6), np.full(n, 2_000_000_000))
+    forecast = forecasting.forecast_rest(campaign, equal, now=factories.NOW)
+    assert forecast["matches"] == forecast["high"] == forecasting.LIMIT
+    assert forecast["decided"] == 0
+    assert forecasting.count_round_robin(campaign, equal) == forecasting.LIMIT
 
 
 def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:

@@ -125,6 +125,32 @@ def test_an_edge_below_the_agents_that_are_looked_at_is_foreseen() -> None:
     assert 0.6 < outlook.now < outlook.then < 1
 
 
+def test_who_is_little_known_is_looked_at_however_far_from_the_edge() -> None:
+    # Who is next to the edge by rating is as good as sure: nothing but newcomers is in doubt.
+    n, k = MAX_AGENTS + 40, 45
+    skills, doubts = np.linspace(45, -10, n), np.full(n, 0.3)
+    skills[:k] += 3
+    newcomers = slice(80, 90)
+    skills[newcomers], doubts[newcomers] = 5.0, 25 / 3
+    belief = replace(belief_of(skills, 1.0), covariance=np.diag(doubts**2), sd=doubts)
+    asked = Terms(0.05, parameters={"k": k})
+    outlook = forecast_change(belief, registry.get("top_k"), asked, seed=1)
+    assert outlook.now < 0.9
+    assert outlook.then > outlook.now + 0.05
+
+
+def test_two_below_the_agents_that_are_looked_at_are_foreseen() -> None:
+    n = MAX_AGENTS + 40
+    skills = np.linspace(80, 0, n)
+    skills[97:99] = 10.0, 9.0
+    belief = belief_of(skills, 0.5)
+    beats, asked = registry.get("beats"), Terms(0.05, parameters={"a": 98, "b": 97, "lead": 0.0})
+    outlook = forecast_change(belief, beats, asked, seed=1)
+    assert abs(outlook.then - beats.guess(belief, asked).probability) < 0.1
+    assert forecast_matches(belief, beats, asked, limit=100_000, seed=1).matches > 1_000
+    assert round_robin_matches(belief, beats, asked, limit=100_000, seed=1) > 1_000
+
+
 def test_pairs_of_possible_leaders_get_the_matches_of_a_contest() -> None:
     weights = weigh_edge(LeadStates.repeat(belief_of([30.0, 29.0, 15.0], 1.0), 1), 1)[0]
     assert weights[0, 1] > 100 * weights[0, 2]
