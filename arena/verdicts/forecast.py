@@ -8,20 +8,18 @@ as it is.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
-from scipy.special import ndtr
 
 from arena.pairing.registry import find_edge
 from arena.ratings.base import MU, SIGMA
-from arena.ratings.counts import Bools, Floats, Ints
+from arena.ratings.counts import Floats, Ints
 from arena.ratings.departures import expect_departures
 from arena.ratings.pair_leads import PairLeads
+from arena.verdicts.allocations import choose_allocation, weigh_evenly
 from arena.verdicts.base import Question, Terms, VerdictError
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.futures import Allocation, Futures, match_information
-from arena.verdicts.lead_states import LeadStates
+from arena.verdicts.futures import Allocation, Futures
 
 # Of a larger field so many are looked at.
 MAX_AGENTS = 60
@@ -35,59 +33,6 @@ _LOW, _HIGH = 0.1, 0.9
 _LEAST = 1e-12
 # The parameters that name two agents, and whom they name if they are left out.
 _COMPARED = {"a": 0, "b": 1}
-
-
-def weigh_edge(states: LeadStates, edge: int) -> Floats:
-    """Return the weights of a pairing for the first so many: pairs by how likely both cross it.
-
-    Who is among the first does so behind the first of the others, who is not ahead of the last of
-    the first.
-    """
-    lead, variance = states.find_leads()
-    ranked = np.argsort(-states.find_skills()[0], axis=1)
-    is_first = np.empty(ranked.shape, np.bool_)
-    np.put_along_axis(is_first, ranked, np.arange(ranked.shape[1]) < edge, axis=1)
-    rival = np.where(is_first, ranked[:, [edge]], ranked[:, [edge - 1]])
-    case, agent = np.indices(ranked.shape)
-    distance = np.abs(lead[case, agent, rival]) / np.sqrt(variance[case, agent, rival])
-    # Whoever the last of the first has beaten may stand above it: then as likely as not.
-    crosses = ndtr(-distance)
-    is_across = is_first[:, :, None] & ~is_first[:, None, :]
-    most = crosses.max(axis=1)[:, None, None]
-    both = crosses[:, :, None] * crosses[:, None, :]
-    weights = both * np.where(is_across | is_across.transpose(0, 2, 1), 1, most)
-    return _add_upsets(weights, states, is_across)
-
-
-def weigh_order(states: LeadStates) -> Floats:
-    """Return the weights of the order information."""
-    lead, variance = states.find_leads()
-    weights: Floats = match_information(lead) * variance * np.exp(-(lead**2) / (2 * variance))
-    return weights
-
-
-def weigh_checked_order(states: LeadStates) -> Floats:
-    """Return those of one that also lets pairs meet that may depart from the ratings."""
-    return _add_upsets(weigh_order(states), states, states.find_leads()[0] > 0)
-
-
-def weigh_evenly(states: LeadStates) -> Floats:
-    """Return the weights of a round robin."""
-    return np.ones_like(states.share)
-
-
-def _add_upsets(weights: Floats, states: LeadStates, are_claimed: Bools) -> Floats:
-    """Return weights with those of pairs that may depart, by what is in doubt because of either.
-
-    are_claimed: bool [t, n, n], whether the row's agent is said to be above the column's.
-    """
-    lead, variance = states.find_leads()
-    doubts = np.where(are_claimed, ndtr(-lead / np.sqrt(variance)), 0).sum(axis=(1, 2))
-    upsets = np.where(are_claimed, states.doubt_upsets(), 0)
-    total = np.triu(weights, 1).sum(axis=(1, 2))
-    scale = doubts / np.maximum(total, _LEAST)
-    both: Floats = weights * scale[:, None, None] + upsets + upsets.transpose(0, 2, 1)
-    return both
 
 
 @dataclass(frozen=True)
@@ -131,7 +76,7 @@ def forecast_matches(
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at, terms = _look_at(belief, question, terms)
-    adaptive = _choose_allocation(looked_at, question, terms)
+    adaptive = choose_allocation(looked_at, question, terms)
     matches = _play_until(Futures(looked_at, seed), question, terms, adaptive, limit)
     even = _play_until(Futures(looked_at, seed), question, terms, weigh_evenly, limit, _MOST_CASES)
     low, high = np.quantile(matches, [_LOW, _HIGH])
@@ -155,7 +100,7 @@ def forecast_change(
     futures = Futures(looked_at, seed)
     # In four parts: the pairing looks at the ratings again between them.
     for _ in range(4):
-        futures.play_matches(n_matches / 4, _choose_allocation(looked_at, question, terms))
+        futures.play_matches(n_matches / 4, choose_allocation(looked_at, question, terms))
     # What is not foretold, as whether strength walks, stays as much in doubt as it is.
     doubt = question.guess(looked_at, terms).probability - now
     beliefs = futures.list_beliefs()
@@ -176,13 +121,6 @@ def round_robin_matches(
     looked_at, terms = _look_at(belief, question, terms)
     futures = Futures(looked_at, seed, first_belief=_believe_nothing(looked_at))
     return float(np.median(_play_until(futures, question, terms, weigh_evenly, limit, _MOST_CASES)))
-
-
-def _choose_allocation(belief: Belief, question: Question, terms: Terms) -> Allocation:
-    """Return what the pairing of a question attends to: its edge, or the order of all."""
-    if edge := find_edge(question.id, terms.parameters):
-        return partial(weigh_edge, edge=edge)
-    return weigh_checked_order if belief.is_checked else weigh_order
 
 
 def _play_until(

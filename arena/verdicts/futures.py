@@ -14,8 +14,8 @@ from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.lead_states import LeadStates, find_covariance, find_departures, find_leads
 
-# Of so many the median and the tenths are cases, and no means of two.
-_N_TRUTHS = 31
+# Of so many the median and the tenths are cases, and no means of two; fewer of larger fields.
+_N_TRUTHS, _FEW_TRUTHS, _LARGE = 31, 11, 30
 _N_SAMPLES = 512
 _UNIT = sqrt(2) * BETA
 _LEAST = 1e-12
@@ -43,9 +43,9 @@ class Futures:
         self._lead = self._draw_leads(belief)
         self._information = match_information(self._lead)
         self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
-        self._states = LeadStates.repeat(self._first, _N_TRUTHS)
+        self._states = LeadStates.repeat(self._first, self.n_cases)
         n_matches = self._first.n_matches.astype(np.float64)
-        self._n_matches = np.repeat(n_matches[None], _N_TRUTHS, axis=0)
+        self._n_matches = np.repeat(n_matches[None], self.n_cases, axis=0)
 
     @property
     def n_cases(self) -> int:
@@ -105,7 +105,8 @@ class Futures:
         """Return true leads that the belief allows: float64 [t, n, n], antisymmetric."""
         n, leads, apart = belief.n_agents, find_leads(belief), find_departures(belief)
         factor = np.linalg.cholesky(find_covariance(belief) + _LEAST * np.eye(n))
-        skills = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
+        n_truths = _N_TRUTHS if n <= _LARGE else _FEW_TRUTHS
+        skills = belief.mu + self._rng.standard_normal((n_truths, n)) @ factor.T
         gaps = skills[:, :, None] - skills[:, None, :]
         noise = self._rng.standard_normal(gaps.shape)
         drawn = leads.share * gaps + leads.own + np.sqrt(leads.variance) * noise

@@ -9,6 +9,9 @@ from arena.programs import Program
 from workers.programs.http_line import CONNECT_S
 
 EVERY_S = 5.0
+# Looks until the next one at an address that answered: a connection that is only looked by waits in
+# line of a server that takes one at a time, and a full line looks like nobody.
+LOOKS_BETWEEN = 12
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -18,6 +21,7 @@ class AddressWatcher:
     def __init__(self, programs: Iterable[Program], *, every_s: float = EVERY_S) -> None:
         self._addresses = {one.name: one.address for one in programs if one.address}
         self._every_s = every_s
+        self._n_looks = 0
         self.away: frozenset[str] = frozenset()
         self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="addresses", daemon=True)
@@ -32,9 +36,12 @@ class AddressWatcher:
         self._is_closed.set()
 
     def look(self) -> None:
-        """Try all addresses once."""
+        """Try the addresses that are away, and from time to time all."""
+        is_full = self._n_looks % LOOKS_BETWEEN == 0
+        self._n_looks += 1
+        names = self._addresses if is_full else self.away
         self.away = frozenset(
-            name for name, address in self._addresses.items() if not _takes_connection(address)
+            name for name in names if not _takes_connection(self._addresses[name])
         )
 
     def _watch(self) -> None:

@@ -9,6 +9,12 @@ import pytest
 from arena.ratings.departures import expect_departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts import registry
+from arena.verdicts.allocations import (
+    weigh_checked_order,
+    weigh_edge,
+    weigh_evenly,
+    weigh_order,
+)
 from arena.verdicts.base import Terms, VerdictError
 from arena.verdicts.beliefs import Belief, mix_beliefs
 from arena.verdicts.forecast import (
@@ -17,10 +23,6 @@ from arena.verdicts.forecast import (
     forecast_matches,
     prior_belief,
     round_robin_matches,
-    weigh_checked_order,
-    weigh_edge,
-    weigh_evenly,
-    weigh_order,
 )
 from arena.verdicts.futures import match_information
 from arena.verdicts.lead_states import LeadStates
