@@ -19,7 +19,7 @@ from benchmarks.field.boards import (
 from benchmarks.field.drawn import draw_matches
 from benchmarks.field.matches import leave_uncounted, write_matches
 from benchmarks.field.people import ADMIN, write_people
-from benchmarks.field.runs import write_datasets, write_runs
+from benchmarks.field.runs import write_datasets, write_judging, write_runs
 from benchmarks.field.writing import write_rows
 from matches.models import (
     Agent,
@@ -60,6 +60,7 @@ def fill_database(n_agents: int, n_matches: int) -> float:
         with connection.constraint_checks_disabled(), transaction.atomic():
             write_people(n_agents, now=now)
             write_small_boards(n_agents // 8, n_agents, now=now)
+            judging = write_judging(now=now)
             drawn = draw_matches(n_agents, n_matches, seed=SEED)
             main = write_main_board(n_agents, drawn, now=now)
             write_matches(main, drawn, seed=SEED)
@@ -69,7 +70,7 @@ def fill_database(n_agents: int, n_matches: int) -> float:
             write_schedules(main, n_agents)
             write_campaign(main, n_agents)
             write_audit(main, 2 * n_agents)
-            write_runs(max(1, n_agents // 32), now=now)
+            write_runs(max(1, n_agents // 32), judging, now=now)
             write_datasets(max(1, n_agents // 32), now=now)
         with connection.cursor() as cursor:
             # Without statistics SQLite chooses other indexes than an installation that has run.

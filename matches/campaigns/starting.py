@@ -77,8 +77,7 @@ def check_plan(
     plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     """Return the parameters of the question with their defaults. Raises BadInputError."""
-    margin = convert_margin(plan, leaderboard)
-    _check_terms(plan, margin)
+    margin = _check_terms(plan, leaderboard)
     if plan.question == IS_SPRT:
         return _check_test(plan, leaderboard, agents)
     try:
@@ -99,12 +98,16 @@ def check_plan(
     return dict(parameters)
 
 
-def _check_terms(plan: CampaignPlan, margin: float) -> None:
-    """Refuse an unknown question, and limits out of range. Raises BadInputError."""
+def _check_terms(plan: CampaignPlan, leaderboard: Leaderboard) -> float:
+    """Return the margin; refuse an unknown question first, then limits out of range.
+
+    Raises BadInputError.
+    """
     choices = (*questions.names(), IS_SPRT)
     if plan.question not in choices:
         problem = f"unknown question {plan.question!r}: choose one of {', '.join(choices)}"
         raise BadInputError("question", problem)
+    margin = convert_margin(plan, leaderboard)
     if not 1 <= plan.max_matches <= MAX_MATCHES:
         raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
     # One at a time, so that the field that is refused is named.
@@ -114,6 +117,7 @@ def _check_terms(plan: CampaignPlan, margin: float) -> None:
             Terms(**{name: value})
         except ArenaError as error:
             raise BadInputError(name, str(error)) from error
+    return margin
 
 
 def _check_budget(

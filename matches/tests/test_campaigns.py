@@ -187,6 +187,7 @@ def test_a_question_about_names_is_asked_by_name() -> None:
     ("plan", "refusal"),
     [
         ({"question": "worst"}, "question: unknown question 'worst': choose one of"),
+        ({"question": "worst", "margin": 9e9}, "question: unknown question 'worst'"),
         ({"error": 0.7}, "error: error must be between 0 and 0.5, got 0.7"),
         ({"question": "top_k", "parameters": {"k": 9}}, "parameters: k must be"),
         ({"question": "beats", "parameters": {"a": "nobody"}}, "a: 'nobody' is none of"),
