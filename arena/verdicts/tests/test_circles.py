@@ -25,7 +25,7 @@ from arena.verdicts.circles import (
     find_blocking,
     group_by_circles,
 )
-from arena.verdicts.refusals import except_upsets
+from arena.verdicts.refusals import except_upsets, refuse_first
 from arena.verdicts.tests.made import belief_of
 from arena.verdicts.words import name_upsets
 
@@ -281,3 +281,19 @@ def test_no_sample_is_drawn_of_an_order_with_a_pair_in_doubt(
     monkeypatch.setattr(Belief, "sample_leads", lambda *_: pytest.fail("drawn"))
     assert doubt_some_circle(close, 0.0) < 0.05
     assert except_upsets(close, 0.0, 0.05, 0.0) is None
+
+
+def test_a_circle_whose_edges_are_each_sure_enough_may_be_doubtful_altogether() -> None:
+    doubt_of_edge = 0.03
+    belief = make_circle(float(-norm.ppf(doubt_of_edge)), 1.0)
+    assert doubt_some_circle(belief, 0.0) == pytest.approx(3 * doubt_of_edge, rel=0.05)
+    for error, is_sure in ((0.05, False), (0.2, True)):
+        assert (except_upsets(belief, 0.0, error, 0.0) is not None) is is_sure
+        assert (refuse_first(belief, 2, 0.0, error) is not None) is is_sure
+
+
+def test_a_sure_circle_is_not_enough_where_all_other_pairs_are_in_doubt_together() -> None:
+    belief = make_circle(2.4, 1.0, n=7)
+    assert doubt_some_circle(belief, 0.0) < 0.05
+    assert except_upsets(belief, 0.0, 0.05, 0.0) is None
+    assert except_upsets(belief, 0.0, 0.3, 0.0) is not None
