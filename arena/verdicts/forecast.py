@@ -30,7 +30,6 @@ _GROWTH_OF_PLAYED = 0.5
 # The share of the cases that has to end to know their median.
 _MOST_CASES = 0.6
 _LOW, _HIGH = 0.1, 0.9
-_LEAST = 1e-12
 # The parameters that name two agents, and whom they name if they are left out.
 _COMPARED = {"a": 0, "b": 1}
 
