@@ -174,8 +174,8 @@ def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, 
         parameters = {**terms.parameters, "k": k}
     else:
         reach = belief.mu + 3 * belief.sd
-        asked = _COMPARED if question.id == "beats" else {}
-        two = {name: int(terms.parameters.get(name, agent)) for name, agent in asked.items()}
+        defaults = _COMPARED if question.id == "beats" else {}
+        two = {name: int(terms.parameters.get(name, agent)) for name, agent in defaults.items()}
         reach[list(two.values())] = np.inf
         agents = np.sort(np.argsort(-reach, kind="stable")[:MAX_AGENTS])
         places = {name: int(np.searchsorted(agents, agent)) for name, agent in two.items()}

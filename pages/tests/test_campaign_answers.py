@@ -16,6 +16,7 @@ from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
 from pages import campaign_verdicts, campaignpages
+from pages.tests.campaigns import read_campaign_page, start_undecided
 from pages.tests.reading import get_words
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,16 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _stores(broker: Redis) -> None:
     """Have a broker, and a fast store that knows nothing."""
     cache.clear()
-
-
-def _page(client: Client, campaign: Campaign) -> str:
-    return get_words(client, f"/tournaments/{campaign.tournament_id}/")
-
-
-def _running(**plan: object) -> Campaign:
-    campaign = campaign_of(**{"error": 0.001, **plan})  # type: ignore[arg-type]
-    go_on(campaign, 0, boards.by_strength(forfeits=0))
-    return campaign
 
 
 def test_the_likeliest_stand_first_and_the_rest_is_cut(
@@ -52,17 +43,17 @@ def test_a_pairing_that_suits_the_field_badly_is_said_where_the_campaign_is(clie
     campaign = campaign_of(agents=("level:49", "level:50", "level:51"), pairing="quality")
     go_on(campaign, 0, factories.first_wins)
     cache.clear()
-    assert _page(client, campaign).count("This field is close") == 1
+    assert read_campaign_page(client, campaign).count("This field is close") == 1
     part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/")
     assert "This field is close" in part.content.decode()
 
 
 def test_one_that_plays_is_running_in_the_words_of_people(client: Client) -> None:
-    campaign = _running()
+    campaign = start_undecided()
     tournament = campaign.tournament
     assert tournament.state == "planning"
     assert progress.describe_tournament(tournament, now=later(2))["state"] == "running"
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert 'data-state="running"' in client.get(f"/tournaments/{tournament.pk}/").content.decode()
     assert re.search(r"Running for .* matches are planned", page, flags=re.IGNORECASE)
     assert "planning" not in get_words(client, "/leaderboards/")
@@ -74,7 +65,7 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
     Campaign.objects.filter(pk=campaign.pk).update(
         decided_at=NOW, why="cancelled", probability=0.6, statement="cancelled"
     )
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert "true with a probability" not in page
     assert "95 %; it was 60 % when it was stopped. What was played counts: ask again" in page
     campaign.refresh_from_db()
@@ -86,7 +77,7 @@ def test_a_stopped_campaign_says_no_answer_is_true(client: Client) -> None:
 
 def test_one_out_of_budget_says_what_was_not_reached_and_what_to_do(client: Client) -> None:
     campaign = ended(campaign_of(error=1e-9, max_matches=32))
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert "true with a probability" not in page
     assert re.search(r"Not decided\. Most likely: level:\d+ is the best", page)
     assert "ask again with a larger budget or a larger margin, and it goes on from there." in page
@@ -152,22 +143,23 @@ def test_scores_are_judged_by_its_own_matches() -> None:
 def test_a_test_says_which_games_its_mean_score_is_of(client: Client) -> None:
     test = campaign_of("sprt", agents=("level:6", "level:96"))
     go_on(test, 0, boards.by_strength())
-    page = _page(client, test)
+    page = read_campaign_page(client, test)
     n_blocks = sum(Campaign.objects.get(pk=test.pk).pairs or ())
     assert f"{n_blocks} blocks of two games: all {2 * n_blocks} results judged." in page
     assert "Mean score of level:6 in these blocks" in page
     Campaign.objects.filter(pk=test.pk).update(n_judged=2 * n_blocks + 1)
     cache.clear()
-    assert f"{2 * n_blocks} of the {2 * n_blocks + 1} results judged. Only whole" in _page(
-        client, test
+    assert (
+        f"{2 * n_blocks} of the {2 * n_blocks + 1} results judged. Only whole"
+        in read_campaign_page(client, test)
     )
 
 
 def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> None:
-    campaign = _running(question="rank_all")
+    campaign = start_undecided(question="rank_all")
     ranked = results.list_ranking(campaign)
     assert [one.p_above_next is None for one in ranked] == [False, False, False, True]
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     names = " &gt; ".join(one.agent.name for one in ranked)
     assert f"Most likely so far: {names}" in page
     assert "The likeliest order so far" in page
@@ -182,17 +174,17 @@ def test_a_ranking_shows_its_likeliest_order_while_it_runs(client: Client) -> No
 
 
 def test_a_top_k_names_its_likeliest_agents_while_it_runs_and_once_stopped(client: Client) -> None:
-    campaign = _running(question="top_k", parameters={"k": 2})
+    campaign = start_undecided(question="top_k", parameters={"k": 2})
     answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
     likely = answer["likely_statement"]
     names = " and ".join(agent["name"] for agent in answer["likely_subjects"])
     assert likely == f"{names} are the best 2"
-    assert f"Most likely so far: {likely}" in _page(client, campaign)
+    assert f"Most likely so far: {likely}" in read_campaign_page(client, campaign)
     assert f"Most likely so far: {likely}" in get_words(client, "/campaigns/")
     cancel_tournament(campaign.tournament, now=later(3))
     judging.judge_campaign(Campaign.objects.get(), now=later(3))
     cache.clear()
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert f"Not decided. Most likely: {likely}" in page
     assert re.search(r"Asked for was a probability of 99.9 %; it was \d+", page)
     [listed] = client.get("/api/v1/campaigns/").json()["results"]
@@ -200,15 +192,15 @@ def test_a_top_k_names_its_likeliest_agents_while_it_runs_and_once_stopped(clien
 
 
 def test_a_question_about_the_best_shows_no_order(client: Client) -> None:
-    assert "The likeliest order" not in _page(client, _running())
+    assert "The likeliest order" not in read_campaign_page(client, start_undecided())
 
 
 def test_a_budget_that_will_not_suffice_is_said_on_the_page_and_by_the_api(client: Client) -> None:
-    campaign = _running(question="rank_all", max_matches=20)
+    campaign = start_undecided(question="rank_all", max_matches=20)
     assert campaign.decided_at is None
     answer = client.get(f"/api/v1/campaigns/{campaign.pk}/").json()
     assert answer["budget_warning"].startswith("The budget will probably not suffice")
-    assert answer["budget_warning"] in _page(client, campaign)
+    assert answer["budget_warning"] in read_campaign_page(client, campaign)
     enough = {**(campaign.forecast or {}), "matches": 2.0}
     Campaign.objects.filter(pk=campaign.pk).update(forecast=enough)
     assert client.get(f"/api/v1/campaigns/{campaign.pk}/").json()["budget_warning"] is None
@@ -217,7 +209,7 @@ def test_a_budget_that_will_not_suffice_is_said_on_the_page_and_by_the_api(clien
 def test_a_failed_test_says_first_how_much_worse_it_is(client: Client) -> None:
     pair = ("level:5", "level:95")
     campaign = ended(campaign_of("sprt", agents=pair, parameters={"elo1": 100}))
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert re.search(
         r"FAIL: \d+ Elo worse \(\d+( worse)? to \d+( better)?\) level:5 is not better than", page
     )

@@ -24,6 +24,7 @@ from matches.tests.test_campaigns import campaign_of, ended, go_on
 from pages import campaign_verdicts, campaignpages
 from pages.plots import campaign_curve
 from pages.plots.charts import LEFT, RIGHT
+from pages.tests.campaigns import read_campaign_page, start_undecided
 from pages.tests.reading import get_words
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,19 +36,9 @@ def _stores(broker: Redis) -> None:
     cache.clear()
 
 
-def _page(client: Client, campaign: Campaign) -> str:
-    return get_words(client, f"/tournaments/{campaign.tournament_id}/")
-
-
-def _running(**plan: object) -> Campaign:
-    campaign = campaign_of(**{"error": 0.001, **plan})  # type: ignore[arg-type]
-    go_on(campaign, 0, boards.by_strength(forfeits=0))
-    return campaign
-
-
 def test_a_verdict_stands_on_the_page_of_its_tournament(client: Client) -> None:
     campaign = ended(campaign_of())
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert "Which agent is the best?" in page
     assert "level:95 is the best" in page
     assert "First by rating" not in page
@@ -58,7 +49,7 @@ def test_a_verdict_stands_on_the_page_of_its_tournament(client: Client) -> None:
 
 
 def test_one_that_runs_shows_its_forecast_and_budget(client: Client) -> None:
-    page = _page(client, _running())
+    page = read_campaign_page(client, start_undecided())
     assert re.search(r"Most likely so far: level:\d+", page)
     assert "asked for is 99.9 %" in page
     assert "Matches to the verdict about" in page
@@ -68,7 +59,7 @@ def test_one_that_runs_shows_its_forecast_and_budget(client: Client) -> None:
 
 
 def test_before_the_first_result_it_says_what_is_missing(client: Client) -> None:
-    page = _page(client, campaign_of(margin=0.50001, max_money=2.0))
+    page = read_campaign_page(client, campaign_of(margin=0.50001, max_money=2.0))
     assert "Not decided yet" in page
     assert "a gap in rating of 0.5 or less makes no difference" in page
     assert "No result was judged yet." in page
@@ -84,7 +75,7 @@ def test_page_and_lists_say_alike_what_was_played_and_what_its_end_cancelled(
     )
     cache.clear()
     parts = "24 played, 16 cancelled when it ended"
-    page = _page(client, Campaign.objects.get(pk=campaign.pk))
+    page = read_campaign_page(client, Campaign.objects.get(pk=campaign.pk))
     assert f"{parts} pending" in page
     assert f"ago: {parts}" in page
     for path in ("/tournaments/", "/campaigns/"):
@@ -98,10 +89,10 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     agents = list(first.tournament.agents.order_by("entrant__position"))
     plan = CampaignPlan(name="again", question="best", max_matches=400)
     second = start_campaign(plan, leaderboard=first.tournament.leaderboard, agents=agents)
-    page = _page(client, second)
+    page = read_campaign_page(client, second)
     assert f"Saved: {first.n_played} matches were known before and not played." in page
     # What was known decides it at once.
-    again = _page(client, ended(second))
+    again = read_campaign_page(client, ended(second))
     assert "Started never" in again
     assert "No match was planned." in again
     elsewhere = start_campaign(
@@ -111,48 +102,48 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
         f"{first.n_played} matches, all of them from other leaderboards, "
         "were known before and not played"
     )
-    assert sentence in _page(client, elsewhere)
+    assert sentence in read_campaign_page(client, elsewhere)
 
 
 def test_matches_that_are_known_games_are_said_to_be_saved(client: Client) -> None:
     campaign = campaign_of()
     Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1)
     sentence = "Saved: 1 match of this tournament: known games, not played again."
-    assert sentence in _page(client, campaign)
+    assert sentence in read_campaign_page(client, campaign)
 
 
 def test_one_that_was_stopped_says_so_at_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaignpages, "EVERY_S", 60)
-    campaign = _running()
-    assert "Stop this campaign" in _page(client, campaign)
+    campaign = start_undecided()
+    assert "Stop this campaign" in read_campaign_page(client, campaign)
     cancel_tournament(campaign.tournament, now=later(2))
     go_on(campaign, 3, boards.by_strength())
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert re.search(r"Most likely: level:\d+", page)
     assert "Stopped before it was decided." in page
 
 
 def test_out_of_budget_is_said_with_what_was_spent(client: Client) -> None:
     campaign = ended(campaign_of(error=1e-9, max_matches=32))
-    assert "Out of budget: the likeliest answer so far" in _page(client, campaign)
-    assert "(all matches are played)" in _page(client, campaign)
+    assert "Out of budget: the likeliest answer so far" in read_campaign_page(client, campaign)
+    assert "(all matches are played)" in read_campaign_page(client, campaign)
 
 
 def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) -> None:
     campaign = campaign_of("sprt", agents=("level:5", "level:95"), parameters={"elo1": 100})
-    open_page = _page(client, campaign)
+    open_page = read_campaign_page(client, campaign)
     assert "Is level:5 better than level:95 by 100 Elo rather than by 0?" in open_page
     assert "No block of two games is over yet." in open_page
     go_on(campaign, 0, boards.by_strength(forfeits=0))
     cache.clear()
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert "Points of level:5 in the two games of a seed" in page
     assert "Likelihood of superiority" in page
     ended(campaign)
     cache.clear()
-    page = _page(client, campaign)
+    page = read_campaign_page(client, campaign)
     assert "accepted at 2.94" in page
     assert "rejected at -2.94" in page
     assert "Which may be the best" not in page
@@ -172,7 +163,7 @@ def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) ->
 def test_questions_are_asked_in_words(
     client: Client, question: str, parameters: dict[str, object], question_text: str
 ) -> None:
-    assert question_text in _page(client, campaign_of(question, parameters=parameters))
+    assert question_text in read_campaign_page(client, campaign_of(question, parameters=parameters))
 
 
 def test_the_curve_rises_to_what_is_asked_for() -> None:
@@ -211,7 +202,7 @@ def test_a_curve_begins_with_the_results_known_at_the_start() -> None:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_below_three_points_it_is_too_early_to_draw(client: Client, n: int) -> None:
-    page = _page(client, _judge(0, [40, 50][:n]))
+    page = read_campaign_page(client, _judge(0, [40, 50][:n]))
     assert "Too early to draw." in page
     assert "40 results: " in page
 
@@ -227,7 +218,7 @@ def test_the_part_that_moves_is_made_once_for_all_who_look(
     client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     monkeypatch.setattr(campaignpages, "EVERY_S", 60)
-    campaign = _running()
+    campaign = start_undecided()
     address = f"/tournaments/{campaign.tournament_id}/campaign/"
     first = client.get(address)
     with django_assert_num_queries(1):  # the campaign
@@ -238,7 +229,7 @@ def test_the_part_that_moves_is_made_once_for_all_who_look(
 
 
 def test_the_page_shows_the_same_part(client: Client) -> None:
-    campaign = _running()
+    campaign = start_undecided()
     part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/").content.decode()
     assert part in client.get(f"/tournaments/{campaign.tournament_id}/").content.decode()
 
@@ -254,9 +245,9 @@ def test_without_the_fast_store_the_page_is_complete(
     def away(*_: object, **__: object) -> None:
         raise AwayError
 
-    campaign = _running()
+    campaign = start_undecided()
     monkeypatch.setattr(cache, "get", away)
-    assert "Most likely so far" in _page(client, campaign)
+    assert "Most likely so far" in read_campaign_page(client, campaign)
 
 
 def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
@@ -280,7 +271,10 @@ def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
 def test_names_of_a_list_are_found_without_reading_all_agents() -> None:
     if connection.vendor != "sqlite":
         pytest.skip("reads the plan of SQLite")
-    campaigns = [_running(), Campaign(tournament_id=0, question="beats", parameters={"a": 1})]
+    campaigns = [
+        start_undecided(),
+        Campaign(tournament_id=0, question="beats", parameters={"a": 1}),
+    ]
     with CaptureQueriesContext(connection) as queries:
         campaign_verdicts.read_names(campaigns)
     (query,) = queries

@@ -120,10 +120,10 @@ def test_an_edge_below_the_agents_that_are_looked_at_is_foreseen() -> None:
     skills = np.where(np.arange(n) < k - 1, 40.0, 20.0)
     skills[k - 1 : k + 1] = 30.0, 29.6
     close = belief_of(skills, 0.5)
-    asked = Terms(0.05, parameters={"k": k})
-    forecast = forecast_matches(close, registry.get("top_k"), asked, limit=20_000, seed=1)
+    terms = Terms(0.05, parameters={"k": k})
+    forecast = forecast_matches(close, registry.get("top_k"), terms, limit=20_000, seed=1)
     assert forecast.matches > 100
-    outlook = forecast_change(close, registry.get("top_k"), asked, seed=1)
+    outlook = forecast_change(close, registry.get("top_k"), terms, seed=1)
     assert 0.6 < outlook.now < outlook.then < 1
 
 
@@ -135,8 +135,8 @@ def test_who_is_little_known_is_looked_at_however_far_from_the_edge() -> None:
     newcomers = slice(80, 90)
     skills[newcomers], doubts[newcomers] = 5.0, 25 / 3
     belief = replace(belief_of(skills, 1.0), covariance=np.diag(doubts**2), sd=doubts)
-    asked = Terms(0.05, parameters={"k": k})
-    outlook = forecast_change(belief, registry.get("top_k"), asked, seed=1)
+    terms = Terms(0.05, parameters={"k": k})
+    outlook = forecast_change(belief, registry.get("top_k"), terms, seed=1)
     assert outlook.now < 0.9
     assert outlook.then > outlook.now + 0.05
 
@@ -146,11 +146,11 @@ def test_two_below_the_agents_that_are_looked_at_are_foreseen() -> None:
     skills = np.linspace(80, 0, n)
     skills[97:99] = 10.0, 9.0
     belief = belief_of(skills, 0.5)
-    beats, asked = registry.get("beats"), Terms(0.05, parameters={"a": 98, "b": 97, "lead": 0.0})
-    outlook = forecast_change(belief, beats, asked, seed=1)
-    assert abs(outlook.then - beats.guess(belief, asked).probability) < 0.1
-    assert forecast_matches(belief, beats, asked, limit=100_000, seed=1).matches > 1_000
-    assert round_robin_matches(belief, beats, asked, limit=100_000, seed=1) > 1_000
+    beats, terms = registry.get("beats"), Terms(0.05, parameters={"a": 98, "b": 97, "lead": 0.0})
+    outlook = forecast_change(belief, beats, terms, seed=1)
+    assert abs(outlook.then - beats.guess(belief, terms).probability) < 0.1
+    assert forecast_matches(belief, beats, terms, limit=100_000, seed=1).matches > 1_000
+    assert round_robin_matches(belief, beats, terms, limit=100_000, seed=1) > 1_000
 
 
 def test_pairs_of_possible_leaders_get_the_matches_of_a_contest() -> None:
@@ -219,12 +219,13 @@ def test_leads_of_their_own_take_more_matches() -> None:
 
 def test_in_hindsight_leads_were_not_known_either() -> None:
     plain = belief_of([40.0, 20.0, 20.0, 20.0], 0.5)
-    known = _depart(plain, 9.0)
-    assert known.leads is not None
-    known = replace(known, leads=replace(known.leads, variance=9 * np.eye(4) + 0.01))
-    known = replace(known, departures=expect_departures(4))
+    departing = _depart(plain, 9.0)
+    assert departing.leads is not None
+    departing = replace(departing, leads=replace(departing.leads, variance=9 * np.eye(4) + 0.01))
+    departing = replace(departing, departures=expect_departures(4))
     needed = [
-        round_robin_matches(belief, BEST, TERMS, limit=4_000, seed=1) for belief in (plain, known)
+        round_robin_matches(belief, BEST, TERMS, limit=4_000, seed=1)
+        for belief in (plain, departing)
     ]
     assert needed[0] < needed[1] < 4_000
 
