@@ -105,11 +105,17 @@ def _read_game(lead: Floats, score: Ints, margin: float) -> _Likelihood:
     win, loss = ndtr(lead - margin), ndtr(-lead - margin)
     chances = [np.maximum(chance, _LEAST) for chance in (win, 1 - win - loss, loss)]
     slopes = [at_win, at_loss - at_win, -at_loss]
-    is_one = [score > 0, score == 0, score < 0]
-    log_likelihood = np.select(is_one, [np.log(chance) for chance in chances]).sum(axis=1)
-    slope = np.select(is_one, [up / chance for up, chance in zip(slopes, chances, strict=True)])
+    chance = _pick(score, *chances)
     information = sum(up**2 / chance for up, chance in zip(slopes, chances, strict=True))
+    slope = _pick(score, *slopes) / chance
+    log_likelihood = np.log(chance).sum(axis=1)
     return _Likelihood(log_likelihood, slope / _UNIT, np.asarray(information) / _UNIT**2)
+
+
+def _pick(score: Ints, win: Floats, draw: Floats, loss: Floats) -> Floats:
+    """Return what belongs to each score: several times as fast as numpy.select."""
+    picked: Floats = np.where(score > 0, win, np.where(score < 0, loss, draw))
+    return picked
 
 
 def _density(x: Floats) -> Floats:
