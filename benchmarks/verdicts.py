@@ -16,6 +16,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from time import perf_counter
@@ -24,11 +25,13 @@ from typing import Any, NamedTuple, TypeVar
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import EloModel, SequentialTest
 from benchmarks import large_fields
-from benchmarks.campaigns import accuracy, durations, real, recorded, sequential, stopping
+from benchmarks.campaigns import accuracy, durations, real, recorded, sequential
+from benchmarks.campaigns.bounds import MOST_AGENTS
 from benchmarks.campaigns.hard import campaign, coverage
 from benchmarks.campaigns.hard.catalog import HARD_WORLDS
 from benchmarks.campaigns.hard.fits import FITS
 from benchmarks.campaigns.hard.rules import RULES
+from benchmarks.campaigns.plans import CHOSEN, PLANS, TRACKED, Task
 from benchmarks.report import format_table, make_parser, whole_number, writable_path, write_report
 from launcher.programs import ONE_THREAD
 
@@ -48,14 +51,13 @@ Result = TypeVar("Result")
 
 
 class HeldCampaigns(NamedTuple):
-    """Campaigns: their share of all, the budget of each; whether their question's row has them."""
+    """Campaigns in a hard world: their share of all, and the budget of each."""
 
     question: str
-    field: str
+    world: str
     n_agents: int
     share: float
     budget: int
-    is_main: bool = False
 
 
 # Fields whose order is followed: name, agents, replicates a 2,000 campaigns, and up to which
@@ -69,14 +71,15 @@ FOLLOWED = (
     ("seed", 50, 80, 2_000, 15_000),
 )
 HELD = (
-    *(HeldCampaigns("best", name, 10, 1 / 3, 4_000, True) for name in ("gauss", "close", "seed")),
-    *(HeldCampaigns("top_k", name, 10, 1 / 2, 4_000, True) for name in ("gauss", "close")),
-    HeldCampaigns("rank_all", "gauss", 10, 1.0, 8_000, True),
-    HeldCampaigns("beats", "close", 2, 1.0, 4_000, True),
+    *(HeldCampaigns("best", name, 10, 1 / 3, 4_000) for name in ("gauss", "close", "skill_game")),
+    *(HeldCampaigns("top_k", name, 10, 1 / 2, 4_000) for name in ("gauss", "close")),
+    HeldCampaigns("rank_all", "gauss", 10, 1.0, 8_000),
+    HeldCampaigns("beats", "close", 2, 1.0, 4_000),
     HeldCampaigns("best", "equal", 10, 1 / 10, 4_000),
-    *(HeldCampaigns("best", name, 50, 1 / 40, 8_000) for name in ("gauss", "close", "seed")),
+    *(HeldCampaigns("best", name, 50, 1 / 40, 8_000) for name in ("gauss", "close", "skill_game")),
     HeldCampaigns("best", "close", 2, 1 / 4, 4_000),
 )
+ERRORS = (0.05, 0.01)
 # Of the sequential tests: how far apart the agents are, elo1, how biased the openings are in beta,
 # and their share of all.
 TESTED = (
@@ -101,8 +104,6 @@ class HardField(NamedTuple):
 
 TEN = HardField(10, {"best": 4_000, "top_k": 4_000, "rank_all": 8_000})
 OTHER_FIELDS = {"many": HardField(100, {"best": 2_000, "top_k": 2_000})}
-# The best shares of the pairs of larger fields take seconds each time.
-MOST_TRACKED = 20
 COVERAGE = "coverage"
 ASKED = (*TEN.budgets, COVERAGE)
 
@@ -115,11 +116,6 @@ class Figures:
     options: Namespace
     rows: dict[str, list[Row]] = field(default_factory=dict)
     claims: dict[str, Floats] = field(default_factory=dict)
-
-    def add_claims(self, name: str, claims: Iterator[Floats]) -> None:
-        # Several parts may have played the same field.
-        earlier_claims = [self.claims[name]] if name in self.claims else []
-        self.claims[name] = accuracy.add_claims([*earlier_claims, *claims])
 
     def keep(self, part: str, title: str, rows: Sequence[Any]) -> None:
         """Print rows as a table, and write them to the part of the file at the end."""
@@ -144,42 +140,19 @@ def measure_fields(figures: Figures) -> None:
         n = max(2, replicates * figures.options.n // 2_000)
         tasks = [accuracy.Task(name, n_agents, budget, random_budget, seed) for seed in range(n)]
         followed = figures.work(f"{name}, {n_agents} agents", accuracy.follow_field, tasks)
-        figures.add_claims(f"{name} {n_agents}", (fitted.claims for fitted in followed))
+        claims = accuracy.add_claims(fitted.claims for fitted in followed)
+        figures.claims[f"{name} {n_agents}"] = claims
         rows = accuracy.make_rows(name, n_agents, followed)
         figures.keep("fields", "Matches to a share of pairs in the right order", rows)
 
 
 def measure_campaigns(figures: Figures) -> None:
-    """Measure the share of wrong verdicts, and the matches to them."""
-    main: dict[str, tuple[list[stopping.Held], list[stopping.Held]]] = {}
-    for place, kind in enumerate(HELD):
-        n = max(2, round(figures.options.n * kind.share))
-        ours = hold_campaigns(figures, kind, n, place, stopping.CHOSEN)
-        even = hold_campaigns(figures, kind, max(2, n // EVEN_SHARE), place, stopping.EVEN)
-        figures.add_claims(f"{kind.field} {kind.n_agents}", (held.claims for held in ours))
-        figures.keep("campaigns", "Campaigns", stopping.make_rows(ours, even))
-        if kind.is_main:
-            campaigns = main.setdefault(kind.question, ([], []))
-            campaigns[0].extend(ours)
-            campaigns[1].extend(even)
-    # A question that was asked of one field has its row already.
-    several = [
-        campaigns
-        for campaigns in main.values()
-        if len({held.task.field for held in campaigns[0]}) > 1
-    ]
-    together = [row for campaigns in several for row in stopping.make_rows(*campaigns)]
-    figures.keep("campaigns", "Campaigns, the fields of each question together", together)
-
-
-def hold_campaigns(
-    figures: Figures, kind: HeldCampaigns, n: int, place: int, plan: str
-) -> list[stopping.Held]:
-    seeds = range(place * FAR_APART, place * FAR_APART + n)
-    terms = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, plan)
-    tasks = [stopping.Task(*terms, seed) for seed in seeds]
-    title = f"{kind.question}, {kind.field}, {kind.n_agents} agents, {plan}"
-    return figures.work(title, stopping.hold_campaign, tasks)
+    """Measure the share of wrong verdicts, and the matches to them, in fields of several sizes."""
+    for (place, kind), error in product(enumerate(HELD), ERRORS):
+        n, first = max(2, round(figures.options.n * kind.share)), place * FAR_APART
+        terms = (kind.question, kind.world, kind.n_agents, MARGIN, kind.budget)
+        task = Task(*terms, CHOSEN, first, error)
+        hold_in_world(figures, "campaigns", task, range(first, first + n))
 
 
 def measure_tests(figures: Figures) -> None:
@@ -247,7 +220,9 @@ def measure_worlds(figures: Figures) -> None:
             if question == COVERAGE and name in coverage.FIELDS:
                 measure_coverage(figures, name, seeds)
             elif name in HARD_WORLDS and question in OTHER_FIELDS.get(name, TEN).budgets:
-                hold_in_world(figures, name, question, seeds)
+                field = OTHER_FIELDS.get(name, TEN)
+                terms = (question, name, field.n_agents, MARGIN, field.budgets[question])
+                hold_in_world(figures, "worlds", Task(*terms, CHOSEN, seeds[0]), seeds)
 
 
 def measure_coverage(figures: Figures, name: str, seeds: Sequence[int]) -> None:
@@ -257,21 +232,20 @@ def measure_coverage(figures: Figures, name: str, seeds: Sequence[int]) -> None:
     figures.keep("coverage", "True strengths within the 95 % that ratings show", [row])
 
 
-def hold_in_world(figures: Figures, name: str, question: str, seeds: Sequence[int]) -> None:
-    """Hold the campaigns of a question in a world; the first few by the other plans, too."""
-    rule, field = figures.options.rule, OTHER_FIELDS.get(name, TEN)
+def hold_in_world(figures: Figures, part: str, task: Task, seeds: Sequence[int]) -> None:
+    """Hold a campaign for each seed; the first few by the other plans, too."""
+    rule = figures.options.rule
     campaigns: dict[str, list[campaign.Held]] = {}
     few = seeds[: max(2, len(seeds) // EVEN_SHARE)]
-    for plan in stopping.PLANS:
-        if plan == stopping.TRACKED and field.n_agents > MOST_TRACKED:
+    for plan in PLANS:
+        if plan == TRACKED and task.n_agents > MOST_AGENTS:
             continue
-        terms = (question, name, field.n_agents, MARGIN, field.budgets[question], plan)
-        chosen = seeds if plan == stopping.CHOSEN else few
-        tasks = [(stopping.Task(*terms, seed), rule) for seed in chosen]
-        title = f"{question}, {name}, {plan}"
+        chosen = seeds if plan == CHOSEN else few
+        tasks = [(task._replace(plan=plan, seed=seed), rule) for seed in chosen]
+        title = f"{task.question}, {task.field}, {plan}"
         campaigns[plan] = figures.work(title, campaign.hold_named, tasks)
     row = campaign.make_row(rule, campaigns)
-    figures.keep("worlds", "Campaigns in worlds that are not the model's", [row])
+    figures.keep(part, "Campaigns: how often they are wrong, and how long they take", [row])
 
 
 def measure_recorded(figures: Figures) -> None:
@@ -289,11 +263,11 @@ def measure_recorded(figures: Figures) -> None:
         rows = []
         for question in questions:
             budget = recorded.QUESTIONS[question]
-            terms = (question, game, world.n_agents, MARGIN, budget, stopping.CHOSEN)
+            terms = (question, game, world.n_agents, MARGIN, budget, CHOSEN)
             seeds = range(options.first_seed, options.first_seed + options.n)
-            tasks = [(stopping.Task(*terms, seed), world, rule) for seed in seeds]
+            tasks = [(Task(*terms, seed), world, rule) for seed in seeds]
             campaigns = figures.work(f"{question}, {game}", recorded.hold_recorded, tasks)
-            rows.append(campaign.make_row(rule, {stopping.CHOSEN: campaigns}))
+            rows.append(campaign.make_row(rule, {CHOSEN: campaigns}))
         figures.keep("recorded", f"Campaigns of {', '.join(recorded.FIELDS[game])}", rows)
 
 

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 from arena.verdicts.futures import match_information
-from benchmarks.campaigns import stopping
+from benchmarks.campaigns import plans
 from benchmarks.campaigns.bounds import (
     bound_matches,
     find_shares,
@@ -17,6 +17,8 @@ from benchmarks.campaigns.bounds import (
     tell_apart,
     track_shares,
 )
+from benchmarks.campaigns.hard import campaign
+from benchmarks.campaigns.hard.rules import RULES
 from benchmarks.campaigns.worlds import WORLDS, Ledger
 
 pytestmark = pytest.mark.no_cover
@@ -100,6 +102,6 @@ def test_track_and_stop_plays_the_best_shares_and_leaves_nobody_behind() -> None
 
 
 def test_it_is_a_plan_of_campaigns() -> None:
-    task = stopping.Task("best", "gauss", 6, 1.0, 4_000, stopping.TRACKED, 1)
-    held = stopping.hold_campaign(task)
-    assert held.ended[0.05].n_matches < 4_000
+    task = plans.Task("best", "gauss", 6, 1.0, 4_000, plans.TRACKED, 1)
+    held = campaign.hold_campaign(task, RULES["campaigns"])
+    assert held.is_decided

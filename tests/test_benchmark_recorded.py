@@ -9,7 +9,7 @@ import pytest
 
 from arena.local_play import play
 from benchmarks import verdicts
-from benchmarks.campaigns import recorded, recorded_ranks, stopping
+from benchmarks.campaigns import plans, recorded, recorded_ranks
 
 pytestmark = pytest.mark.no_cover
 
@@ -72,7 +72,7 @@ def test_blocks_of_three_seats_are_those_that_were_played() -> None:
 
 def test_a_campaign_of_three_seats_names_the_best() -> None:
     world = recorded.play_reference(("kuhn_poker_3", 3_000))
-    task = stopping.Task("best", "kuhn_poker_3", 5, 1.0, 4_000, stopping.CHOSEN, 1)
+    task = plans.Task("best", "kuhn_poker_3", 5, 1.0, 4_000, plans.CHOSEN, 1)
     held = recorded.hold_recorded((task, world, "campaigns"))
     assert held.verdict is not None
     assert held.verdict.subjects == (recorded.FIELDS["kuhn_poker_3"].index("rock"),)
@@ -115,13 +115,13 @@ def test_names_of_another_part_are_refused(capsys: pytest.CaptureFixture[str]) -
 def test_a_campaign_of_three_seats_ends_with_its_budget() -> None:
     world = recorded.play_reference(("kuhn_poker_3", 600))
     # Late enough that a look is at more than one block more.
-    task = stopping.Task("rank_all", "kuhn_poker_3", 5, 0.01, 151, stopping.CHOSEN, 1)
+    task = plans.Task("rank_all", "kuhn_poker_3", 5, 0.01, 151, plans.CHOSEN, 1)
     held = recorded.hold_recorded((task, world, "campaigns"))
     assert (held.verdict, held.n_matches) == (None, 153)
 
 
 def test_a_campaign_ends_with_its_budget() -> None:
     world = recorded.play_reference(("tic_tac_toe", 200))
-    task = stopping.Task("best", "tic_tac_toe", 5, 1.0, 40, stopping.CHOSEN, 1)
+    task = plans.Task("best", "tic_tac_toe", 5, 1.0, 40, plans.CHOSEN, 1)
     held = recorded.hold_recorded((task, world, "campaigns"))
     assert held.n_matches <= 44

@@ -17,7 +17,7 @@ from arena.verdicts.base import StopReason, Verdict
 from arena.verdicts.beliefs import count_matches
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, EloModel, SequentialTest
 from benchmarks import large_fields, verdicts
-from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
+from benchmarks.campaigns import accuracy, durations, mistakes, real, sequential
 from benchmarks.campaigns.worlds import (
     IN_FLIGHT,
     WORLDS,
@@ -60,11 +60,6 @@ def test_the_simulated_skill_game_is_the_real_one() -> None:
         )
 
 
-def test_two_best_agents_of_the_equal_field_are_equal() -> None:
-    world = WORLDS["equal"](6, np.random.default_rng(3))
-    assert np.sum(world.truth == world.truth.max()) == 2
-
-
 def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
     assert pytest.approx(1 / (1 + AHEAD_OF_KNOWN)) == IN_FLIGHT
     world = WORLDS["gauss"](10, np.random.default_rng(4))
@@ -92,18 +87,6 @@ def test_a_round_robin_plays_everybody_equally_often() -> None:
     assert count_matches(last.counts, 4) == pytest.approx(120, abs=12)  # some pairs are in flight
 
 
-def test_a_campaign_ends_for_each_error_the_strict_one_later() -> None:
-    held = stopping.hold_campaign(stopping.Task("best", "gauss", 6, 1.0, 4_000, stopping.CHOSEN, 1))
-    loose, strict = (held.ended[error] for error in stopping.ERRORS)
-    assert loose.n_matches <= strict.n_matches
-    assert held.claims[0].sum() == 15
-
-
-def test_a_campaign_without_a_verdict_is_out_of_budget() -> None:
-    held = stopping.hold_campaign(stopping.Task("rank_all", "close", 6, 0.0, 20, stopping.EVEN, 1))
-    assert {one.why for one in held.ended.values()} == {StopReason.OUT_OF_BUDGET}
-
-
 WORLD = Normal(np.array([30.0, 29.5, 20.0]))
 
 
@@ -126,15 +109,15 @@ def test_wrong_verdicts_are_told_by_the_truth(
     question: str, subjects: tuple[int, ...], allowed: float, is_wrong: bool
 ) -> None:
     verdict = Verdict("{} beats {}", subjects, 0.96, StopReason.DECIDED)
-    assert stopping.is_wrong(question, WORLD, verdict, allowed) is is_wrong
+    assert mistakes.is_wrong(question, WORLD, verdict, allowed) is is_wrong
 
 
 def test_a_denial_and_a_near_draw_are_told_by_the_truth_too() -> None:
     denied = Verdict("{} does not beat {}", (0, 1), 0.96, StopReason.DECIDED)
     near = Verdict("{} beats {} by 0", (0, 1), 0.96, StopReason.WITHIN_MARGIN)
-    assert stopping.is_wrong("beats", WORLD, denied, 0.0)
-    assert not stopping.is_wrong("beats", WORLD, near, 1.0)
-    assert stopping.is_wrong("beats", WORLD, near, 0.4)
+    assert mistakes.is_wrong("beats", WORLD, denied, 0.0)
+    assert not mistakes.is_wrong("beats", WORLD, near, 1.0)
+    assert mistakes.is_wrong("beats", WORLD, near, 0.4)
 
 
 def test_one_level_of_the_skill_game_is_more_than_any_margin() -> None:
@@ -142,8 +125,8 @@ def test_one_level_of_the_skill_game_is_more_than_any_margin() -> None:
 
 
 def test_the_lower_bound_is_clopper_pearsons() -> None:
-    assert stopping.find_lower_bound(0, 100) == 0.0
-    assert stopping.find_lower_bound(10, 100) == pytest.approx(0.0553, abs=1e-3)
+    assert mistakes.find_lower_bound(0, 100) == 0.0
+    assert mistakes.find_lower_bound(10, 100) == pytest.approx(0.0553, abs=1e-3)
 
 
 def test_a_level_is_crossed_between_two_looks() -> None:
@@ -239,7 +222,7 @@ def test_the_benchmark_writes_its_figures(
 ) -> None:
     monkeypatch.setattr(verdicts, "FOLLOWED", (("seed", 6, 200, 60, 100),))
     monkeypatch.setattr(
-        verdicts, "HELD", (verdicts.HeldCampaigns("best", "seed", 6, 1 / 5, 60, True),)
+        verdicts, "HELD", (verdicts.HeldCampaigns("best", "skill_game", 6, 1 / 5, 60),)
     )
     monkeypatch.setattr(verdicts, "TESTED", ((0, 200, 0.0, 1.0, EloModel.LOGISTIC),))
     monkeypatch.setattr(verdicts, "TIMED", {durations.SPRT: 1 / 10})

@@ -10,7 +10,7 @@ import pytest
 
 from arena.verdicts.base import StopReason, Terms, Verdict
 from benchmarks import verdicts
-from benchmarks.campaigns import stopping
+from benchmarks.campaigns import mistakes, plans
 from benchmarks.campaigns.hard import campaign, coverage
 from benchmarks.campaigns.hard.base import SESSION, HeadToHead
 from benchmarks.campaigns.hard.blocks import PlayedBlocks, count_games
@@ -21,6 +21,7 @@ from benchmarks.campaigns.hard.ledger import BlockLedger
 from benchmarks.campaigns.hard.probit import Probit
 from benchmarks.campaigns.hard.rules import RULES, is_refused
 from benchmarks.campaigns.hard.seats import Seats
+from benchmarks.campaigns.hard.skill_levels import SkillLevels
 
 pytestmark = pytest.mark.no_cover
 
@@ -32,8 +33,8 @@ BOLD = Verdict("{} is the best", (0,), 0.99, StopReason.DECIDED)
 OF_EACH_KIND = ("gauss", "openings_4", "same_winner", "drift", "seed_runs")
 
 
-def make_task(world: str, question: str = "best", seed: int = 1) -> stopping.Task:
-    return stopping.Task(question, world, 6, 1.0, 100, stopping.CHOSEN, seed)
+def make_task(world: str, question: str = "best", seed: int = 1) -> plans.Task:
+    return plans.Task(question, world, 6, 1.0, 100, plans.CHOSEN, seed)
 
 
 def refuse(blocks: PlayedBlocks, n_agents: int, question: str, terms: Terms) -> Verdict | None:
@@ -86,7 +87,7 @@ def test_a_bold_rule_is_as_often_wrong_as_it_guesses() -> None:
         campaign.hold_campaign(make_task("gauss", seed=seed), name_the_first) for seed in range(60)
     ]
     assert sum(one.is_wrong for one in held) / 60 == pytest.approx(5 / 6, abs=0.15)
-    row = campaign.make_row("guess", {stopping.CHOSEN: held, stopping.EVEN: held[:2]})
+    row = campaign.make_row("guess", {plans.CHOSEN: held, plans.EVEN: held[:2]})
     assert row["decided"] == row["n"] == 60
     assert (row["round_robin"], row["track_and_stop"]) == (held[0].n_matches, None)
     assert cast(float, row["bound"]) > 1
@@ -142,12 +143,34 @@ def test_no_order_is_wrong_where_there_is_one_or_a_pair_is_told_the_wrong_way_ro
 
     def is_wrong(ranked: tuple[int, ...], *upsets: tuple[int, int]) -> bool:
         verdict = Verdict("", ranked, 0.99, StopReason.NO_ORDER, upsets=upsets)
-        return campaign.is_wrong_at(task, campaign.Moment(world, 0.0), verdict)
+        return mistakes.is_wrong_at(task, mistakes.Moment(world, 0.0), verdict)
 
     assert not is_wrong(order, (weakest, victim))
     assert is_wrong(order, (weakest, order[1 if victim == order[0] else 0]), (weakest, victim))
     assert is_wrong(order[::-1], (weakest, victim))
-    assert campaign.has_order("rank_all", campaign.Moment(world, 0.0), 100.0)
+    assert mistakes.has_order("rank_all", mistakes.Moment(world, 0.0), 100.0)
+
+
+def test_two_best_agents_of_the_equal_field_are_equal() -> None:
+    truth = cast(Probit, campaign.make_world("equal", 6, 3)).truth
+    assert np.sum(truth == truth.max()) == 2
+
+
+def test_the_skill_game_has_levels_that_win_more_than_by_any_margin() -> None:
+    world = SkillLevels(np.array([50, 49, 49]))
+    assert world.find_lead(0, 1, 0.0) > 3
+    assert world.find_lead(1, 2, 0.0) == world.find_lead(2, 1, 0.0) == 0
+
+
+def test_less_error_takes_longer() -> None:
+    task = make_task("gauss")._replace(budget=4_000)
+    loose, strict = (
+        campaign.hold_campaign(task._replace(error=error), RULES["campaigns"])
+        for error in (0.05, 0.001)
+    )
+    assert loose.is_decided
+    assert strict.is_decided
+    assert loose.n_matches < strict.n_matches
 
 
 def test_clusters_are_far_apart() -> None:

@@ -26,6 +26,8 @@ from benchmarks.campaigns.worlds import COUPLE, Planner, Progress
 
 N_NAMED = {"best": 1, "top_k": 3}
 """How many agents an answer names; any other question orders all of them."""
+# The best shares of the pairs of larger fields take seconds each time.
+MOST_AGENTS = 20
 # How sharply the nearest of the other skills counts: ever more, so that each step is near the end.
 _POWERS = (1, 2, 4, 8, 16, 32, 64)
 _N_STEPS = 80

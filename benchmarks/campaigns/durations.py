@@ -16,7 +16,7 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import form_belief
 from arena.verdicts.sprt import BLOCKS, SequentialTest
-from benchmarks.campaigns.stopping import find_lower_bound, is_wrong
+from benchmarks.campaigns.mistakes import find_lower_bound, is_wrong
 from benchmarks.campaigns.worlds import COUPLE, GROWTH, Normal
 
 SPRT = "sprt"

@@ -17,8 +17,8 @@ from arena.ratings.counts import Floats, Ints
 from benchmarks.campaigns.hard.base import HeadToHead, Times
 from benchmarks.campaigns.hard.campaign import Held, hold_in_world
 from benchmarks.campaigns.hard.rules import RULES
+from benchmarks.campaigns.plans import Task
 from benchmarks.campaigns.recorded_ranks import RecordedRanks, group_ranks, hold_among_seats
-from benchmarks.campaigns.stopping import Task
 from benchmarks.campaigns.worlds import COUPLE
 
 # Of Kuhn poker: how likely a seat bets by its card, and calls a bet; the lowest card, any in

@@ -24,8 +24,9 @@ from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_sum_dispersion
 from benchmarks.campaigns.hard.base import find_gap
-from benchmarks.campaigns.hard.campaign import ERROR, Held, Moment, is_wrong_at
-from benchmarks.campaigns.stopping import Task
+from benchmarks.campaigns.hard.campaign import Held
+from benchmarks.campaigns.mistakes import Moment, is_wrong_at
+from benchmarks.campaigns.plans import Task
 from benchmarks.campaigns.worlds import GROWTH, IN_FLIGHT
 
 _UNIT = float(np.sqrt(2) * BETA)
@@ -85,7 +86,7 @@ def group_ranks(played: Iterable[PlayedMatch], agents: Sequence[str]) -> dict[Li
 def hold_among_seats(world: RecordedRanks, task: Task) -> Held:
     """Hold one campaign by the rule of campaigns, to its first verdict or its budget."""
     began, rng = process_time(), np.random.default_rng(task.seed)
-    question, terms = questions.get(task.question), Terms(ERROR, task.margin)
+    question, terms = questions.get(task.question), Terms(task.error, task.margin)
     planned: list[RankedBlock] = []
     n_closed, verdict = 0, None
     while verdict is None and n_closed * world.n_seats < task.budget:

@@ -81,19 +81,11 @@ class Seed:
         return np.where(is_random >= MAX_RAND_PROB - gap, expected, turned).astype(np.int64)
 
 
-def make_equal(n_agents: int, rng: np.random.Generator) -> World:
-    """Return a field as TrueSkill expects it, but with two equal best agents."""
-    truth = np.sort(rng.normal(MU, SIGMA, n_agents))
-    truth[-2] = truth[-1]
-    return Normal(rng.permutation(truth))
-
-
 WORLDS: dict[str, Callable[[int, np.random.Generator], World]] = {
     "gauss": lambda n, rng: Normal(rng.normal(MU, SIGMA, n)),
     "close": lambda n, rng: Normal(rng.normal(MU, CLOSE, n)),
     # Levels of the skill game, some of them equal.
     "seed": lambda n, rng: Seed(rng.integers(0, RATING_RANGE, n).astype(np.float64)),
-    "equal": make_equal,
 }
 
 

@@ -1,57 +1,33 @@
 """Campaigns in a hard world under a rule: how often they are wrong, and what they cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from statistics import median
 from time import process_time
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from scipy.stats import binomtest
 
-from arena.ratings.counts import Floats
 from arena.verdicts.base import StopReason, Terms, Verdict
-from benchmarks.campaigns.bounds import bound_matches
-from benchmarks.campaigns.hard.base import HardWorld, Leads
+from benchmarks.campaigns.bounds import MOST_AGENTS, bound_matches
+from benchmarks.campaigns.hard.base import HardWorld
 from benchmarks.campaigns.hard.blocks import PlayedBlocks
 from benchmarks.campaigns.hard.catalog import HARD_WORLDS
 from benchmarks.campaigns.hard.ledger import BlockLedger
 from benchmarks.campaigns.hard.probit import Probit
 from benchmarks.campaigns.hard.rules import RULES, Rule, is_bold, is_refused
-from benchmarks.campaigns.stopping import (
-    CHOSEN,
-    PLANS,
-    Task,
+from benchmarks.campaigns.mistakes import (
+    Moment,
     find_lower_bound,
-    is_wrong,
-    make_planner,
+    find_upper_bound,
+    is_wrong_at,
 )
+from benchmarks.campaigns.plans import CHOSEN, PLANS, Task, make_planner
 from benchmarks.campaigns.worlds import COUPLE, GROWTH, IN_FLIGHT, Planner
 
-ERROR = 0.05
-# What the question takes by default.
-N_TOP_K = 3
 OF_SKILLS_ALONE = ("gauss", "close", "heavy_tails", "clusters")
 # Wrong campaigns whose seeds are named, so that they can be held again.
 N_NAMED = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Moment:
-    """A world at one time, as verdicts are told wrong by it."""
-
-    world: Leads
-    time: float
-
-    @property
-    def truth(self) -> Floats:
-        """Nothing but the number of agents: of some worlds there is no one number."""
-        return np.zeros(self.world.n_agents)
-
-    def find_lead(self, one: int, other: int) -> float:
-        return self.world.find_lead(one, other, self.time)
 
 
 class Held(NamedTuple):
@@ -70,6 +46,10 @@ class Held(NamedTuple):
     @property
     def is_decided(self) -> bool:
         return self.verdict is not None and is_bold(self.verdict)
+
+    @property
+    def is_by_margin(self) -> bool:
+        return self.verdict is not None and self.verdict.why is StopReason.WITHIN_MARGIN
 
 
 def make_world(name: str, n_agents: int, seed: int) -> HardWorld:
@@ -90,7 +70,7 @@ def hold_campaign(task: Task, rule: Rule) -> Held:
 
 def hold_in_world(world: HardWorld, task: Task, rule: Rule) -> Held:
     """Hold one campaign in a world, to its first verdict or its budget."""
-    terms, began = Terms(ERROR, task.margin), process_time()
+    terms, began = Terms(task.error, task.margin), process_time()
     verdict = None
     for blocks in watch_blocks(world, make_planner(task), budget=task.budget, seed=task.seed):
         verdict = rule(blocks, task.n_agents, task.question, terms)
@@ -116,44 +96,6 @@ def watch_blocks(
         yield ledger.list_closed()
 
 
-def is_wrong_at(task: Task, moment: Moment, verdict: Verdict) -> bool:
-    """Say whether a verdict claims to be sure and is wrong at this moment.
-
-    So is one that there is no order, where there is one, or that tells a pair the wrong way round.
-    """
-    if verdict.why is StopReason.NO_ORDER:
-        return has_order(task.question, moment, task.margin) or has_wrong_pair(
-            verdict, moment, task.margin
-        )
-    if not is_bold(verdict):
-        return False
-    # Who has stopped by the margin has said no more than that.
-    allowed = task.margin if verdict.why is StopReason.WITHIN_MARGIN else 0.0
-    return is_wrong(task.question, moment, verdict, allowed)
-
-
-def has_wrong_pair(verdict: Verdict, moment: Moment, margin: float) -> bool:
-    """Return whether an order with upsets tells who beats whom, by the margin, wrongly."""
-    upsets = set(verdict.upsets)
-    pairs = combinations(verdict.subjects if upsets else (), 2)
-    ordered_pairs = [pair[::-1] if pair[::-1] in upsets else pair for pair in pairs]
-    return any(moment.find_lead(loser, winner) > margin for winner, loser in ordered_pairs)
-
-
-def has_order(question: str, moment: Moment, margin: float) -> bool:
-    """Return whether agents can be named of whom nobody is worse, by the margin, than another."""
-    n = moment.world.n_agents
-    beats = np.array(
-        [[moment.find_lead(agent, other) > margin for other in range(n)] for agent in range(n)]
-    )
-    left = list(range(n))
-    # Those that nobody left beats go first: what stays is in circles, or behind one.
-    while free := [agent for agent in left if not beats[left, agent].any()]:
-        left = [agent for agent in left if agent not in free]
-    n_named = {"best": 1, "top_k": N_TOP_K}.get(question, n)
-    return n - len(left) >= n_named
-
-
 def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, object]:
     """Return the row of a world and question.
 
@@ -168,12 +110,14 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
         "question": task.question,
         "rule": rule,
         "agents": task.n_agents,
+        "stated_error": task.error,
         "n": n,
         "wrong": len(wrong),
         "share": len(wrong) / n,
         "lower": find_lower_bound(len(wrong), n),
         "upper": find_upper_bound(len(wrong), n),
         "decided": sum(campaign.is_decided for campaign in ours),
+        "by_margin": sum(campaign.is_by_margin for campaign in ours),
         "refused": sum(campaign.is_refused for campaign in ours),
         "median_matches": median(campaign.n_matches for campaign in ours),
         "mean_matches": sum(campaign.n_matches for campaign in ours) / n,
@@ -192,12 +136,8 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
 
 def find_bounds(tasks: Sequence[Task]) -> Iterator[float]:
     """Yield the fewest matches of each campaign, where skills are all that there is."""
-    for task in tasks if tasks[0].field in OF_SKILLS_ALONE else ():
+    is_known = tasks[0].field in OF_SKILLS_ALONE and tasks[0].n_agents <= MOST_AGENTS
+    for task in tasks if is_known else ():
         world = make_world(task.field, task.n_agents, task.seed)
         if isinstance(world, Probit):
-            yield bound_matches(world.truth, task.question, task.margin, ERROR)
-
-
-def find_upper_bound(n_wrong: int, n: int) -> float:
-    """Return the upper Clopper-Pearson bound of a share, at 95 %, one side."""
-    return float(binomtest(n_wrong, n, alternative="less").proportion_ci(0.95).high)
+            yield bound_matches(world.truth, task.question, task.margin, task.error)

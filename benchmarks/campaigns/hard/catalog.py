@@ -18,11 +18,13 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from arena.games.catalog.skill_game import RATING_RANGE
 from arena.ratings.base import BETA, MU, SIGMA, unit_draw_margin
 from arena.ratings.counts import Floats
 from benchmarks.campaigns.hard.base import HardWorld
 from benchmarks.campaigns.hard.dependent import Drifting, Repeating, SameWinner, SeedRuns
 from benchmarks.campaigns.hard.probit import Probit
+from benchmarks.campaigns.hard.skill_levels import SkillLevels
 from benchmarks.campaigns.worlds import CLOSE, NOISE
 
 Rng = np.random.Generator
@@ -53,6 +55,13 @@ def draw_gauss(n: int, rng: Rng) -> Floats:
 def draw_clusters(n: int, rng: Rng) -> Floats:
     """Return skills of two groups of close agents, far from each other."""
     return MU + CLUSTER_GAP * (rng.permutation(n) % 2 - 0.5) + rng.normal(0, CLOSE, n)
+
+
+def draw_two_best(n: int, rng: Rng) -> Floats:
+    """Return skills of which the two highest are equal."""
+    skills = np.sort(draw_gauss(n, rng))
+    skills[-2] = skills[-1]
+    return rng.permutation(skills)
 
 
 def choose_half(n: int, rng: Rng) -> Floats:
@@ -113,4 +122,6 @@ HARD_WORLDS: dict[str, Callable[[int, Rng], HardWorld]] = {
     "scattered_seeds": lambda n, rng: SeedRuns.draw(draw_gauss(n, rng), rng, is_scattered=True),
     "strong_draws": make_strong_draws,
     "erratic": make_erratic,
+    "equal": lambda n, rng: Probit(draw_two_best(n, rng)),
+    "skill_game": lambda n, rng: SkillLevels(rng.integers(0, RATING_RANGE, n)),
 }
