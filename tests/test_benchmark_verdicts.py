@@ -18,6 +18,7 @@ from arena.verdicts.beliefs import count_matches
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, EloModel, SequentialTest
 from benchmarks import large_fields, verdicts
 from benchmarks.campaigns import accuracy, durations, mistakes, real, sequential
+from benchmarks.campaigns.hard import campaign
 from benchmarks.campaigns.worlds import (
     IN_FLIGHT,
     WORLDS,
@@ -29,6 +30,7 @@ from benchmarks.campaigns.worlds import (
     watch_field,
 )
 from launcher.folders import ROOT
+from matches.campaigns import judging
 from matches.ledger.adaptive_pairing import AHEAD_OF_KNOWN
 
 pytestmark = pytest.mark.no_cover
@@ -60,8 +62,9 @@ def test_the_simulated_skill_game_is_the_real_one() -> None:
         )
 
 
-def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
+def test_fields_are_planned_ahead_and_judged_as_by_control() -> None:
     assert pytest.approx(1 / (1 + AHEAD_OF_KNOWN)) == IN_FLIGHT
+    assert campaign.LOOK_GROWTH == judging.GROWTH
     world = WORLDS["gauss"](10, np.random.default_rng(4))
     ledgers: list[Progress] = []
     ours = plan_adaptively(pairings.get_adaptive("order_information"), 1)

@@ -24,10 +24,10 @@ from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import Belief, form_belief
 from arena.verdicts.dispersion import measure_sum_dispersion
 from benchmarks.campaigns.hard.base import find_gap
-from benchmarks.campaigns.hard.campaign import Held
+from benchmarks.campaigns.hard.campaign import LOOK_GROWTH, Held
 from benchmarks.campaigns.mistakes import Moment, is_wrong_at
 from benchmarks.campaigns.plans import Task
-from benchmarks.campaigns.worlds import GROWTH, IN_FLIGHT
+from benchmarks.campaigns.worlds import IN_FLIGHT
 
 _UNIT = float(np.sqrt(2) * BETA)
 
@@ -90,7 +90,7 @@ def hold_among_seats(world: RecordedRanks, task: Task) -> Held:
     planned: list[RankedBlock] = []
     n_closed, verdict = 0, None
     while verdict is None and n_closed * world.n_seats < task.budget:
-        n_grown = n_closed + max(world.n_agents // 4, int(n_closed * GROWTH), 1)
+        n_grown = n_closed + max(world.n_agents // 4, int(n_closed * LOOK_GROWTH), 1)
         n_blocks = min(n_grown, -(-task.budget // world.n_seats)) - n_closed
         n_ahead = round((n_closed + n_blocks) / (1 - IN_FLIGHT)) - len(planned)
         lineups = _plan(task, planned[:n_closed], planned[n_closed:], world, n_ahead)

@@ -43,8 +43,10 @@ from matches.store.catalog import game_problem
 from matches.store.clock import is_within
 from matches.store.failures import Failures
 
-# Judged anew when what came since the start has grown by so much: between, little changes.
-GROWTH = 0.1
+# Judged anew when what came since the start has grown by so much; by more where that comes at once,
+# as a look takes a hundredth of a second for each agent, and may take a tenth of the time.
+GROWTH, GROWTH_AT_ONCE = 0.05, 0.1
+REST_PER_AGENT = timedelta(seconds=0.1)
 FORECAST_EVERY = timedelta(seconds=5)
 FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
 # Why a campaign ended without an answer, and what it says then.
@@ -169,8 +171,7 @@ def _gather_new_evidence(campaign: Campaign, *, is_over: bool, now: datetime) ->
         # What was known at the start is void by now; planning waits for the first judgement.
         Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
         return None
-    # Fewer than at the last look: some were declared void.
-    if not is_over and campaign.n_judged <= n_results < count_to_next_look(campaign):
+    if not is_over and not _is_look_due(campaign, n_results, len(agents), now=now):
         return None
     if campaign.question != IS_SPRT and not campaign.is_by_scores:
         # A test goes by its blocks, scores are read later; the others by these: read now
@@ -184,12 +185,21 @@ def count_results(campaign: Campaign, evidence: Evidence) -> int:
     return campaign.tournament.n_done if campaign.is_by_scores else evidence.known.n_matches
 
 
-def count_to_next_look(campaign: Campaign) -> float:
+def _is_look_due(campaign: Campaign, n_results: int, n_agents: int, *, now: datetime) -> bool:
+    """Return whether so many results of so many agents are judged now."""
+    if n_results < campaign.n_judged:
+        return True  # some were declared void
+    is_early = is_within(campaign.judged_at, n_agents * REST_PER_AGENT, now=now)
+    growth = GROWTH_AT_ONCE if is_early else GROWTH
+    return n_results >= count_to_next_look(campaign, growth)
+
+
+def count_to_next_look(campaign: Campaign, growth: float = GROWTH) -> float:
     """Return how many results of its agents bring the next judgement.
 
     What was known at the start says little about agents that are new: only what came since counts.
     """
-    return campaign.n_judged + 1 + GROWTH * max(0, campaign.n_judged - campaign.n_known)
+    return campaign.n_judged + 1 + growth * max(0, campaign.n_judged - campaign.n_known)
 
 
 def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:

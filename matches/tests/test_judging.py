@@ -70,3 +70,15 @@ def test_one_judgement_asks_the_database_for_each_thing_once(
     assert rooms <= {"campaigns", "ledger", "models", "ratings", "store"}
     files = [path for path in walked if not path.startswith("models/")]
     assert len(files) <= MOST_FILES, " ".join(sorted(files))
+
+
+def test_what_comes_at_once_is_judged_more_seldom() -> None:
+    campaign = judgeable("best", FIELD)
+    judging.judge_campaign(campaign, now=later(2))
+    n_results = Campaign.objects.get(pk=campaign.pk).n_judged
+    n_before = n_results - 2  # by a seventh more
+    # Of four agents a look is early within 0.4 s of the last one.
+    for seconds, n_judged in ((0.8, n_before), (1, n_results)):
+        Campaign.objects.update(judged_at=later(0.5), decided_at=None, n_judged=n_before)
+        judging.judge_campaign(Campaign.objects.get(pk=campaign.pk), now=later(seconds))
+        assert Campaign.objects.get(pk=campaign.pk).n_judged == n_judged

@@ -23,8 +23,10 @@ from benchmarks.campaigns.mistakes import (
     is_wrong_at,
 )
 from benchmarks.campaigns.plans import CHOSEN, PLANS, Task, make_planner
-from benchmarks.campaigns.worlds import COUPLE, GROWTH, IN_FLIGHT, Planner
+from benchmarks.campaigns.worlds import COUPLE, IN_FLIGHT, Planner
 
+# Judged anew when the results have grown by so much (matches.campaigns.judging).
+LOOK_GROWTH = 0.05
 OF_SKILLS_ALONE = ("gauss", "close", "heavy_tails", "clusters")
 # Wrong campaigns whose seeds are named, so that they can be held again.
 N_NAMED = 5
@@ -86,7 +88,7 @@ def watch_blocks(
     """Yield the blocks that may be judged by, each time that they have grown enough."""
     ledger = BlockLedger(world, np.random.default_rng(seed))
     while ledger.n_known < budget:
-        n_blocks = max(ledger.n_agents // 4, int(ledger.n_known * GROWTH / COUPLE), 1)
+        n_blocks = max(ledger.n_agents // 4, int(ledger.n_known * LOOK_GROWTH / COUPLE), 1)
         n_closed = min(ledger.n_closed + n_blocks, -(-budget // COUPLE))
         # As many new ones as keep the share in flight, and enough to go on.
         n_ahead = round(ledger.n_known / (1 - IN_FLIGHT)) - ledger.n_planned
