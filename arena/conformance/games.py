@@ -206,7 +206,8 @@ def chance_follows_the_seed(game: Game) -> None:
 def refuses_unknown_parameters(game: Game) -> None:
     """Check that configured() knows the declared parameters and refuses others by name."""
     declared = [parameter.name for parameter in game.spec.parameters]
-    require(list(game.parameters) == declared, f"parameters must be those declared: {declared}")
+    change = f"parameters must be those that its GameSpec declares: {declared}"
+    require(list(game.parameters) == declared, change)
     defaults = {p.name: p.default for p in game.spec.parameters}
     is_default = game.configured({}).parameters == defaults
     require(is_default, f"configured({{}}) must have the defaults {defaults}")

@@ -49,13 +49,16 @@ def choose_pairing(
     """Return the pairing of a question with these parameters, and the parameters of the pairing.
 
     The best turns on who may be first, a top k on who may be among the first k, a ranking on all
-    pairs; all other questions are about the order of many. n_agents: of a large field the
+    pairs, and whether A beats B on these two; all other questions are about the order of many.
+    n_agents: of a large field the
     information about all pairs costs too much for a question about the first few, and is not known
     of a very large one.
     """
     edge = find_edge(question, parameters)
     if question == "rank_all" and n_seats == COUPLE and n_agents <= MOST_AGENTS:
         return ORDER, {CHECKS: 1}
+    if question == "beats" and n_seats > 1:
+        return ORDER, {"a": parameters.get("a", 0), "b": parameters.get("b", 1)}
     if n_seats > 1 and (n_agents <= MOST_INFORMED or not edge):
         return ORDER, {"edge": edge} if edge else {}
     name = SEEDS if n_seats == 1 else SAMPLE

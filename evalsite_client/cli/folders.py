@@ -13,10 +13,19 @@ WRITTEN_FOR_S: Final = 2.0
 N_LENGTH: Final = 8
 """Bytes of the length of a safetensors header."""
 WRITTEN: Final = "it is being written"
+GONE: Final = "it was taken away, is a link to nothing or cannot be looked at"
+NS: Final = 1e9
 NOT_WHOLE: Final = (
     "this is no whole safetensors file; "
     "`evalsite checkpoints convert` makes such files of .pt files"
 )
+
+
+class Stamp(NamedTuple):
+    """What tells whether a file is still as it was."""
+
+    changed_ns: int
+    n_bytes: int
 
 
 class Files(NamedTuple):
@@ -25,6 +34,8 @@ class Files(NamedTuple):
     new: list[tuple[int, Path]]
     """By step; also of one whose evaluation was interrupted."""
     left_out: dict[Path, str]
+    refused: dict[Path, str]
+    """Files of one step, of which nobody can tell which is meant."""
     n_others: int
     """Files that are no *.safetensors."""
 
@@ -33,26 +44,43 @@ def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) ->
     """Return every file of the folder: to be judged, or left out for a reason.
 
     done: why steps need no evaluation. now_s: seconds since the epoch. Raises InputError: no
-    folder, or two new files of one step.
+    folder.
     """
     if not folder.is_dir():
         raise InputError("folder", f"there is no folder {str(folder)!r}")
-    new: dict[int, Path] = {}
+    by_step: dict[int, list[Path]] = {}
     left_out: dict[Path, str] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
-        step = read_step(path.name)
+        step, stamp = read_step(path.name), read_stamp(path)
         if step is None:
             left_out[path] = "its name has no step, such as step_1000"
         elif step in done:
             left_out[path] = done[step]
-        elif now_s - path.stat().st_mtime < WRITTEN_FOR_S:
+        elif stamp is None:
+            left_out[path] = GONE
+        elif now_s - stamp.changed_ns / NS < WRITTEN_FOR_S:
             left_out[path] = WRITTEN
-        elif step in new:
-            raise InputError("folder", f"{new[step]} and {path} are both of step {step}")
         else:
-            new[step] = path
+            by_step.setdefault(step, []).append(path)
+    new, refused = [], {}
+    for step, paths in sorted(by_step.items()):
+        if len(paths) == 1:
+            new.append((step, paths[0]))
+        else:
+            names = " and ".join(path.name for path in paths)
+            reason = f"{names} are of one step, {step}: leave one of them there"
+            refused.update(dict.fromkeys(paths, reason))
     n_others = sum(path.is_file() and path.suffix != SUFFIX for path in folder.iterdir())
-    return Files(sorted(new.items()), left_out, n_others)
+    return Files(new, left_out, refused, n_others)
+
+
+def read_stamp(path: Path) -> Stamp | None:
+    """Return what changes with a file; None where it is gone or cannot be looked at."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return Stamp(stat.st_mtime_ns, stat.st_size)
 
 
 def find_run(folder: Path) -> list[tuple[int, Path]]:

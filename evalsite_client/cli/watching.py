@@ -17,7 +17,7 @@ from evalsite_client.api.watches import WatchedStep, WatchVerdict
 from evalsite_client.cli import following
 from evalsite_client.cli.campaign_texts import describe_progress
 from evalsite_client.cli.checkpoints import wait_checked
-from evalsite_client.cli.folders import WRITTEN, Files, find_files
+from evalsite_client.cli.folders import WRITTEN, Files, Stamp, find_files, read_stamp
 from evalsite_client.cli.run_agents import expand_runs
 from evalsite_client.cli.show import Answer
 from evalsite_client.cli.stopping import INTERRUPTED
@@ -68,7 +68,8 @@ class FolderWatch:
         """options: of the command."""
         self.client, self.options = client, options
         self.folder = Path(options.target)
-        self.told: set[Path] = set()
+        # A file that was told of comes again once it is another, as when it was half written.
+        self.told: dict[Path, Stamp | None] = {}
         self.n_alarms = self.n_refused = 0
         # As they are now: a run among them that goes on would make each evaluation longer.
         self.against = expand_runs(client, options.against, game=options.game)
@@ -93,8 +94,9 @@ class FolderWatch:
                 sys.stderr.write(f"no answer: {trouble}\n")
                 continue
             self._tell_left_out(files.left_out)
+            self.n_refused += self._tell_left_out(files.refused)
             for step, path in files.new:
-                if path not in self.told:
+                if not self._is_told(path):
                     self._judge_file(step, path)
             if options.once or (self.n_alarms and options.stop_on_regression):
                 break
@@ -116,12 +118,12 @@ class FolderWatch:
 
     def _judge_file(self, step: int, path: Path) -> None:
         """Upload and evaluate one file; a refused one is named once and left alone."""
-        self.told.add(path)
+        self.told[path] = read_stamp(path)
         try:
             agent = self._admit_checkpoint(step, path)
         except (InputError, ProblemError) as error:
             if isinstance(error, ProblemError) and error.status != HTTPStatus.BAD_REQUEST:
-                self.told.discard(path)
+                del self.told[path]
                 raise  # a right, a limit or the server: another time the file may pass
             self.n_refused += 1
             sys.stderr.write(f"{path.name}: refused: {error}\n")
@@ -189,18 +191,25 @@ class FolderWatch:
         )
         return sent.sha256
 
-    def _tell_left_out(self, left_out: Mapping[Path, str]) -> None:
-        """Say of each file that is not judged why, once; several for one reason in one line."""
+    def _is_told(self, path: Path) -> bool:
+        return path in self.told and self.told[path] == read_stamp(path)
+
+    def _tell_left_out(self, left_out: Mapping[Path, str]) -> int:
+        """Say of each file that is not judged why, once; several for one reason in one line.
+
+        Return of how many it was said.
+        """
         by_reason: dict[str, list[Path]] = {}
         for path, reason in left_out.items():
             # What is being written is judged at the next look, if there is one.
-            if path not in self.told and (self.options.once or reason != WRITTEN):
+            if not self._is_told(path) and (self.options.once or reason != WRITTEN):
                 by_reason.setdefault(reason, []).append(path)
         for reason, paths in by_reason.items():
-            self.told.update(paths)
+            self.told.update({path: read_stamp(path) for path in paths})
             names = ", ".join(path.name for path in paths[:N_NAMED])
             more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
             self._write_line(f"not judged: {names}{more}: {reason}")
+        return sum(map(len, by_reason.values()))
 
     def _report_verdict(self, verdict: WatchVerdict) -> None:
         compared = "no ancestor yet"

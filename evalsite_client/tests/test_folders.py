@@ -27,13 +27,23 @@ def test_of_each_file_that_is_not_judged_it_is_said_why(tmp_path: Path) -> None:
     assert soon.left_out[newest] == "it is being written"
 
 
+def test_a_link_to_nothing_is_left_out_until_something_is_there(tmp_path: Path) -> None:
+    link, target = tmp_path / "step_9.safetensors", tmp_path / "weights"
+    link.symlink_to(target)
+    assert "a link to nothing" in find_files(tmp_path, {}, now_s=LATER).left_out[link]
+    target.touch()
+    assert find_files(tmp_path, {}, now_s=LATER).new == [(9, link)]
+
+
 def test_a_folder_that_is_none_or_names_a_step_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no folder"):
         find_files(tmp_path / "none", {}, now_s=LATER)
-    for name in ("step_7", "7_steps"):
+    for name in ("step_7", "7_steps", "step_8"):
         (tmp_path / f"{name}.safetensors").touch()
-    with pytest.raises(InputError, match="both of step 7"):
-        find_files(tmp_path, {}, now_s=LATER)
+    files = find_files(tmp_path, {}, now_s=LATER)
+    assert [step for step, _ in files.new] == [8]
+    assert {path.stem for path in files.refused} == {"step_7", "7_steps"}
+    assert all("are of one step, 7" in reason for reason in files.refused.values())
     with pytest.raises(InputError, match="both of step 7"):
         find_run(tmp_path)
 

@@ -101,3 +101,45 @@ def test_of_a_folder_without_safetensors_it_says_how_to_make_some(
     assert "`evalsite checkpoints convert`" in output
     (tmp_path / "step_x.safetensors").touch()
     assert "file(s) there" not in ok(evalsite(*run))
+
+
+def test_a_refused_file_comes_again_once_it_is_another_and_two_of_a_step_end_no_watch(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def write(name: str, content: bytes, changed_s: int) -> None:
+        (file := tmp_path / f"{name}.safetensors").write_bytes(content)
+        os.utime(file, (changed_s, changed_s))
+
+    def write_rest() -> None:
+        write("best_8", b"of the same step", 2)
+        write("step_7", b"half of it, and the rest", 2)
+        looks.append(len(looks))
+        if looks[-1] == 3:
+            raise KeyboardInterrupt
+
+    looks: list[int] = []
+    write("step_7", b"half of it", 1)
+    write("step_8", b"no weights", 1)
+    (tmp_path / "step_9.safetensors").symlink_to(tmp_path / "none")
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    when_it_sleeps(write_rest)
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--architecture", "mlp")
+    status, output, complaint = evalsite(*run)
+    assert (status, complaint.count("step_7.safetensors: refused: ")) == (130, 2), complaint
+    assert "best_8.safetensors and step_8.safetensors are of one step, 8" in output
+    assert output.count("step_9.safetensors: it was taken away, is a link to nothing") == 1
+
+
+def test_two_new_files_of_one_step_end_a_single_look_with_2(
+    evalsite: Evalsite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("best_8", "step_8"):
+        (file := tmp_path / f"{name}.safetensors").touch()
+        os.utime(file, (0, 0))
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
+    status, _, complaint = evalsite(*run)
+    assert (status, "2 new checkpoint(s) were refused" in complaint) == (2, True), complaint

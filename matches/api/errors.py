@@ -12,7 +12,12 @@ from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import APIException, UnsupportedMediaType, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    NotAuthenticated,
+    UnsupportedMediaType,
+    ValidationError,
+)
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -35,6 +40,11 @@ from matches.store.formats import hide_folders
 PROBLEM: Final = "application/problem+json"
 Refusal = dict[str, str]
 _NOTHING: Final = object()
+# Also of one that came as Bearer, as tokens of others do.
+_NO_TOKEN: Final = (
+    "no token of the API was sent: send Authorization: Token SECRET "
+    "(name and password get one at /api/v1/tokens/)"
+)
 _ODD_TYPE: Final = "Unsupported media type"
 _NO_ROW: Final = re.compile(r"No (\w+) matches the given query\.")
 
@@ -80,6 +90,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     header_names = ("WWW-Authenticate", "Retry-After")
     headers = {name: answer.headers[name] for name in header_names if name in answer.headers}
     detail = _name_missing(str(answer.data["detail"]), context.get("kwargs") or {})
+    if isinstance(error, NotAuthenticated):
+        detail = _NO_TOKEN
     if isinstance(error, UnsupportedMediaType) and detail.startswith(_ODD_TYPE):
         content_type = request.content_type if request else ""
         types = " or ".join(str(parser.media_type) for parser in context["view"].parser_classes)

@@ -5,6 +5,7 @@ from typing import Final
 from arena.verdicts.base import StopReason
 from arena.verdicts.paired_blocks import PairedResult
 from arena.verdicts.sprt import Decision
+from matches.campaigns.score_campaigns import BEATS
 from matches.campaigns.sprt import read_test
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
@@ -15,6 +16,13 @@ ANSWERED: Final = tuple(reason.value for reason in _REASONS)
 """Why a campaign ended, where it ended with an answer."""
 _GRADES = {Decision.ACCEPT: "PASS", Decision.REJECT: "FAIL", Decision.CONTINUE: "UNDECIDED"}
 _NO_RESULTS = "No match has a result: its matches say why. Mend that, and ask again."
+
+# Why what is as probable as was asked for is no verdict.
+_NO_EVIDENCE = (
+    "the results alone do not bear it out yet: a verdict of `beats` holds however often it is "
+    "looked at, which takes more of them"
+)
+_FEW_RESULTS = "on too few results of those whom it names"
 
 
 def is_answered(campaign: Campaign) -> bool:
@@ -58,7 +66,10 @@ def _describe_reached(campaign: Campaign) -> str:
     likely = format_percent(campaign.probability)
     if campaign.why == "cancelled":
         return f"{goal}; it was {likely} when it was stopped"
-    return f"{goal}; {likely} was reached"
+    if campaign.probability < 1 - campaign.error:
+        return f"{goal}; {likely} was reached"
+    missing = _NO_EVIDENCE if campaign.question == BEATS else _FEW_RESULTS
+    return f"{goal}, and {likely} was reached, but {missing}"
 
 
 def _choose_remedy(campaign: Campaign) -> str:

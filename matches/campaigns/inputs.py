@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from arena.errors import ArenaError
+from arena.verdicts.base import MIN_AGENTS
 from arena.verdicts.scale import gap_of_elo, gap_of_points
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
@@ -67,6 +68,10 @@ def find_entrants(leaderboard: Leaderboard, names: Sequence[str]) -> list[Agent]
         if len(ids) > MAX_AGENTS:
             too_many = f"name them: more than {MAX_AGENTS:,} are on the leaderboard"
             raise BadInputError("agents", too_many)
+        if len(ids) < MIN_AGENTS:
+            needed = f"a question needs {MIN_AGENTS} agents or more"
+            rated_text = f"{len(ids)} that play are rated on {leaderboard.name}"
+            raise BadInputError("agents", f"{needed}, and {rated_text}: name them")
         return list(Agent.objects.filter(pk__in=among(ids)).order_by("pk"))
     named_agents = Agent.objects.filter(game=leaderboard.game, name__in=set(names))
     by_name = {agent.name: agent for agent in named_agents}

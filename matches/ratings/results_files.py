@@ -18,7 +18,15 @@ from matches.models import IMPORTED, Agent, Leaderboard, Match
 from matches.models.match import read_numbers
 from matches.store.bulk import among
 from matches.store.catalog import game_problem
-from matches.store.table_files import CSV, FORMS, PARQUET, Column, write_csv, write_parquet
+from matches.store.table_files import (
+    CSV,
+    FORMS,
+    PARQUET,
+    Column,
+    Numbers,
+    write_csv,
+    write_parquet,
+)
 
 PGN: Final = "pgn"
 ALL_FORMS: Final = (*FORMS, PGN)
@@ -142,7 +150,8 @@ def _list_columns(n_seats: int) -> list[Column]:
 def _make_line(match: PlayedMatch, n_seats: int) -> tuple[Any, ...]:
     result = [match.result] if n_seats == COUPLE else []
     guilty = None if match.guilty_seat < 0 else match.guilty_seat
-    ended = (match.ranks, match.returns or None, guilty, match.reason or None, match.recorded_at)
+    returns = Numbers(match.returns) if match.returns else None
+    ended = (match.ranks, returns, guilty, match.reason or None, match.recorded_at)
     # Nobody knows the seed of an imported one.
     game_seed = None if match.reason == IMPORTED else match.game_seed
     return (

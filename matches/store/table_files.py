@@ -35,6 +35,12 @@ _ARROW: Final[dict[type, pa.DataType]] = {
 Line = Sequence[Any]
 
 
+class Numbers(str):
+    """Numbers with commas between them: no formula, also where the first is below 0."""
+
+    __slots__ = ()
+
+
 class Column(NamedTuple):
     """A column of a file; kind: str, int, float, bool or datetime. Any value may be None."""
 
@@ -100,7 +106,8 @@ def read_guarded(cell: str) -> str:
 def _guard_cell(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    return f"{_GUARD}{value}" if isinstance(value, str) and _needs_guard(value) else value
+    is_guarded = isinstance(value, str) and not isinstance(value, Numbers) and _needs_guard(value)
+    return f"{_GUARD}{value}" if is_guarded else value
 
 
 def _needs_guard(text: str) -> bool:

@@ -49,6 +49,13 @@ def test_a_password_opens_nothing_else() -> None:
     assert client.post("/api/v1/agents/", {}, "application/json").status_code == 401
 
 
+@pytest.mark.parametrize("headers", [{}, {"authorization": f"Bearer {'a' * 64}"}])
+def test_who_sends_no_token_or_as_others_take_theirs_is_told_how(headers: dict[str, str]) -> None:
+    answer = Client(headers=headers).post("/api/v1/agents/", {}, "application/json")
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Token")
+    assert "send Authorization: Token SECRET" in answer.json()["detail"]
+
+
 def test_wrong_passwords_lock_a_user_out() -> None:
     User.objects.create_superuser("ada", password="correct horse")
     client = _with_password("ada", "wrong")

@@ -52,6 +52,18 @@ def test_without_an_answer_it_says_what_was_not_reached_and_what_to_do(
     assert remedy in text
 
 
+@pytest.mark.parametrize(
+    ("question", "reason"), [("beats", "results alone do not"), ("best", "on too few results")]
+)
+def test_what_is_as_probable_as_was_asked_for_says_what_else_a_verdict_takes(
+    question: str, reason: str
+) -> None:
+    campaign = ended("out_of_budget: matches", question=question, probability=0.976, error=0.05)
+    text = endings.describe_shortfall(campaign).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("Asked for was a probability of 95 %, and 97.6 % was reached, but ")
+    assert reason in text
+
+
 def test_what_was_likeliest_is_no_verdict() -> None:
     text = endings.describe_answer(ended("out_of_budget: matches"))
     assert text == "Not decided. Most likely: a is the best"

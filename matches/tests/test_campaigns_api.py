@@ -9,7 +9,7 @@ from redis import Redis
 
 from matches.campaigns import judging
 from matches.ledger import pairing_warnings
-from matches.ledger.tournaments import cancel_tournament
+from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Alarm, AuditRow, Campaign, Tournament
 from matches.operations import explain
 from matches.operations.explanations.next_verdict import describe_next_verdict
@@ -182,6 +182,13 @@ def test_a_sequential_test_shows_what_its_blocks_say(client: Client) -> None:
     assert pairs["elo"]["low"] < pairs["elo"]["elo"] < pairs["elo"]["high"]
     assert pairs["score"] < 0.5
     assert pairs["los"] < 0.1
+
+
+def test_where_nobody_is_rated_yet_it_says_to_name_agents(client: Client) -> None:
+    open_leaderboard("new", game="skill_game")
+    (refusal,) = post(client, "campaigns/", 400, leaderboard="new", max_matches=20)["errors"]
+    message = "a question needs 2 agents or more, and 0 that play are rated on new: name them"
+    assert refusal == {"field": "agents", "message": message}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The results of a leaderboard as files: what its ratings count, as other programs read it."""
 
-from io import BytesIO
+import csv
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from matches.ledger import voiding
 from matches.ledger.imported import importing
 from matches.ledger.imported.importing import SentFile
 from matches.ledger.tournaments import open_leaderboard
-from matches.models import Leaderboard, Match, PairCount
+from matches.models import Leaderboard, Match, Outcome, PairCount
 from matches.ratings import rater, results_files
 from matches.tests import factories as make
 from matches.tests.imported import ANNA, imported_batch
@@ -62,6 +63,13 @@ def test_a_table_has_a_row_per_match_that_counts(client: Client) -> None:
     ]
     assert {(row["reason"], row["game_seed"]) for row in table} == {("imported", None)}
     assert _export(client, "csv").count(b"\r\n") == 3
+
+
+def test_returns_below_zero_are_numbers_to_who_reads_the_table(client: Client) -> None:
+    imported_batch()
+    Outcome.objects.update(returns="-1.0,1.0")
+    lines = list(csv.DictReader(StringIO(_export(client, "csv").decode())))
+    assert {line["returns"] for line in lines} == {"-1.0,1.0"}
 
 
 def test_pgn_is_tags_and_result_as_bayeselo_and_ordo_read_them(client: Client) -> None:

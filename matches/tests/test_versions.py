@@ -142,6 +142,20 @@ def test_a_tournament_under_way_waits_for_the_code_that_it_began_with(
     assert tournament.problem == ""
 
 
+def test_nobody_foresees_the_end_of_what_waits_for_code(
+    folder: PluginFolder, broker: Redis
+) -> None:
+    tournament = factories.planned(N, agents=AGENTS, game="nim")
+    Tournament.objects.update(n_done=2, started_at=NOW)
+    factories.alive()
+    tournament.refresh_from_db()
+    assert explain.of_tournament(tournament, now=later(2)).next_at is not None
+    folder.edit(folder.policy, MIDDLE, FIRST)
+    assert not code_versions.is_plannable(tournament)
+    explained = explain.of_tournament(tournament, now=later(2))
+    assert (explained.next_at, explained.next.partition(",")[0]) == (None, "once its code is here")
+
+
 def test_an_edited_game_is_another_one_and_needs_another_leaderboard(
     folder: PluginFolder, client: Client
 ) -> None:

@@ -24,7 +24,8 @@ With `edge` only the differences count that a top k turns on: each as likely as 
 agents is among the first k and the other is not, by samples of what may be true. Before most others
 those meet who are to be named and who may yet beat them: the lead of a pair departs from the
 ratings, and somebody may have learnt to beat just that one. With `checks` a sure order is asked
-for, and in up to half of the blocks those meet who may yet beat somebody far ahead.
+for, and in up to half of the blocks those meet who may yet beat somebody far ahead. With `a` and
+`b` only the difference of these two counts.
 """
 
 from collections.abc import Sequence
@@ -64,6 +65,8 @@ class _OrderInformation(Adaptive):
         Parameter(
             "checks", 0, "1: of the whole order, let those meet whose ratings are far apart", 0, 1
         ),
+        Parameter("a", 0, "ask about agents a and b only, by their places from 0", 0, 10_000),
+        Parameter("b", 0, "as a: nobody in particular", 0, 10_000),
     )
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
@@ -77,7 +80,7 @@ class _OrderInformation(Adaptive):
             self._find_covariance(standing), n_met * information, pair_variance
         )
         variance = _find_difference_variances(joint)
-        is_in, crossings = None, np.ones_like(gap)
+        is_in, crossings = None, self._choose_differences(len(gap))
         if 0 < (edge := self.number("edge")) < len(gap):
             is_in = sample_first(standing.mu, joint, edge, rng)
             crossings = find_crossings(is_in)
@@ -100,6 +103,15 @@ class _OrderInformation(Adaptive):
             chosen += best
             _add_lineups(times, best)
         return chosen
+
+    def _choose_differences(self, n_agents: int) -> Floats:
+        """Return 1 for each difference that counts: that of a and b, or all."""
+        a, b = self.number("a"), self.number("b")
+        if a == b or max(a, b) >= n_agents:
+            return np.ones((n_agents, n_agents))
+        counting = np.zeros((n_agents, n_agents))
+        counting[[a, b], [b, a]] = 1
+        return counting
 
     def _choose_checks(
         self,

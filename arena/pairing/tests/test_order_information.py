@@ -74,6 +74,19 @@ def test_an_edge_is_played_by_those_who_may_cross_it() -> None:
         assert all(set(pair) <= {3, 4, 5} for pair in third.choose(here, 3, seed=seed))
 
 
+def test_of_two_agents_the_matches_come_first_that_narrow_their_difference() -> None:
+    """Ten agents of whom all are open; 3 and 7 are as good as sure to be far apart."""
+    of_two = PAIRING.configured({"a": 3, "b": 7})
+    lineups = of_two.choose(standing(Field(10, 2)), 4, seed=0)
+    assert [set(lineup) for lineup in lineups] == [{3, 7}] * 4
+    mu = np.full(10, 25.0)
+    mu[[3, 7]] = 45.0, 5.0
+    apart = replace(standing(Field(10, 2)), mu=mu)
+    assert all(len({3, 7} & set(pair)) == 1 for pair in of_two.choose(apart, 4, seed=0))
+    others = PAIRING.configured({"a": 3, "b": 12}).choose(standing(Field(10, 2)), 9, seed=0)
+    assert len({agent for pair in others for agent in pair}) > 2
+
+
 def test_who_is_equal_far_from_a_sure_edge_does_not_play_for_it() -> None:
     """Two far above four equals: no sample has one of these among the first two."""
     mu = np.array([27.0, 26.0, 20.0, 20.0, 20.0, 20.0])

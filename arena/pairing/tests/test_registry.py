@@ -32,6 +32,15 @@ def test_the_order_of_many_goes_by_the_information() -> None:
     assert choose_pairing("rank_pairs", {}, n_agents=10) == ("order_information", {})
 
 
+def test_of_two_agents_those_meet_that_tell_about_these_two() -> None:
+    asked = {"a": 3, "b": 1, "lead": 0.0}
+    for n_agents, n_seats in ((10, 2), (500, 2), (10, 3)):
+        chosen = choose_pairing("beats", asked, n_agents=n_agents, n_seats=n_seats)
+        assert chosen == ("order_information", {"a": 3, "b": 1})
+    assert choose_pairing("beats", {}, n_agents=10) == ("order_information", {"a": 0, "b": 1})
+    assert choose_pairing("beats", asked, n_agents=10, n_seats=1)[0] == "common_seeds"
+
+
 def test_large_fields_are_not_checked() -> None:
     assert [is_checking("order_information", {"checks": 1}, n) for n in (64, 65)] == [True, False]
 

@@ -10,6 +10,7 @@ from arena.ratings.departures import expect_departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts import registry
 from arena.verdicts.allocations import (
+    choose_allocation,
     weigh_checked_order,
     weigh_edge,
     weigh_evenly,
@@ -149,7 +150,8 @@ def test_two_below_the_agents_that_are_looked_at_are_foreseen() -> None:
     beats, terms = registry.get("beats"), Terms(0.05, parameters={"a": 98, "b": 97, "lead": 0.0})
     outlook = forecast_change(belief, beats, terms, seed=1)
     assert abs(outlook.then - beats.guess(belief, terms).probability) < 0.1
-    assert forecast_matches(belief, beats, terms, limit=100_000, seed=1).matches > 1_000
+    # They meet each other, and few others.
+    assert 20 < forecast_matches(belief, beats, terms, limit=100_000, seed=1).matches < 1_000
     assert round_robin_matches(belief, beats, terms, limit=100_000, seed=1) > 1_000
 
 
@@ -175,6 +177,17 @@ def test_who_may_have_learnt_to_beat_just_the_leader_meets_it() -> None:
         weights = weigh(LeadStates.repeat(belief, 1))[0]
         plain = weigh(LeadStates.repeat(replace(belief, departures=None), 1))[0]
         assert weights[0, 1] > 0.01 > 100 * plain[0, 1]
+
+
+def test_two_that_are_asked_about_get_the_matches_of_them() -> None:
+    beats, about = registry.get("beats"), Terms(0.05, parameters={"a": 3, "b": 1})
+    close = belief_of([25.0] * 5, 1.0)
+    weights = np.triu(choose_allocation(close, beats, about)(LeadStates.repeat(close, 1))[0])
+    assert weights[1, 3] > 0.9 * weights.sum()
+    # Far apart they tell less of each other than those between them do.
+    apart = belief_of([25.0, 5.0, 25.0, 45.0, 25.0], 1.0)
+    weights = choose_allocation(apart, beats, about)(LeadStates.repeat(apart, 1))[0]
+    assert weights[1, 2] > weights[1, 3]
 
 
 def test_open_pairs_get_the_matches_of_an_order() -> None:

@@ -36,10 +36,13 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament
         to_come = describe_next_verdict(campaign, now=now)
-        # How long somebody takes to resume it nobody knows.
-        is_paused = tournament.state == Tournament.State.PAUSED
-        finding.next, finding.next_at = to_come.next, None if is_paused else to_come.next_at
+        finding.next, finding.next_at = to_come.next, to_come.next_at
         notes += to_come.notes
+    if is_stuck:
+        finding.next = "once its code is here, control plans and sends the rest"
+    # How long somebody takes to bring the code, or to resume it, nobody knows.
+    if is_stuck or tournament.state == Tournament.State.PAUSED:
+        finding.next_at = None
     return Explanation(
         subject="tournament",
         id=tournament.pk,
