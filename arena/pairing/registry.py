@@ -50,9 +50,8 @@ def choose_pairing(
 
     The best turns on who may be first, a top k on who may be among the first k, a ranking on all
     pairs, and whether A beats B on these two; all other questions are about the order of many.
-    n_agents: of a large field the
-    information about all pairs costs too much for a question about the first few, and is not known
-    of a very large one.
+    n_agents: of a large field the information about all pairs costs too much for a question about
+    the first few, and is not known of a very large one.
     """
     edge = find_edge(question, parameters)
     if question == "rank_all" and n_seats == COUPLE and n_agents <= MOST_AGENTS:
