@@ -110,6 +110,14 @@ def page(stack: Stack, address: str) -> str:
         return str(answer.read().decode())
 
 
+def wait_until_shown(stack: Stack, text: str) -> None:
+    """Wait until the system page has a text: it shows what control saw, up to five seconds ago."""
+    end = monotonic() + LIMIT_S
+    while text not in (shown := page(stack, "/system/")):
+        assert monotonic() < end, shown
+        sleep(0.2)
+
+
 def test_one_bad_plugin_stops_nothing_else(
     stack: Stack, evaluate: Evaluate, folder: Path, tmp_path: Path
 ) -> None:
@@ -156,6 +164,6 @@ def test_a_node_with_another_file_of_a_game_gets_none_of_its_matches(
         }
         done = evaluate("nim", "random", "centre")
         assert "Completed 40 of which" in done.stdout, done.stderr
-        assert f"elsewhere has {files['elsewhere'][:12]}" in page(stack, "/system/")
+        wait_until_shown(stack, f"elsewhere has {files['elsewhere'][:12]}")
     (newest,) = json.loads(evalsite(stack, "tournaments", "--limit", "1", "--json").stdout)
     assert newest["n_retried"] == 0, "what is sent to the wrong node fails there first"
