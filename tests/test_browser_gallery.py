@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 from selenium import webdriver
 
+from arena.games import registry as games
 from tests import axe, gallery
 from tests.browser import (
     TWO_LOOKS,
@@ -25,10 +26,12 @@ from tests.browser import (
     wait_until,
     web_server,
 )
+from tests.catalogs import needs_simulator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 EVERY_LOOK = tuple(product((360, 1440), ("light", "dark")))
+BATTLES = [name for name in games.names() if name.startswith("showdown")]
 FULLY_LOOKED_AT = ("board", "match-replayed")
 OTHERS: dict[str, set[str]] = {
     "login": set(),
@@ -99,7 +102,7 @@ def test_every_page_is_sound_in_every_size_and_light(
 
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_the_replay_of_every_game_is_sound(site: Site, is_whole: bool) -> None:
-    pages = gallery.fill_games()
+    pages = gallery.fill_games([name for name in games.names() if name not in BATTLES])
     if is_whole:
         _expect_none(_problems(site, pages))
         return
@@ -107,6 +110,14 @@ def test_the_replay_of_every_game_is_sound(site: Site, is_whole: bool) -> None:
     quarters = [dict(list(pages.items())[start::4]) for start in (0, 2)]
     for quarter, one in zip(quarters, TWO_LOOKS, strict=True):
         _expect_none(_problems(site, quarter, looks=(one,)))
+
+
+@needs_simulator
+@pytest.mark.parametrize("looks", [TWO_LOOKS[:1], pytest.param(EVERY_LOOK, marks=pytest.mark.long)])
+def test_the_replay_of_every_battle_is_sound(
+    site: Site, looks: tuple[tuple[int, str], ...]
+) -> None:
+    _expect_none(_problems(site, gallery.fill_games(BATTLES), looks=looks))
 
 
 @pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.long)])

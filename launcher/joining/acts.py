@@ -69,7 +69,8 @@ def _begin_node(
         write_variables(folder / TOLD, {**variables, "EVALSITE_PLUGINS": plugins})
         _start_node(folder, server)
     except (SetupError, OSError) as error:
-        raise SetupError(f"{error}. {_give_back(folder, server, variables)}") from None
+        undone = _give_back(folder, server, variables)
+        raise SetupError(f"{_end_sentence(error)} {undone}") from None
     except BaseException:
         print(_give_back(folder, server, variables), file=sys.stderr)
         raise
@@ -87,8 +88,9 @@ def leave(_: argparse.Namespace) -> int:
             print(f"{variables[NAME]} was shut out at {variables[URL]} already")
         except SetupError as error:
             raise SetupError(
-                f"its processes have ended, but it is still admitted: {error} Type it again, or on "
-                f"the server ./run manage node revoke {variables[NAME]} and here rm -r {folder}"
+                f"its processes have ended, but it is still admitted: {_end_sentence(error)} Type "
+                f"it again, or on the server ./run manage node revoke {variables[NAME]} and here "
+                f"rm -r {folder}"
             ) from None
         shutil.rmtree(folder)
     print(f"{variables[NAME]} has left {variables[URL]}")
@@ -248,3 +250,9 @@ def _give_back(folder: Path, server: JoinServer, variables: Mapping[str, str]) -
         undone = f"It stays admitted ({error}): there, ./run manage node revoke {variables[NAME]}"
     shutil.rmtree(folder)
     return undone
+
+
+def _end_sentence(error: Exception) -> str:
+    """Return what an error says, for another sentence to follow."""
+    text = str(error)
+    return text if text.endswith((".", "?")) else f"{text}."
