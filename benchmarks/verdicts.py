@@ -317,7 +317,8 @@ def add_world_options(parser: ArgumentParser) -> None:
     names = [*list_worlds(), *recorded.FIELDS]
     add("--worlds", choices=names, action="append", help="only this world or game; repeatable")
     add("--questions", choices=ASKED, action="append", help="only this one; repeatable")
-    add("--rule", choices=RULES, default="campaigns", help="what gives the verdicts (campaigns)")
+    help_rule = "what gives the verdicts, also of the part campaigns (campaigns)"
+    add("--rule", choices=RULES, default="campaigns", help=help_rule)
     add("--fit", choices=FITS, default="leaderboards", help="what covers the truth (leaderboards)")
     help_seed = "seed of the first campaign (default 0)"
     add("--first-seed", type=whole_number(0), default=0, metavar="SEED", help=help_seed)
