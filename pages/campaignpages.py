@@ -15,7 +15,7 @@ from arena.verdicts.paired_blocks import POINTS
 from matches.board import progress
 from matches.campaigns import endings, results, texts
 from matches.campaigns.paired_blocks import GAMES_OF_BLOCK
-from matches.campaigns.starting import IS_SPRT
+from matches.campaigns.starting import IS_SPRT, NAMED
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.operations import explain
@@ -141,6 +141,8 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "undecided": "" if campaign.decided_at else campaign_verdicts.explain_undecided(campaign),
         "asked_for": format_percent(1 - campaign.error),
         "chances": _rank_chances(campaign),
+        "is_about_two": len(campaign.chances) > len(NAMED)
+        and all(name in tournament.pairing_parameters for name in NAMED),
         "ranks": _list_ranks(campaign),
         "upsets": results.list_upsets(campaign),
         "curve": campaign_curve.draw_campaign(campaign),

@@ -175,9 +175,11 @@ def _play_more(
     name = board.name if board else "NAME"
     command = f"./run campaign {' '.join(quote(agent.name) for agent in agents)}"
     retired = [agent for agent in agents if agent.is_retired]
+    user = request.user
     return {
         "n": MORE,
-        "may": board is not None and request.user.has_perm(MAY_PLAY),
+        # The form is one of the admin, which is for staff.
+        "may": board is not None and user.is_staff and user.has_perm(MAY_PLAY),
         "address": reverse("admin:matches_campaign_add"),
         "questions": [choice for choice in question_choices() if choice[0] in ("best", "sprt")],
         "command": f"{command} -l {name} --max-matches {MORE}",

@@ -146,6 +146,25 @@ def test_agents_are_picked_for_the_leaderboard_that_is_chosen(site: Site) -> Non
     _no_complaints(site)
 
 
+def test_a_tournament_is_scheduled_without_scripts(site: Site) -> None:
+    _log_in(site)
+    site.chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    board = Tournament.objects.get(state="running").leaderboard
+    site.chrome.get(f"{site.address}/admin/matches/tournament/add/?leaderboard={board.pk}")
+    site.chrome.find_element(By.CSS_SELECTOR, "button[value=all]").click()
+    wait_for(site.chrome, f"Others of {game_title(board.game)}")
+    site.chrome.find_element(By.NAME, "name").send_keys("plain")
+    site.chrome.find_element(By.NAME, "n_matches").send_keys("300")
+    keep_picture(site.chrome, "admin-without-scripts")
+    site.chrome.find_element(By.NAME, "_save").click()
+    wait_for(site.chrome, "successfully")
+    made = Tournament.objects.get(name="plain")
+    assert made.leaderboard == board
+    site.chrome.get(f"{site.address}/admin/matches/tournament/")
+    site.chrome.find_element(By.CSS_SELECTOR, f"#result_list a[href*='/{made.pk}/change/']").click()
+    wait_until(site.chrome, lambda: f"/{made.pk}/change/" in site.chrome.current_url, message="it")
+
+
 def test_a_crontab_is_explained_while_it_is_typed(site: Site) -> None:
     _log_in(site)
     site.chrome.get(f"{site.address}/admin/matches/schedule/add/")

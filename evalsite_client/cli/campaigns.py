@@ -203,6 +203,9 @@ def show_verdict(client: Client, options: Namespace) -> Answer:
 def stop_campaign(client: Client, options: Namespace) -> Answer:
     """End a campaign without a verdict: cancel the matches of its tournament that are open."""
     campaign = client.campaigns.get(options.campaign)
+    if campaign.is_over:
+        ended = f"campaign {campaign.id} had ended before: `evalsite verdict {campaign.id}`"
+        return Answer(campaign, f"{ended} shows it")
     client.tournaments.cancel(campaign.tournament)
     return Answer(
         client.campaigns.get(campaign.id), f"campaign {campaign.id} stops: what was played counts"

@@ -134,6 +134,7 @@ def test_a_campaign_is_stopped_and_its_verdict_waited_for(evalsite: Evalsite) ->
     )
     status, out, _ = evalsite("verdict", campaign.pk, "--wait")
     assert (status, "stopped before it was decided" in out) == (3, True)
+    assert f"campaign {campaign.pk} had ended before" in ok(evalsite("stop", campaign.pk))
 
 
 def test_alarms_are_listed_and_acknowledged(evalsite: Evalsite) -> None:

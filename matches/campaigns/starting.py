@@ -88,6 +88,7 @@ def check_plan(
     replaced = _replace_names(plan.parameters, agents)
     try:
         parameters = read_parameters(plan.question, question.parameters, replaced)
+        _refuse_one_alone(plan.parameters)
         _refuse_same_agent(parameters, agents)
         question.check(Terms(plan.error, margin, parameters), len(agents))
     except ArenaError as error:
@@ -197,6 +198,14 @@ def _check_test(
         raise BadInputError("parameters", str(error)) from error
     floats = {name: float(getattr(test, name)) for name in ("elo0", "elo1", "alpha", "beta")}
     return {**floats, "model": test.model.value}
+
+
+def _refuse_one_alone(given: Mapping[str, object]) -> None:
+    """Raise BadInputError where one agent is named: whom it is compared with would be by chance."""
+    named = [name for name in NAMED if name in given]
+    if len(named) == 1:
+        problem = f"{named[0]} is there alone: give both {' and '.join(NAMED)}"
+        raise BadInputError("parameters", problem)
 
 
 def _refuse_same_agent(parameters: Mapping[str, Value], agents: Sequence[Agent]) -> None:

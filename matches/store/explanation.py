@@ -48,3 +48,5 @@ class Finding:
     since: datetime | None = None
     waits_for: Sequence[str] = field(default_factory=list)
     next_at: datetime | None = None
+    is_stalled: bool = False
+    """Whether it cannot end before somebody has done what it waits for, whenever that is."""

@@ -191,6 +191,10 @@ def test_a_question_about_names_is_asked_by_name() -> None:
         ({"error": 0.7}, "error: error must be between 0 and 0.5, got 0.7"),
         ({"question": "top_k", "parameters": {"k": 9}}, "parameters: k must be"),
         ({"question": "beats", "parameters": {"a": "nobody"}}, "a: 'nobody' is none of"),
+        (
+            {"question": "beats", "parameters": {"b": "level:5"}},
+            "b is there alone: give both a and",
+        ),
         ({"question": "sprt"}, "agents: sprt compares two agents"),
         ({"max_matches": 0}, "max_matches: must be 1..100000000, got 0"),
         ({"pairing": "lottery"}, "pairing: "),

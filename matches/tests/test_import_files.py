@@ -1,5 +1,6 @@
 """Files of results: what is read of each form, and how a wrong cell is named."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -243,6 +244,15 @@ def test_values_of_parquet_that_are_no_texts_are_refused(
     path = tmp_path / "games.parquet"
     pq.write_table(pa.table({"first": names, "second": ["b"], "result": [1]}), path)
     with pytest.raises(BadInputError, match="after row 0 it cannot be read"):
+        read_sheet(open_results(path, name=path.name, form="", mapped={}))
+
+
+def test_a_key_of_parquet_that_is_nan_is_missing(tmp_path: Path) -> None:
+    """Else the results of two files whose keys are missing would be one result."""
+    path = tmp_path / "games.parquet"
+    table = {"first": ["a", "a"], "second": ["b", "b"], "result": [1, 0], "key": [1.5, math.nan]}
+    pq.write_table(pa.table(table), path)
+    with pytest.raises(BadInputError, match="row 2, column 'key', value '': each row needs a key"):
         read_sheet(open_results(path, name=path.name, form="", mapped={}))
 
 

@@ -1,5 +1,7 @@
 """Agents and nodes that operators take out of play."""
 
+from datetime import datetime
+
 import pytest
 from redis import Redis
 
@@ -7,7 +9,17 @@ from matches.errors import BadInputError, ConflictError
 from matches.ledger import quarantine, recording
 from matches.ledger.relay import send_pending_matches
 from matches.ledger.tournaments import schedule_tournament
-from matches.models import Agent, Attempt, AuditRow, Match, Order, Outcome, Tournament, Worker
+from matches.models import (
+    Agent,
+    Attempt,
+    AuditRow,
+    Campaign,
+    Match,
+    Order,
+    Outcome,
+    Tournament,
+    Worker,
+)
 from matches.operations import explain
 from matches.plans import TournamentPlan
 from matches.store.auditing import Actor
@@ -188,6 +200,29 @@ def test_everybody_is_told_why_nothing_happens(broker: Redis) -> None:
     assert (agent.state, agent.since) == ("quarantined", make.NOW)
     assert WHY in agent.summary
     assert agent.waits_for == ("somebody to release it",)
+
+
+def test_nobody_foresees_the_end_of_what_waits_for_a_release_or_a_node(broker: Redis) -> None:
+    tournament = make.planned()
+    Tournament.objects.update(n_done=2, started_at=make.later(-60))
+    tournament.refresh_from_db()
+    forecast = {"matches": 400, "low": 1, "high": 900, "decided": 1, "cost": {"wall_s": 60}}
+
+    def foresee(*, has_node: bool = True) -> datetime | None:
+        if has_node:
+            make.alive()
+        alone = explain.of_tournament(tournament, now=make.NOW).next_at
+        asked = Campaign(tournament=tournament, question="best", max_matches=400)
+        asked.forecast, asked.forecast_at = forecast, make.NOW
+        asked.save()
+        assert (explain.of_campaign(asked, now=make.NOW).next_at is None) == (alone is None)
+        asked.delete()
+        return alone
+
+    assert foresee(has_node=False) is None
+    assert foresee() is not None
+    _hold(_first())
+    assert foresee() is None
 
 
 def test_a_node_in_quarantine_says_so(broker: Redis) -> None:

@@ -18,11 +18,13 @@ from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, quarantine
 from matches.ledger.tournaments import cancel_tournament, enter_agents
 from matches.models import (
+    Agent,
     AuditRow,
     Schedule,
     ScheduleRun,
     Tournament,
 )
+from matches.operations.explanations import schedule as schedules
 from matches.tests import factories as make
 from matches.tests.schedules import (
     ANNA,
@@ -322,6 +324,28 @@ def test_a_schedule_says_what_it_waits_for(broker: Redis) -> None:
     scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
     disabled = explain_schedule(schedule, make.NOW)
     assert (disabled.state, disabled.waits_for) == ("disabled", ("somebody to enable it",))
+
+
+def test_a_schedule_says_what_to_do_about_agents_that_may_not_play(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = save_hourly()
+    first, second, third = schedule.agents.order_by("pk")
+    Agent.objects.filter(pk=second.pk).update(is_retired=True, newer=third)
+    Agent.objects.filter(pk=first.pk).update(quarantined_at=make.NOW, quarantine_reason="loud")
+    explained = explain_schedule(schedule, make.later(-60))
+    assert explained.waits_for[:2] == (
+        f"agent {second} to be unretired, or {third}, its newer version, to be named in its place",
+        f"agent {first} to be released: in quarantine, loud",
+    )
+    assert explained.next == "control passes it over, as long as its agents cannot play"
+    Agent.objects.update(is_retired=True)
+    monkeypatch.setattr(schedules, "MAX_NAMED", 1)
+    explained = explain_schedule(schedule, make.later(-60))
+    assert explained.waits_for[:2] == (
+        f"agent {first} to be unretired, or another agent to be named in its place",
+        "2 more agents to be unretired or replaced",
+    )
 
 
 def test_a_single_time_that_is_over_waits_for_nothing(broker: Redis) -> None:

@@ -48,6 +48,14 @@ def test_a_verdict_stands_on_the_page_of_its_tournament(client: Client) -> None:
     assert "Stop this campaign" not in page
 
 
+def test_who_may_be_the_best_is_not_what_was_asked_about_two(client: Client) -> None:
+    remark = "Not what was asked: its matches tell about the two agents of the question"
+    about_two = campaign_of("beats", parameters={"a": "level:95", "b": "level:5"})
+    assert remark in read_campaign_page(client, ended(about_two))
+    about_all = campaign_of("best", name="all")
+    assert remark not in read_campaign_page(client, ended(about_all))
+
+
 def test_one_that_runs_shows_its_forecast_and_budget(client: Client) -> None:
     page = read_campaign_page(client, start_undecided())
     assert re.search(r"Most likely so far: level:\d+", page)

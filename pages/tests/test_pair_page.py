@@ -4,7 +4,7 @@ import re
 from operator import itemgetter
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -249,6 +249,21 @@ def test_visitors_get_a_command_and_operators_a_form(client: Client, broker: Red
     assert set(map(int, chosen)) == {one.pk, other.pk}
     assert re.search(rf'<option value="{board.pk}"\s+selected', filled)
     assert 'value="200"' in filled
+
+
+@pytest.mark.parametrize("right", ["", "add_tournament"])
+def test_who_has_logged_in_and_may_not_play_is_told_what_it_takes(
+    client: Client, broker: Redis, right: str
+) -> None:
+    """The form is for staff: with the right alone it would lead to a page that refuses."""
+    boards.played_board()
+    user = User.objects.create_user("eve")
+    user.user_permissions.set(Permission.objects.filter(codename=right))
+    client.force_login(user)
+    page = read_page(client, _address(*_pair()))
+    assert "eve may not start it from here: that takes staff status and the right" in page
+    assert "log in</a>" not in page
+    assert "Show forecast" not in page
 
 
 def test_a_retired_agent_plays_no_more(client: Client, broker: Redis) -> None:

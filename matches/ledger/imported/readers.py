@@ -150,7 +150,8 @@ def _read_texts(column: "pa.Array[Any]") -> list[str]:
     """Return the values of a column as a CSV file would have them."""
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         column = column.cast(pa.large_string())  # texts of programs that do not say so
-    return ["" if value is None else str(value) for value in column.to_pylist()]
+    # pandas leaves a cell of numbers empty by NaN.
+    return ["" if value is None or value != value else str(value) for value in column.to_pylist()]  # noqa: PLR0124
 
 
 def _open_pgn(path: Path, mapped: Mapping[str, str]) -> OpenedFile:

@@ -40,8 +40,8 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
         notes += to_come.notes
     if is_stuck:
         finding.next = "once its code is here, control plans and sends the rest"
-    # How long somebody takes to bring the code, or to resume it, nobody knows.
-    if is_stuck or tournament.state == Tournament.State.PAUSED:
+    # How long somebody takes to bring the code, to resume it or to release an agent, nobody knows.
+    if is_stuck or finding.is_stalled:
         finding.next_at = None
     return Explanation(
         subject="tournament",
@@ -104,19 +104,22 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     )
     # While it holds slots itself it goes on.
     busy = [] if n_in_flight else presence.list_busy_servers(waiting, game=game)
+    held = list_held(Agent.objects.filter(tournaments=tournament))
     # A pace of before says nothing of the end where nothing is played.
-    end = None if missing and not n_in_flight else _forecast_end(tournament, now)
+    is_stalled = bool(held or (missing and not n_in_flight))
+    end = None if is_stalled else _forecast_end(tournament, now)
     return Finding(
         since=tournament.started_at,
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "
         f"{_format_ended(tournament)}, {n_in_flight:,} {_is_or_are(n_in_flight)} with nodes",
         waits_for=[
             *presence.list_missing_control(),
-            *list_held(Agent.objects.filter(tournaments=tournament)),
+            *held,
             *(missing or busy or list_busy_nodes(tournament, presence)),
         ],
         next=ENDS + ("" if end is None else " at its average pace since the start"),
         next_at=end,
+        is_stalled=is_stalled,
     )
 
 
@@ -128,6 +131,7 @@ def _explain_paused(tournament: Tournament) -> Finding:
         summary=f"paused: {_format_ended(tournament)}{still if n_in_flight else ''}",
         waits_for=["somebody to resume it"],
         next="once resumed, control plans and sends the rest",
+        is_stalled=True,
     )
 
 
