@@ -43,7 +43,7 @@ PER_REPLICATE = 400
 MARGIN = 1.0
 # Seeds of different campaigns.
 FAR_APART = 100_000
-# Of so many campaigns, one is held as a round robin too: its median needs fewer.
+# Of so many campaigns, one is held by each other plan too: their medians need fewer.
 EVEN_SHARE = 12
 Row = dict[str, object]
 Item = TypeVar("Item")
@@ -110,7 +110,7 @@ ASKED = (*TEN.budgets, COVERAGE)
 
 @dataclass
 class Figures:
-    """What is measured, and the claims of all simulated fields."""
+    """What is measured, and the claims of the fields that are followed."""
 
     workers: Pool
     options: Namespace
@@ -184,7 +184,7 @@ def measure_slow_losses(figures: Figures) -> None:
 
 
 def measure_calibration(figures: Figures) -> None:
-    """Say how far claimed and true probabilities are apart, by what the other parts have seen."""
+    """Say how far claimed and true probabilities are apart in the fields that are followed."""
     # Asked for alone, it needs something to look at.
     if not figures.claims:
         measure_fields(figures)
@@ -317,7 +317,8 @@ def add_world_options(parser: ArgumentParser) -> None:
     names = [*list_worlds(), *recorded.FIELDS]
     add("--worlds", choices=names, action="append", help="only this world or game; repeatable")
     add("--questions", choices=ASKED, action="append", help="only this one; repeatable")
-    add("--rule", choices=RULES, default="campaigns", help="what gives the verdicts (campaigns)")
+    help_rule = "what gives the verdicts, also of the part campaigns (campaigns)"
+    add("--rule", choices=RULES, default="campaigns", help=help_rule)
     add("--fit", choices=FITS, default="leaderboards", help="what covers the truth (leaderboards)")
     help_seed = "seed of the first campaign (default 0)"
     add("--first-seed", type=whole_number(0), default=0, metavar="SEED", help=help_seed)

@@ -77,6 +77,18 @@ def is_checking(name: str, parameters: Mapping[str, Value], n_agents: int) -> bo
     return bool(values[CHECKS]) and not 0 < int(values["edge"]) < n_agents
 
 
+def is_about_two(name: str, parameters: Mapping[str, Value], n_agents: int) -> bool:
+    """Return whether a pairing of n_agents plays only what tells about two of them.
+
+    Raises UnknownNameError, and ParameterError for parameters that it does not have.
+    """
+    if name != ORDER:
+        return False
+    values = read_parameters(f"pairing {name!r}", get_adaptive(name).parameters, parameters)
+    a, b, edge = (int(values[parameter]) for parameter in ("a", "b", "edge"))
+    return a != b and max(a, b) < n_agents and not 0 < edge < n_agents
+
+
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:
     entry = catalogs.get_entry(FAMILY, name)
     if name not in choices:

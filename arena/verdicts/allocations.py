@@ -17,11 +17,16 @@ _LEAST = 1e-12
 _GREED = 4
 
 
-def choose_allocation(belief: Belief, question: Question, terms: Terms) -> Allocation:
-    """Return what the pairing of a question attends to: its edge, or the order of all."""
+def choose_allocation(
+    belief: Belief, question: Question, terms: Terms, *, is_about_two: bool = True
+) -> Allocation:
+    """Return what the pairing of a question attends to: its edge, its two, or the order of all.
+
+    is_about_two: whether that of a question about two plays only what tells about these.
+    """
     if edge := find_edge(question.id, terms.parameters):
         return partial(weigh_edge, edge=edge)
-    if question.id == "beats":
+    if question.id == "beats" and is_about_two:
         a, b = (int(terms.parameters.get(name, agent)) for name, agent in (("a", 0), ("b", 1)))
         return partial(weigh_difference, a=a, b=b)
     return weigh_checked_order if belief.is_checked else weigh_order

@@ -69,13 +69,22 @@ def prior_belief(n_agents: int) -> Belief:
 
 
 def forecast_matches(
-    belief: Belief, question: Question, terms: Terms, *, limit: int, seed: int
+    belief: Belief,
+    question: Question,
+    terms: Terms,
+    *,
+    limit: int,
+    seed: int,
+    is_about_two: bool = True,
 ) -> Forecast:
-    """Return the matches to the verdict, at most `limit`. Raises VerdictError."""
+    """Return the matches to the verdict, at most `limit`. Raises VerdictError.
+
+    is_about_two: see arena.verdicts.allocations.
+    """
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at, terms = _look_at(belief, question, terms)
-    adaptive = choose_allocation(looked_at, question, terms)
+    adaptive = choose_allocation(looked_at, question, terms, is_about_two=is_about_two)
     matches = _play_until(Futures(looked_at, seed), question, terms, adaptive, limit)
     even = _play_until(Futures(looked_at, seed), question, terms, weigh_evenly, limit, _MOST_CASES)
     low, high = np.quantile(matches, [_LOW, _HIGH])
@@ -89,17 +98,27 @@ def forecast_matches(
 
 
 def forecast_change(
-    belief: Belief, question: Question, terms: Terms, *, seed: int, n_matches: int = 100
+    belief: Belief,
+    question: Question,
+    terms: Terms,
+    *,
+    seed: int,
+    n_matches: int = 100,
+    is_about_two: bool = True,
 ) -> Outlook:
-    """Return what n_matches more would change. Raises VerdictError."""
+    """Return what n_matches more would change. Raises VerdictError.
+
+    is_about_two: see arena.verdicts.allocations.
+    """
     if n_matches < 1:
         raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
     now = question.guess(belief, terms).probability
     looked_at, terms = _look_at(belief, question, terms)
     futures = Futures(looked_at, seed)
+    adaptive = choose_allocation(looked_at, question, terms, is_about_two=is_about_two)
     # In four parts: the pairing looks at the ratings again between them.
     for _ in range(4):
-        futures.play_matches(n_matches / 4, choose_allocation(looked_at, question, terms))
+        futures.play_matches(n_matches / 4, adaptive)
     # What is not foretold, as whether strength walks, stays as much in doubt as it is.
     doubt = question.guess(looked_at, terms).probability - now
     beliefs = futures.list_beliefs()

@@ -16,8 +16,9 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import form_belief
 from arena.verdicts.sprt import BLOCKS, SequentialTest
+from benchmarks.campaigns.hard.campaign import LOOK_GROWTH
 from benchmarks.campaigns.mistakes import find_lower_bound, is_wrong
-from benchmarks.campaigns.worlds import COUPLE, GROWTH, Normal
+from benchmarks.campaigns.worlds import COUPLE, Normal
 
 SPRT = "sprt"
 ERROR = 0.05
@@ -82,7 +83,7 @@ def look_at_matches(played: Played, *, by_prefix: bool) -> Iterator[Ints]:
     order, n_seen = np.argsort(reached, kind="stable"), 0
     for moment in np.sort(reached):
         n_over = int(np.searchsorted(reached[order], moment, side="right"))
-        if n_over >= n_seen + 1 + GROWTH * n_seen or (n_over == len(order) > n_seen):
+        if n_over >= n_seen + 1 + LOOK_GROWTH * n_seen or (n_over == len(order) > n_seen):
             n_seen = n_over
             yield np.sort(order[:n_over])
 

@@ -70,7 +70,7 @@ def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) ->
             names = " and ".join(path.name for path in paths)
             reason = f"{names} are of one step, {step}: leave one of them there"
             refused.update(dict.fromkeys(paths, reason))
-    n_others = sum(path.is_file() and path.suffix != SUFFIX for path in folder.iterdir())
+    n_others = sum(path.suffix != SUFFIX and _is_file(path) for path in folder.iterdir())
     return Files(new, left_out, refused, n_others)
 
 
@@ -81,6 +81,13 @@ def read_stamp(path: Path) -> Stamp | None:
     except OSError:
         return None
     return Stamp(stat.st_mtime_ns, stat.st_size)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # of what cannot be looked at nobody can tell
+        return False
 
 
 def find_run(folder: Path) -> list[tuple[int, Path]]:

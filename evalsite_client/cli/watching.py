@@ -68,8 +68,10 @@ class FolderWatch:
         """options: of the command."""
         self.client, self.options = client, options
         self.folder = Path(options.target)
-        # A file that was told of comes again once it is another, as when it was half written.
-        self.told: dict[Path, Stamp | None] = {}
+        # A file that was judged comes again once it is another, as when it was half written.
+        self.judged: dict[Path, Stamp | None] = {}
+        # Why files are not judged, as it was said last.
+        self.told: dict[Path, str] = {}
         self.n_alarms = self.n_refused = 0
         # As they are now: a run among them that goes on would make each evaluation longer.
         self.against = expand_runs(client, options.against, game=options.game)
@@ -96,7 +98,7 @@ class FolderWatch:
             self._tell_left_out(files.left_out)
             self.n_refused += self._tell_left_out(files.refused)
             for step, path in files.new:
-                if not self._is_told(path):
+                if not self._is_judged(path):
                     self._judge_file(step, path)
             if options.once or (self.n_alarms and options.stop_on_regression):
                 break
@@ -118,12 +120,12 @@ class FolderWatch:
 
     def _judge_file(self, step: int, path: Path) -> None:
         """Upload and evaluate one file; a refused one is named once and left alone."""
-        self.told[path] = read_stamp(path)
+        self.judged[path] = read_stamp(path)
         try:
             agent = self._admit_checkpoint(step, path)
         except (InputError, ProblemError) as error:
             if isinstance(error, ProblemError) and error.status != HTTPStatus.BAD_REQUEST:
-                del self.told[path]
+                del self.judged[path]
                 raise  # a right, a limit or the server: another time the file may pass
             self.n_refused += 1
             sys.stderr.write(f"{path.name}: refused: {error}\n")
@@ -191,21 +193,22 @@ class FolderWatch:
         )
         return sent.sha256
 
-    def _is_told(self, path: Path) -> bool:
-        return path in self.told and self.told[path] == read_stamp(path)
+    def _is_judged(self, path: Path) -> bool:
+        return path in self.judged and self.judged[path] == read_stamp(path)
 
     def _tell_left_out(self, left_out: Mapping[Path, str]) -> int:
-        """Say of each file that is not judged why, once; several for one reason in one line.
+        """Say of each file why it is not judged, once for each reason; return of how many.
 
-        Return of how many it was said.
+        Several files with one reason share a line.
         """
         by_reason: dict[str, list[Path]] = {}
         for path, reason in left_out.items():
+            is_known = self.told.get(path) == reason or self._is_judged(path)
             # What is being written is judged at the next look, if there is one.
-            if not self._is_told(path) and (self.options.once or reason != WRITTEN):
+            if not is_known and (self.options.once or reason != WRITTEN):
                 by_reason.setdefault(reason, []).append(path)
         for reason, paths in by_reason.items():
-            self.told.update({path: read_stamp(path) for path in paths})
+            self.told.update(dict.fromkeys(paths, reason))
             names = ", ".join(path.name for path in paths[:N_NAMED])
             more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
             self._write_line(f"not judged: {names}{more}: {reason}")

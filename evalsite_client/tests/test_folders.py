@@ -35,6 +35,13 @@ def test_a_link_to_nothing_is_left_out_until_something_is_there(tmp_path: Path) 
     assert find_files(tmp_path, {}, now_s=LATER).new == [(9, link)]
 
 
+def test_links_that_nobody_can_follow_are_left_out(tmp_path: Path) -> None:
+    for name in ("step_9.safetensors", "notes.txt"):
+        (tmp_path / name).symlink_to("x" * 300)  # longer than a name may be
+    files = find_files(tmp_path, {}, now_s=LATER)
+    assert (len(files.left_out), files.n_others) == (1, 0)
+
+
 def test_a_folder_that_is_none_or_names_a_step_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no folder"):
         find_files(tmp_path / "none", {}, now_s=LATER)

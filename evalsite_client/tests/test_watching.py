@@ -143,3 +143,44 @@ def test_two_new_files_of_one_step_end_a_single_look_with_2(
     run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
     status, _, complaint = evalsite(*run)
     assert (status, "2 new checkpoint(s) were refused" in complaint) == (2, True), complaint
+
+
+def test_of_two_files_of_a_step_the_one_that_is_left_there_is_judged(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def take_one_away() -> None:
+        if not (best := tmp_path / "best_8.safetensors").exists():
+            raise KeyboardInterrupt
+        best.unlink()
+
+    for name in ("best_8", "step_8"):
+        (file := tmp_path / f"{name}.safetensors").write_bytes(b"no weights")
+        os.utime(file, (0, 0))
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    when_it_sleeps(take_one_away)
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--architecture", "mlp")
+    status, _, complaint = evalsite(*run)
+    assert (status, complaint.count("step_8.safetensors: refused: ")) == (130, 1), complaint
+
+
+def test_a_file_without_a_step_that_is_written_over_and_over_is_told_of_once(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def write_latest() -> None:
+        looks.append(len(looks))
+        (tmp_path / "latest.safetensors").write_bytes(b"weights" * len(looks))
+        if looks[-1] == 3:
+            raise KeyboardInterrupt
+
+    looks: list[int] = []
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    when_it_sleeps(write_latest)
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--architecture", "mlp")
+    status, output, _ = evalsite(*run)
+    assert (status, output.count("latest.safetensors")) == (130, 1), output

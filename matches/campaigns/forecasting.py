@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from arena.games import registry as games
-from arena.pairing.registry import is_checking
+from arena.pairing.registry import is_about_two, is_checking
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms, find_expected_departures
 from arena.verdicts.beliefs import Belief
@@ -42,13 +42,20 @@ class Asked:
     seed: int
     # Results of two that a match is worth: half of its sides.
     worth: float
+    # Whether its matches tell about the two only that it asks about: those of a watch do not.
+    is_about_two: bool
 
     @classmethod
-    def by(cls, campaign: Campaign) -> "Asked":
-        """Return what a campaign asks."""
-        terms = Terms(campaign.error, campaign.margin, campaign.parameters)
-        seed, worth = campaign.tournament.seed, _results_of_match(campaign.tournament.leaderboard)
-        return cls(questions.get(campaign.question), terms, seed, worth)
+    def by(cls, campaign: Campaign, n_agents: int) -> "Asked":
+        """Return what a campaign of so many agents asks."""
+        tournament = campaign.tournament
+        return cls(
+            questions.get(campaign.question),
+            Terms(campaign.error, campaign.margin, campaign.parameters),
+            tournament.seed,
+            _results_of_match(tournament.leaderboard),
+            is_about_two(tournament.pairing, tournament.pairing_parameters, n_agents),
+        )
 
 
 @dataclass(frozen=True)
@@ -83,9 +90,10 @@ def forecast_start(
     else:
         terms = Terms(plan.error, margin, parameters)
         question = questions.get(plan.question)
-        asked = Asked(question, terms, seed, _results_of_match(leaderboard))
         pairing = choose_pairing_of(plan, parameters, leaderboard, len(agents))
         is_checked = is_checking(*pairing, len(agents))
+        of_two = is_about_two(*pairing, len(agents))
+        asked = Asked(question, terms, seed, _results_of_match(leaderboard), of_two)
         expected = find_expected_departures(question, len(agents), is_checked=is_checked)
         belief = infer_belief(evidence, expected_departures=expected)
         rest = _forecast_answer(asked, belief, cost)
@@ -98,7 +106,7 @@ def forecast_start(
 def forecast_rest(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
     """Return the matches to the verdict with what they cost, and what 100 more would change."""
     cost = costs.measure_match_cost(campaign.tournament, now=now)
-    return _forecast_answer(Asked.by(campaign), belief, cost)
+    return _forecast_answer(Asked.by(campaign, belief.n_agents), belief, cost)
 
 
 def forecast_test(
@@ -114,7 +122,7 @@ def forecast_test(
 
 def count_round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
-    ahead = Asked.by(campaign)
+    ahead = Asked.by(campaign, belief.n_agents)
     n_results = round_robin_matches(
         belief, ahead.question, ahead.terms, limit=round(LIMIT * ahead.worth), seed=ahead.seed
     )
@@ -158,11 +166,25 @@ def _forecast_bounds(
 
 def _forecast_answer(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:
     """Return when a question of ratings has its answer."""
-    question, terms, seed, worth = asked.question, asked.terms, asked.seed, asked.worth
-    is_over = question.judge(belief, terms) is not None
-    limit = round(LIMIT * worth)
-    rest = None if is_over else forecast_matches(belief, question, terms, limit=limit, seed=seed)
-    more = forecast_change(belief, question, terms, seed=seed, n_matches=round(N_MORE * worth))
+    question, terms, worth = asked.question, asked.terms, asked.worth
+    rest = None
+    if question.judge(belief, terms) is None:
+        rest = forecast_matches(
+            belief,
+            question,
+            terms,
+            limit=round(LIMIT * worth),
+            seed=asked.seed,
+            is_about_two=asked.is_about_two,
+        )
+    more = forecast_change(
+        belief,
+        question,
+        terms,
+        seed=asked.seed,
+        n_matches=round(N_MORE * worth),
+        is_about_two=asked.is_about_two,
+    )
     matches = rest.matches / worth if rest else 0.0
     return {
         "matches": matches,

@@ -7,7 +7,8 @@ from django.core.cache import cache
 from django.test import Client
 from redis import Redis
 
-from matches.campaigns import judging
+from arena.verdicts.forecast import prior_belief
+from matches.campaigns import forecasting, judging
 from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Alarm, AuditRow, Campaign, Tournament
@@ -92,6 +93,23 @@ def test_a_forecast_starts_nothing(client: Client) -> None:
     assert 0 < ahead["forecast"]["low"] <= ahead["forecast"]["matches"] <= ahead["forecast"]["high"]
     assert 0.3 < ahead["margin"] < 0.6
     assert Tournament.objects.count() == 2
+
+
+def test_a_forecast_of_two_goes_by_whom_the_pairing_lets_meet(client: Client) -> None:
+    agents = tuple(f"level:{level}" for level in range(0, 100, 10))
+    campaign = campaign_of("beats", agents=agents)
+    body = {"leaderboard": BOARD, "question": "beats", "parameters": {"a": 2, "b": 5}}
+    of_two, of_all = (
+        post(client, "campaigns/forecast/", 200, **body, pairing=pairing)["forecast"]["matches"]
+        for pairing in ("", "order_information")
+    )
+    assert of_all > 2 * of_two
+    begun, nothing = [], prior_belief(10)
+    # The second: of one that somebody gave its pairing, as a watch does.
+    for parameters in ({"a": 0, "b": 1}, {}):
+        campaign.tournament.pairing_parameters = parameters
+        begun.append(forecasting.forecast_rest(campaign, nothing, now=later(1))["matches"])
+    assert begun[1] > 2 * begun[0]
 
 
 def test_a_forecast_warns_of_a_pairing_that_suits_the_field_badly(

@@ -127,7 +127,7 @@ def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) ->
 def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
     campaign, _ = _campaign("best")
     forecast = forecasting.forecast_rest(campaign, prior_belief(N_AGENTS), now=factories.NOW)
-    request = replace(forecasting.Asked.by(campaign), worth=1.0)
+    request = replace(forecasting.Asked.by(campaign, N_AGENTS), worth=1.0)
     alone = forecast_matches(
         prior_belief(N_AGENTS),
         request.question,

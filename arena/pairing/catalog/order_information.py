@@ -65,8 +65,8 @@ class _OrderInformation(Adaptive):
         Parameter(
             "checks", 0, "1: of the whole order, let those meet whose ratings are far apart", 0, 1
         ),
-        Parameter("a", 0, "ask about agents a and b only, by their places from 0", 0, 10_000),
-        Parameter("b", 0, "as a: nobody in particular", 0, 10_000),
+        Parameter("a", 0, "ask about agents a and b only, by place from 0; a = b: all", 0, 10_000),
+        Parameter("b", 0, "the other one of the two", 0, 10_000),
     )
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:

@@ -3,7 +3,7 @@
 import pytest
 
 from arena.pairing import registry as pairings
-from arena.pairing.registry import choose_pairing, is_checking
+from arena.pairing.registry import choose_pairing, is_about_two, is_checking
 from arena.parameters import read_parameters
 from arena.verdicts import registry as questions
 
@@ -39,6 +39,14 @@ def test_of_two_agents_those_meet_that_tell_about_these_two() -> None:
         assert chosen == ("order_information", {"a": 3, "b": 1})
     assert choose_pairing("beats", {}, n_agents=10) == ("order_information", {"a": 0, "b": 1})
     assert choose_pairing("beats", asked, n_agents=10, n_seats=1)[0] == "common_seeds"
+
+
+def test_a_pairing_is_about_two_where_it_is_told_two_of_its_field() -> None:
+    names = "order_information", "posterior_sample"
+    assert [is_about_two(name, {}, 10) for name in names] == [False, False]
+    asked = {"a": 3, "b": 1}
+    assert [is_about_two(names[0], asked, n_agents) for n_agents in (3, 10)] == [False, True]
+    assert not is_about_two(names[0], asked | {"edge": 1}, 10)
 
 
 def test_large_fields_are_not_checked() -> None:

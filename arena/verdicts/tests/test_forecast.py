@@ -190,6 +190,22 @@ def test_two_that_are_asked_about_get_the_matches_of_them() -> None:
     assert weights[1, 2] > weights[1, 3]
 
 
+def test_two_among_others_who_play_as_much_are_told_apart_later() -> None:
+    """As in a watch, whose newcomer meets all; the campaigns took 80 matches in the median."""
+    field, beats = prior_belief(10), registry.get("beats")
+    focused, spread = (
+        forecast_matches(field, beats, TERMS, limit=4_000, seed=1, is_about_two=of_two).matches
+        for of_two in (True, False)
+    )
+    assert 10 < focused < 20
+    assert 60 < spread < 120
+    ahead, late = (
+        forecast_change(field, beats, TERMS, seed=1, n_matches=20, is_about_two=of_two)
+        for of_two in (True, False)
+    )
+    assert ahead.verdict > 2 * late.verdict
+
+
 def test_open_pairs_get_the_matches_of_an_order() -> None:
     states = LeadStates.repeat(belief_of([30.0, 29.0, 15.0], 1.0), 1)
     assert weigh_order(states)[0, 0, 1] > 100 * weigh_order(states)[0, 0, 2]
