@@ -34,14 +34,21 @@ class PairEvidence(NamedTuple):
         By the n x n matrix of the ratings instead of that of all pairs (Woodbury).
         """
         weight = 1 / (self.noise + departures[:, None] ** 2)
-        signs = self._sign_agents()
-        known = (signs.T * weight[:, None]) @ signs + np.eye(self.n_agents) / self.spread**2
-        told = (weight * self.lead) @ signs
+        known = self._sum_weights(weight) + np.eye(self.n_agents) / self.spread**2
+        told = (weight * self.lead) @ self._sign_agents()
         skills = np.linalg.solve(known, told[:, :, None])[:, :, 0]
         squares = weight @ self.lead**2 - (told * skills).sum(axis=1)
         log_volume = np.linalg.slogdet(known)[1] - np.log(weight).sum(axis=1)
         likelihood: Floats = -(squares + log_volume) / 2
         return likelihood
+
+    def _sum_weights(self, weight: Floats) -> Floats:
+        """Return what pairs of these weights [s, p] tell of ratings: the Laplacian, [s, n, n]."""
+        between = np.zeros((len(weight), self.n_agents, self.n_agents))
+        np.add.at(between, (slice(None), self.low, self.high), weight)
+        between += between.swapaxes(1, 2)
+        known: Floats = np.eye(self.n_agents) * between.sum(axis=2)[:, None] - between
+        return known
 
     def _sign_agents(self) -> Floats:
         """Return 1 for the first agent of each pair, -1 for the second: [p, n]."""

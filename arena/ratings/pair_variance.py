@@ -29,7 +29,7 @@ _CLEARLY, _CIRCLING = 4.0, 2 * BETA
 # The scale of what is thought of departures beforehand, as a part of the spread, where the first
 # few are asked for; and where the order of all is, of ten agents, and at most: the more pairs there
 # are, the sooner these tell it by themselves.
-EXPECTED = 0.25
+EXPECTED = 0.45
 _IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.016, 0.12
 # Departures that are thought of, as parts of the spread, and what part of the line each stands for.
 _SHARES = np.array(
