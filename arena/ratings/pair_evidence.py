@@ -44,10 +44,10 @@ class PairEvidence(NamedTuple):
 
     def _sum_weights(self, weight: Floats) -> Floats:
         """Return what pairs of these weights [s, p] tell of ratings: the Laplacian, [s, n, n]."""
-        between = np.zeros((len(weight), self.n_agents, self.n_agents))
-        np.add.at(between, (slice(None), self.low, self.high), weight)
-        between += between.swapaxes(1, 2)
-        known: Floats = np.eye(self.n_agents) * between.sum(axis=2)[:, None] - between
+        between = np.zeros((self.n_agents, self.n_agents, len(weight)))
+        np.add.at(between, (self.low, self.high), weight.T)
+        both = (between + between.swapaxes(0, 1)).transpose(2, 0, 1)
+        known: Floats = np.eye(self.n_agents) * both.sum(axis=2)[:, None] - both
         return known
 
     def _sign_agents(self) -> Floats:
