@@ -1,9 +1,10 @@
 """How far the results of pairs depart from one ranking: the variance of their own leads.
 
 No field is quite a ranking by one number: the lead of one agent over another is the difference of
-their ratings plus something of that pair's own. Its variance is estimated by the method of moments
-from what the pairs did against what the ratings expect (DerSimonian and Laird 1986, of trials that
-are not alike), and counts only as far as it is more than chance would show.
+their ratings plus something of that pair's own. What of its variance is plain is estimated by the
+method of moments from what the pairs did against what the ratings expect (DerSimonian and Laird
+1986, of trials that are not alike), as far as it is more than chance would show. What is believed
+where some departure is thought of beforehand goes by its likelihood (arena.ratings.pair_evidence).
 """
 
 from math import sqrt
@@ -14,37 +15,40 @@ import numpy as np
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.expected_points import expect_points
+from arena.ratings.pair_evidence import PairEvidence
 from arena.ratings.pair_table import tabulate_pairs
 
 # Upsets of agents far apart are rare, and one of them would outweigh all other pairs.
 _LEAST_VARIANCE = 0.05
+# About a lead, in units of rating: a standard deviation of ten thousand.
+_LEAST_INFORMATION = 1e-8
 # Standard deviations of chance that are taken off.
 _BY_CHANCE = 1.0
 # From so many on pairs may depart by this, however alike their agents' ratings are.
 _CLEARLY, _CIRCLING = 4.0, 2 * BETA
-# What is thought beforehand, as a part of the spread of the skills, where the first few are asked
-# for. With less, campaigns in fields whose pairs depart by half of it err more often than they say;
-# with more, all take longer.
+# The scale of what is thought of departures beforehand, as a part of the spread, where the first
+# few are asked for; and where the order of all is, of ten agents, and at most: the more pairs there
+# are, the sooner these tell it by themselves.
 EXPECTED = 0.45
-# Where the order of all is asked for: of ten agents, and at most. The more pairs there are, the
-# sooner these tell it by themselves.
-_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.1, 0.25
+_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.016, 0.12
+# Departures that are thought of, as parts of the spread, and what part of the line each stands for.
+_SHARES = np.array(
+    [0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1], np.float64
+)
+_WIDTHS = np.gradient(_SHARES)
 
 
 class PairVariance(NamedTuple):
     """How far pairs depart from a ranking.
 
-    variance: of the lead, in units of rating, squared. excess: of the departures over what chance
-    makes of one ranking, in standard deviations. moment: the variance as it is estimated, nothing
-    taken off for chance. freedoms: how many pairs tell it, less what the ratings took of them.
-    noise: what chance alone adds to the square of such a lead, in units of rating, squared.
+    variance: of the lead, in units of rating, squared, as far as it is plain. excess: of the
+    departures over what chance makes of one ranking, in standard deviations. evidence: what each
+    pair did; None where ratings fit whatever they did.
     """
 
     variance: float
     excess: float
-    moment: float = 0.0
-    freedoms: float = 0.0
-    noise: float = 0.0
+    evidence: PairEvidence | None = None
 
 
 NO_PAIR_VARIANCE = PairVariance(0.0, 0.0)
@@ -69,17 +73,19 @@ def believe_pair_variance(
 ) -> float:
     """Return the variance of leads where pairs are thought to depart before they show it.
 
-    A mean of what is thought and what was found, by how sure each is, and never less than what is
-    found surely. expected: what is thought of a lead, as a part of the spread. Agents that are as
-    close as the checkpoints of one run are alike, and so are those who win by where they sit: of
-    them little is thought. seat: what sitting first is worth.
+    The mean of what departures are likely after the results, never less than what is plain.
+    expected: as a part of the spread, the scale of a half-Cauchy distribution (Gelman 2006), which
+    lets results tell of any. Agents that are as close as the checkpoints of one run are alike, and
+    so are those who win by where they sit: of them little is thought. seat: what sitting first is
+    worth.
     """
     far_apart = spread**2 / (spread**2 + BETA**2 + seat**2)
-    thought = (expected * far_apart * spread) ** 2
-    # It is about as unsure as it is large: as one that two freedoms tell, but for their noise.
-    doubt = 2 * (1 + estimate.noise / thought) ** 2
-    share = estimate.freedoms / (estimate.freedoms + doubt)
-    return max(estimate.variance, (1 - share) * thought + share * estimate.moment)
+    departures = _SHARES * far_apart * spread
+    weights: Floats = _WIDTHS / (1 + (_SHARES / expected) ** 2)
+    if estimate.evidence is not None:
+        likelihood = estimate.evidence.weigh_departures(departures)
+        weights = weights * np.exp(likelihood - likelihood.max())
+    return max(estimate.variance, float(weights @ departures**2 / weights.sum()))
 
 
 def estimate_pair_variance(
@@ -116,11 +122,15 @@ def estimate_pair_variance(
     weight = float((information * left**2).sum())
     if weight <= 0:
         return PairVariance(0.0, excess)
+    # Of agents that are further apart than any result can tell there is no lead to speak of.
+    tells = information > _LEAST_INFORMATION
+    lead = mu[low[tells]] - mu[high[tells]] + (table.share - mean)[tells] / slope[tells]
+    noise = 1 / information[tells]
+    evidence = PairEvidence(low[tells], high[tells], lead, noise, len(mu), spread)
     surely = max(0.0, excess - _BY_CHANCE) * chance / weight
     # Of agents that beat each other in a circle the ratings are all alike: they bound nothing.
     most = (max(spread, _CIRCLING) if excess >= _CLEARLY else spread) ** 2
-    moment = min(max(0.0, excess * chance / weight), most)
-    return PairVariance(min(surely, most), excess, moment, expected, expected / weight)
+    return PairVariance(min(surely, most), excess, evidence)
 
 
 def _expect_pairs(counts: PairCounts, mu: Floats, draw_probability: float, seat: float) -> Floats:

@@ -127,8 +127,8 @@ class Question(Protocol):
 def find_expected_departures(question: Question, n_agents: int, *, is_checked: bool) -> float:
     """Return how far a question's belief takes it for granted that pairs depart from the ratings.
 
-    As a part of their spread; 0 unless the question says so itself, as a plug-in need not.
-    is_checked: whether pairs whose ratings are far apart are sent to meet.
+    As a part of their spread, the scale of what is thought; 0 unless the question says so itself,
+    as a plug-in need not. is_checked: whether pairs whose ratings are far apart are sent to meet.
     """
     expect = getattr(question, "expect_departures", None)
     return float(expect(n_agents, is_checked=is_checked)) if expect else 0.0

@@ -44,8 +44,8 @@ class OrderQuestion:
     def expect_departures(self, n_agents: int, *, is_checked: bool) -> float:
         """Return how far pairs are thought to depart from the ratings before any shows it.
 
-        As a part of their spread. is_checked: whether pairs far apart are sent to meet, without
-        which a ranking would wait for them for ever.
+        As a part of their spread, the scale of what is thought. is_checked: whether pairs far apart
+        are sent to meet, without which a ranking would wait for them for ever.
         """
         if not self.is_ranking:
             return EXPECTED

@@ -17,6 +17,7 @@ from arena.pairing.edges import (
 )
 from arena.pairing.registry import get_adaptive
 from arena.ratings.counts import Bools, PairCounts
+from arena.ratings.pair_evidence import PairEvidence
 from arena.ratings.pair_variance import PairVariance, expect_in_order
 from arena.verdicts import registry as questions
 from arena.verdicts.base import find_expected_departures
@@ -34,8 +35,14 @@ def stand(*of_unmet: tuple[int, int, int]) -> Standing:
     return replace(here, mu=np.array([40.0, 30.0, 25.0, 20.0]))
 
 
+def know_variance(variance: float) -> PairVariance:
+    """Return an estimate that leaves no doubt: a thousand pairs, none of which departs further."""
+    pairs, zeros = np.zeros(1_000, np.int64), np.zeros(1_000)
+    return PairVariance(variance, 9.0, PairEvidence(pairs, pairs + 1, zeros, zeros + 1e-6, N, 1.0))
+
+
 def check(here: Standing, variance: float, is_in: Bools, n_blocks: int = 4) -> list[Lineup]:
-    estimate = PairVariance(variance, 9.0, variance, 1e6, 0.0)
+    estimate = know_variance(variance)
     return choose_checks(here, estimate, VARIANCES, is_in, n_blocks, np.random.default_rng(1))
 
 
@@ -141,7 +148,7 @@ def test_nobody_is_checked_first_for_being_the_first_in_the_list() -> None:
 
 
 def check_order(here: Standing, variance: float, n_blocks: int = 8) -> list[Lineup]:
-    estimate, rng = PairVariance(variance, 9.0, variance, 1e6, 0.0), np.random.default_rng(1)
+    estimate, rng = know_variance(variance), np.random.default_rng(1)
     return choose_order_checks(here, estimate, VARIANCES, n_blocks, rng)
 
 
@@ -190,7 +197,7 @@ def test_the_more_pairs_an_order_has_the_less_is_left_open_of_each() -> None:
         here = replace(
             standing(Field(n, 2), np.array(met)), mu=np.linspace(50.0, 53.0 - 3.0 * n, n)
         )
-        few = PairVariance(0.1, 9.0, 0.1, 1e6, 0.0)
+        few = know_variance(0.1)
         return choose_order_checks(here, few, np.full((n, n), 4.0), 99, np.random.default_rng(1))
 
     assert check_neighbours(N) == []
