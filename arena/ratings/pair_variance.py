@@ -28,14 +28,14 @@ _BY_CHANCE = 1.0
 _CLEARLY, _CIRCLING = 4.0, 2 * BETA
 # The scale of what is thought of departures beforehand, as a part of the spread, where the first
 # few are asked for; and where the order of all is, of ten agents, and at most: the more pairs there
-# are, the sooner these tell it by themselves.
-EXPECTED = 0.45
-_IN_ORDER_OF_TEN, _MOST_IN_ORDER = 0.016, 0.12
-# Departures that are thought of, as parts of the spread, and what part of the line each stands for.
+# are, the sooner these tell it by themselves; and at least, as none is quite a ranking.
+EXPECTED = 0.48
+_IN_ORDER_OF_TEN, _MOST_IN_ORDER, _LEAST_IN_ORDER = 0.016, 0.12, 0.008
+# Departures that are thought of, as parts of the spread, and where what each stands for ends.
 _SHARES = np.array(
     [0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1], np.float64
 )
-_WIDTHS = np.gradient(_SHARES)
+_ENDS = np.concatenate([[0.0], (_SHARES[1:] + _SHARES[:-1]) / 2, [1.0]])
 
 
 class PairVariance(NamedTuple):
@@ -43,7 +43,7 @@ class PairVariance(NamedTuple):
 
     variance: of the lead, in units of rating, squared, as far as it is plain. excess: of the
     departures over what chance makes of one ranking, in standard deviations. evidence: what each
-    pair did; None where ratings fit whatever they did.
+    pair did; None where ratings fit whatever they did, or no pair tells anything.
     """
 
     variance: float
@@ -56,7 +56,8 @@ NO_PAIR_VARIANCE = PairVariance(0.0, 0.0)
 
 def expect_in_order(n_agents: int) -> float:
     """Return what is thought of leads beforehand, as a part of the spread, for an order of all."""
-    return min(_MOST_IN_ORDER, _IN_ORDER_OF_TEN * (10 / n_agents) ** 2)
+    scale = _IN_ORDER_OF_TEN * (10 / n_agents) ** 2
+    return max(_LEAST_IN_ORDER, min(_MOST_IN_ORDER, scale))
 
 
 def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
@@ -75,13 +76,13 @@ def believe_pair_variance(
 
     The mean of what departures are likely after the results, never less than what is plain.
     expected: as a part of the spread, the scale of a half-Cauchy distribution (Gelman 2006), which
-    lets results tell of any. Agents that are as close as the checkpoints of one run are alike, and
-    so are those who win by where they sit: of them little is thought. seat: what sitting first is
-    worth.
+    lets results tell of any up to the spread, and what is plain of more. Agents that are as close
+    as the checkpoints of one run are alike, and so are those who win by where they sit: of them
+    little is thought. seat: what sitting first is worth.
     """
     far_apart = spread**2 / (spread**2 + BETA**2 + seat**2)
     departures = _SHARES * far_apart * spread
-    weights: Floats = _WIDTHS / (1 + (_SHARES / expected) ** 2)
+    weights: Floats = np.diff(np.arctan(_ENDS / expected))
     if estimate.evidence is not None:
         likelihood = estimate.evidence.weigh_departures(departures)
         weights = weights * np.exp(likelihood - likelihood.max())
@@ -126,7 +127,9 @@ def estimate_pair_variance(
     tells = information > _LEAST_INFORMATION
     lead = mu[low[tells]] - mu[high[tells]] + (table.share - mean)[tells] / slope[tells]
     noise = 1 / information[tells]
-    evidence = PairEvidence(low[tells], high[tells], lead, noise, len(mu), spread)
+    # With parents the fitted spread is less than what ratings came to, step by step.
+    apart = max(spread, float(mu.std(ddof=1)))
+    evidence = PairEvidence(low[tells], high[tells], lead, noise, len(mu), apart)
     surely = max(0.0, excess - _BY_CHANCE) * chance / weight
     # Of agents that beat each other in a circle the ratings are all alike: they bound nothing.
     most = (max(spread, _CIRCLING) if excess >= _CLEARLY else spread) ** 2

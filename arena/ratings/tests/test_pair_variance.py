@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arena.ratings.base import SIGMA
-from arena.ratings.counts import Ints, count_results
+from arena.ratings.counts import Ints, PairCounts, count_results
 from arena.ratings.pair_variance import (
     EXPECTED,
     NO_PAIR_VARIANCE,
@@ -14,7 +14,7 @@ from arena.ratings.pair_variance import (
     expect_in_order,
     find_spread,
 )
-from arena.ratings.settled import settle_ratings
+from arena.ratings.settled import SettledRatings, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 
@@ -24,7 +24,7 @@ def believe(estimate: PairVariance, spread: float, *, seat: float = 0.0) -> floa
 
 def test_of_an_order_the_less_is_thought_beforehand_the_more_agents_there_are() -> None:
     expected = [expect_in_order(n_agents) for n_agents in (3, 5, 10, 20)]
-    assert expected == pytest.approx([0.12, 0.064, 0.016, 0.004])
+    assert expected == pytest.approx([0.12, 0.064, 0.016, 0.008])
 
 
 def test_what_is_thought_of_pairs_gives_way_to_what_is_found() -> None:
@@ -56,18 +56,31 @@ def test_pairs_that_depart_are_believed_to() -> None:
     assert believe_results(results) == pytest.approx((SIGMA / 2) ** 2, rel=0.5)
 
 
+def test_checkpoints_that_came_far_step_by_step_are_a_ranking() -> None:
+    n, rng = 30, np.random.default_rng(1)
+    first, second = rng.integers(0, n, 6_000), rng.integers(0, n, 6_000)
+    first, second = first[first != second], second[first != second]
+    score = np.sign(4.0 * (first - second) + rng.normal(0, 6, len(first))).astype(np.int64)
+    counts = count_results(np.stack([first, second, score], axis=1))
+    settled = settle_ratings(counts, n, parents=[-1, *range(n - 1)])
+    assert believe(estimate_of(counts, settled), settled.spread) < 2
+
+
 def believe_results(results: Ints | list[tuple[int, int, int]]) -> float:
+    """Return what is believed by the likelihood alone."""
     counts = count_results(results)
     settled = settle_ratings(counts, 10)
-    estimate = estimate_pair_variance(
+    return believe(estimate_of(counts, settled)._replace(variance=0.0), settled.spread)
+
+
+def estimate_of(counts: PairCounts, settled: SettledRatings) -> PairVariance:
+    return estimate_pair_variance(
         counts,
         settled.mu,
         np.asarray(settled.covariance),
         draw_probability=settled.draw_probability,
         spread=settled.spread,
     )
-    # By the likelihood alone.
-    return believe(estimate._replace(variance=0.0), settled.spread)
 
 
 def test_checkpoints_that_hang_on_each_other_are_as_close_as_they_are() -> None:
