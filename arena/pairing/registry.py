@@ -43,6 +43,12 @@ def find_edge(question: str, parameters: Mapping[str, Value]) -> int:
     return int({"best": 1, "top_k": parameters.get("k", 0)}.get(question, 0))
 
 
+def find_two(question: str, parameters: Mapping[str, Value]) -> Mapping[str, int]:
+    """Return the places of the two agents that a question is about, by parameter; {}: of more."""
+    two = {"a": 0, "b": 1} if question == "beats" else {}
+    return {name: int(parameters.get(name, place)) for name, place in two.items()}
+
+
 def choose_pairing(
     question: str, parameters: Mapping[str, Value], *, n_agents: int, n_seats: int = COUPLE
 ) -> tuple[str, Mapping[str, Value]]:
@@ -56,8 +62,8 @@ def choose_pairing(
     edge = find_edge(question, parameters)
     if question == "rank_all" and n_seats == COUPLE and n_agents <= MOST_AGENTS:
         return ORDER, {CHECKS: 1}
-    if question == "beats" and n_seats > 1:
-        return ORDER, {"a": parameters.get("a", 0), "b": parameters.get("b", 1)}
+    if n_seats > 1 and (two := find_two(question, parameters)):
+        return ORDER, two
     if n_seats > 1 and (n_agents <= MOST_INFORMED or not edge):
         return ORDER, {"edge": edge} if edge else {}
     name = SEEDS if n_seats == 1 else SAMPLE

@@ -34,11 +34,11 @@ class PairEvidence(NamedTuple):
         By the n x n matrix of the ratings instead of that of all pairs (Woodbury).
         """
         weight = 1 / (self.noise + departures[:, None] ** 2)
-        known = self._sum_weights(weight) + np.eye(self.n_agents) / self.spread**2
-        told = (weight * self.lead) @ self._sign_agents()
-        skills = np.linalg.solve(known, told[:, :, None])[:, :, 0]
-        squares = weight @ self.lead**2 - (told * skills).sum(axis=1)
-        log_volume = np.linalg.slogdet(known)[1] - np.log(weight).sum(axis=1)
+        precision = self._sum_weights(weight) + np.eye(self.n_agents) / self.spread**2
+        pull = (weight * self.lead) @ self._sign_agents()
+        skills = np.linalg.solve(precision, pull[:, :, None])[:, :, 0]
+        squares = weight @ self.lead**2 - (pull * skills).sum(axis=1)
+        log_volume = np.linalg.slogdet(precision)[1] - np.log(weight).sum(axis=1)
         likelihood: Floats = -(squares + log_volume) / 2
         return likelihood
 
@@ -47,8 +47,8 @@ class PairEvidence(NamedTuple):
         between = np.zeros((self.n_agents, self.n_agents, len(weight)))
         np.add.at(between, (self.low, self.high), weight.T)
         both = (between + between.swapaxes(0, 1)).transpose(2, 0, 1)
-        known: Floats = np.eye(self.n_agents) * both.sum(axis=2)[:, None] - both
-        return known
+        laplacian: Floats = np.eye(self.n_agents) * both.sum(axis=2)[:, None] - both
+        return laplacian
 
     def _sign_agents(self) -> Floats:
         """Return 1 for the first agent of each pair, -1 for the second: [p, n]."""

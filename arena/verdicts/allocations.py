@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtr
 
-from arena.pairing.registry import find_edge
+from arena.pairing.registry import find_edge, find_two
 from arena.ratings.counts import Bools, Floats
 from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
@@ -26,9 +26,8 @@ def choose_allocation(
     """
     if edge := find_edge(question.id, terms.parameters):
         return partial(weigh_edge, edge=edge)
-    if question.id == "beats" and is_about_two:
-        a, b = (int(terms.parameters.get(name, agent)) for name, agent in (("a", 0), ("b", 1)))
-        return partial(weigh_difference, a=a, b=b)
+    if is_about_two and (two := find_two(question.id, terms.parameters)):
+        return partial(weigh_difference, a=two["a"], b=two["b"])
     return weigh_checked_order if belief.is_checked else weigh_order
 
 

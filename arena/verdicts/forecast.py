@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arena.pairing.registry import find_edge
+from arena.pairing.registry import find_edge, find_two
 from arena.ratings.base import MU, SIGMA
 from arena.ratings.counts import Floats, Ints
 from arena.ratings.departures import expect_departures
@@ -30,8 +30,6 @@ _GROWTH_OF_PLAYED = 0.5
 # The share of the cases that has to end to know their median.
 _MOST_CASES = 0.6
 _LOW, _HIGH = 0.1, 0.9
-# The parameters that name two agents, and whom they name if they are left out.
-_COMPARED = {"a": 0, "b": 1}
 
 
 @dataclass(frozen=True)
@@ -193,8 +191,7 @@ def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, 
         parameters = {**terms.parameters, "k": k}
     else:
         reach = belief.mu + 3 * belief.sd
-        defaults = _COMPARED if question.id == "beats" else {}
-        two = {name: int(terms.parameters.get(name, agent)) for name, agent in defaults.items()}
+        two = find_two(question.id, terms.parameters)
         reach[list(two.values())] = np.inf
         agents = np.sort(np.argsort(-reach, kind="stable")[:MAX_AGENTS])
         places = {name: int(np.searchsorted(agents, agent)) for name, agent in two.items()}
