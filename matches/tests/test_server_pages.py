@@ -118,7 +118,7 @@ def test_the_system_lists_game_servers_apart(broker: Redis) -> None:
     assert table["caption"] == "Game servers: 8 of 8 slots taken of those that may be sent matches"
     first, second = table["rows"]
     assert first["cells"] == [
-        *("sim-1", "skill_game", "8 of 8", "cpu 50\N{NO-BREAK SPACE}%"),
+        *("sim-1", "skill_game", "8 of 8", "0.5 processes per core"),
         *("ws://10.0.0.1:8081/sim-1", "ready, seen 0 s ago"),
     ]
     assert (first["tone"], second["tone"]) == ("good", "bad")

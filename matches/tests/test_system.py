@@ -75,7 +75,7 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
         "play, cpu; class spot, price 0.35, zone eu-1",
         "2",
         "5 in 1 order",
-        "cpu 50\N{NO-BREAK SPACE}%, memory 25\N{NO-BREAK SPACE}%",
+        "0.5 processes per core, memory 25\N{NO-BREAK SPACE}%",
         "4 s ago",
     ]
     assert rows[2]["cells"][5] == "lost, 2.1 min ago"

@@ -65,7 +65,7 @@ def test_a_node_shows_labels_of_every_name(client: Client) -> None:
         "<dt>Items</dt>",
         "&lt;b&gt;",
         "heavy",
-        "cpu 50\N{NO-BREAK SPACE}%, memory 25\N{NO-BREAK SPACE}%",
+        "0.5 processes per core, memory 25\N{NO-BREAK SPACE}%",
     ):
         assert text in page
 

@@ -177,9 +177,14 @@ def _describe_kind(node: Node) -> str:
 
 def format_load(load: Mapping[str, float]) -> str:
     """Return how busy a machine is; empty where that is not known."""
-    return ", ".join(
-        f"{name} {100 * share:.0f}\N{NO-BREAK SPACE}%" for name, share in sorted(load.items())
+    rest = (
+        f"{name} {100 * share:.0f}\N{NO-BREAK SPACE}%"
+        for name, share in sorted(load.items())
+        if name != "cpu"
     )
+    # Of those that wait for a core, too: as a percentage it would pass for time that is computed.
+    busy = [f"{load['cpu']:.1f} processes per core"] if "cpu" in load else []
+    return ", ".join([*busy, *rest])
 
 
 def _list_queues(queues: Sequence[Queue]) -> Table:
