@@ -194,7 +194,7 @@ def _is_look_due(campaign: Campaign, n_results: int, n_agents: int, *, now: date
     return n_results >= count_to_next_look(campaign, growth)
 
 
-def count_to_next_look(campaign: Campaign, growth: float = GROWTH) -> float:
+def count_to_next_look(campaign: Campaign, growth: float) -> float:
     """Return how many results of its agents bring the next judgement.
 
     What was known at the start says little about agents that are new: only what came since counts.

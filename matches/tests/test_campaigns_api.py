@@ -283,7 +283,8 @@ def test_it_says_what_it_waits_for_and_what_it_needs(client: Client) -> None:
     explanation = get(client, f"campaigns/{campaign.pk}/explanation/")
     assert explanation["subject"] == "campaign"
     next_step = explanation["next"].replace("\xa0", " ")
-    assert "control judges it after 18 results of its agents; >99.9 % needs about" in next_step
+    judged = "control judges it after 18 results of its agents, 19 where they come at once; "
+    assert f"{judged}>99.9 % needs about" in next_step
     assert "); the budget leaves 384; without an answer it ends at 400 matches" in next_step
     assert any("judged last after 16 results" in note for note in explanation["notes"])
     assert explanation["next_at"] is not None

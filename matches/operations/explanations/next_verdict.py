@@ -6,7 +6,7 @@ from math import ceil
 
 from matches.campaigns import results, texts
 from matches.campaigns.forecasting import LIMIT
-from matches.campaigns.judging import count_to_next_look
+from matches.campaigns.judging import GROWTH, GROWTH_AT_ONCE, count_to_next_look
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
 from matches.store.clock import foresee_moment
@@ -30,9 +30,7 @@ def describe_next_verdict(campaign: Campaign, *, now: datetime) -> NextVerdict:
     if campaign.max_money is not None:
         limits.append(f"{campaign.max_money:,.2f} of money")
     ends = f"without an answer it ends {' or '.join(limits)}"
-    due = format_count(ceil(count_to_next_look(campaign)), "result")
-    judged = f"control judges it after {due} of its agents"
-    parts = (judged, _describe_remaining(campaign), ends)
+    parts = (_describe_next_look(campaign), _describe_remaining(campaign), ends)
     text = "; ".join(part for part in parts if part)
     foreseen, end = campaign.forecast, None
     # Nothing is foreseen beyond LIMIT: the time to it would be shown as the time to the verdict.
@@ -46,6 +44,12 @@ def describe_next_verdict(campaign: Campaign, *, now: datetime) -> NextVerdict:
             verdict_s = wall_s - (now - campaign.forecast_at).total_seconds()
             end = foresee_moment(now, min(verdict_s, left_s))
     return NextVerdict(text, end, _list_notes(campaign))
+
+
+def _describe_next_look(campaign: Campaign) -> str:
+    due, at_once = (ceil(count_to_next_look(campaign, by)) for by in (GROWTH, GROWTH_AT_ONCE))
+    later = f", {at_once:,} where they come at once" if at_once > due else ""
+    return f"control judges it after {format_count(due, 'result')} of its agents{later}"
 
 
 def _describe_remaining(campaign: Campaign) -> str:
