@@ -113,6 +113,8 @@ def make_row(rule: str, by_plan: Mapping[str, Sequence[Held]]) -> dict[str, obje
         "rule": rule,
         "agents": task.n_agents,
         "stated_error": task.error,
+        "margin": task.margin,
+        "budget": task.budget,
         "n": n,
         "wrong": len(wrong),
         "share": len(wrong) / n,
