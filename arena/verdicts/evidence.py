@@ -75,8 +75,9 @@ def infer_belief(
         pair_variance=pairs.variance,
         may_change=may_change,
     )
-    settled = settle(counts, 1 / dispersion)
-    pairs = _estimate_pairs(counts, settled, dispersion)
+    if dispersion != 1:
+        settled = settle(counts, 1 / dispersion)
+        pairs = _estimate_pairs(counts, settled, dispersion)
     checks = ModelChecks(dispersion, len(blocks.first), pairs, drift)
     belief = _believe_steady(counts, settle, settled, checks, expected_departures)
     return _mix_with_walk(belief, blocks, settled, checks, expected_departures), checks

@@ -18,6 +18,7 @@ from arena.verdicts.lead_effects import LeadEffects
 _UNIT: Final = sqrt(2) * BETA
 # As many, and as long, as it takes in fields of which one hardly ever beats the next.
 _N_NEWTON, _LONGEST_STEP = 10, 4 * BETA
+_CLOSE = 1e-6
 _LEAST = 1e-12
 
 
@@ -57,8 +58,10 @@ class LeadFilter(NamedTuple):
         for _ in range(_N_NEWTON):
             results = self._read(expected + _times(spread, pull), scores)
             step = _find_pull(spread, pull, results) - pull
-            longest = np.abs(_times(spread, step)).max(axis=1, initial=_LONGEST_STEP)
-            pull = pull + step * (_LONGEST_STEP / longest)[:, None]
+            furthest = np.abs(_times(spread, step)).max(axis=1, initial=0)
+            pull = pull + step * (_LONGEST_STEP / np.maximum(furthest, _LONGEST_STEP))[:, None]
+            if furthest.max() < _CLOSE:
+                break
         moved = _times(spread, pull)
         results = self._read(expected + moved, scores)
         root, narrowed = _narrow(spread, results)
