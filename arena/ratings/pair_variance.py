@@ -69,12 +69,42 @@ def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
     return min(spread, sqrt(squares / max(1, len(mu) - 1)))
 
 
+class PairVariances(NamedTuple):
+    """What the variance of leads beside the ratings may be, in units of rating, squared.
+
+    values: float64 [s]. before, now: how likely each is before any result and by all: [s], sum 1.
+    """
+
+    values: Floats
+    before: Floats
+    now: Floats
+
+    @property
+    def mean(self) -> float:
+        """Return the variance that is believed."""
+        return float(self.now @ self.values)
+
+    def forget(self) -> "PairVariances":
+        """Return what was thought before any result."""
+        return self._replace(now=self.before)
+
+
 def believe_pair_variance(
     estimate: PairVariance, spread: float, expected: float, *, seat: float
 ) -> float:
     """Return the variance of leads where pairs are thought to depart before they show it.
 
     The mean of what departures are likely after the results, never less than what is plain.
+    """
+    likely = weigh_pair_variances(estimate, spread, expected, seat=seat)
+    return max(estimate.variance, likely.mean)
+
+
+def weigh_pair_variances(
+    estimate: PairVariance, spread: float, expected: float, *, seat: float
+) -> PairVariances:
+    """Return how likely each variance of leads is.
+
     expected: as a part of the spread, the scale of a half-Cauchy distribution (Gelman 2006), which
     lets results tell of any up to the spread, and what is plain of more. Agents that are as close
     as the checkpoints of one run are alike, and so are those who win by where they sit: of them
@@ -82,11 +112,12 @@ def believe_pair_variance(
     """
     far_apart = spread**2 / (spread**2 + BETA**2 + seat**2)
     departures = _SHARES * far_apart * spread
-    weights: Floats = np.diff(np.arctan(_ENDS / expected))
+    before: Floats = np.diff(np.arctan(_ENDS / expected))
+    now = before
     if estimate.evidence is not None:
         likelihood = estimate.evidence.weigh_departures(departures)
-        weights = weights * np.exp(likelihood - likelihood.max())
-    return max(estimate.variance, float(weights @ departures**2 / weights.sum()))
+        now = before * np.exp(likelihood - likelihood.max())
+    return PairVariances(departures**2, before / before.sum(), now / now.sum())
 
 
 def estimate_pair_variance(

@@ -17,6 +17,7 @@ from scipy.special import log_ndtr, ndtr
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.departures import Departures
 from arena.ratings.pair_leads import PairLeads
+from arena.ratings.pair_variance import PairVariances
 from arena.ratings.settled import SettledRatings
 
 N_SAMPLES = 8_192
@@ -40,7 +41,8 @@ class Belief:
 
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
     draw, where they are needed. spread: sd of the skills of such a field. leads: of pairs, where
-    they are more than the differences of skills. departures: pairs of which neither may tell.
+    they are more than the differences of skills. pair_variances: how much more that may be, where
+    it is in doubt; leads go by their mean. departures: pairs of which neither may tell.
     is_checked: whether those met of whom the ratings alone tell who is better. other: what else may
     be true of the agents; all probabilities are means over both.
     """
@@ -52,6 +54,7 @@ class Belief:
     n_samples: int = N_SAMPLES
     spread: float = LEAST_SPREAD
     leads: PairLeads | None = None
+    pair_variances: PairVariances | None = None
     departures: Departures | None = None
     is_checked: bool = False
     other: "OtherBelief | None" = None

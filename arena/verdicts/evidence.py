@@ -19,9 +19,10 @@ from arena.ratings.pair_leads import infer_pair_leads
 from arena.ratings.pair_variance import (
     NO_PAIR_VARIANCE,
     PairVariance,
-    believe_pair_variance,
+    PairVariances,
     estimate_pair_variance,
     find_spread,
+    weigh_pair_variances,
 )
 from arena.ratings.settled import SettledRatings
 from arena.verdicts.beliefs import Belief, form_belief, mix_beliefs
@@ -92,8 +93,8 @@ def _believe_steady(
 ) -> Belief:
     """Return what is believed of agents that stay what they are."""
     dispersion, leads = checks.dispersion, None
-    variance = _find_pair_variance(checks.pairs, settled, expected_departures)
-    if variance:
+    variances = _weigh_pair_variances(checks.pairs, settled, expected_departures)
+    if variance := variances.mean if variances else checks.pairs.variance:
         discount = _discount_pairs(counts, settled, variance / dispersion)
         settled = settle(counts, discount / dispersion)
         leads = infer_pair_leads(
@@ -106,7 +107,12 @@ def _believe_steady(
         )
     belief = form_belief(settled, counts, leads=leads)
     departures = _find_departures(belief, counts, settled, dispersion)
-    return replace(belief, departures=departures, is_checked=expected_departures > 0)
+    return replace(
+        belief,
+        pair_variances=variances,
+        departures=departures,
+        is_checked=expected_departures > 0,
+    )
 
 
 def _mix_with_walk(
@@ -121,7 +127,8 @@ def _mix_with_walk(
     if drift.speeds is None:
         return steady
     # What pairs show may be the walk's doing.
-    variance = _find_pair_variance(NO_PAIR_VARIANCE, settled, expected_departures)
+    variances = _weigh_pair_variances(NO_PAIR_VARIANCE, settled, expected_departures)
+    variance = variances.mean if variances else 0.0
     lead_filter = LeadFilter(settled, checks.dispersion)
     walked = follow_walks(blocks, lead_filter, STEPS[1:], drift.n_parts, variance)
     walking = believe_walk(walked, drift.speeds[1:], variance, steady)
@@ -146,14 +153,15 @@ def _find_departures(
     )
 
 
-def _find_pair_variance(
+def _weigh_pair_variances(
     pairs: PairVariance, settled: SettledRatings, expected_departures: float
-) -> float:
-    """Return the variance of the leads of pairs that is believed."""
+) -> PairVariances | None:
+    """Return what the variance of the leads of pairs may be; None where it is not in doubt."""
     if not expected_departures or not _FEWEST <= len(settled.mu) <= MOST_AGENTS:
-        return pairs.variance
+        return None
     apart = find_spread(settled.mu, settled.sd, settled.spread)
-    return believe_pair_variance(pairs, apart, expected_departures, seat=_find_seat(settled))
+    likely = weigh_pair_variances(pairs, apart, expected_departures, seat=_find_seat(settled))
+    return likely if likely.mean >= pairs.variance else None
 
 
 def _estimate_pairs(counts: PairCounts, settled: SettledRatings, dispersion: float) -> PairVariance:

@@ -1,10 +1,10 @@
 """How many matches a verdict will take, and what some more would change: played forward in thought.
 
-Truths are drawn from the belief: skills, what the lead of each pair has of its own, and which pairs
-depart from the ratings altogether. For each, matches are spent as the pairing would spend them,
-their results are normal with the information that a match has, and the belief moves as normal
-beliefs do, all truths at once. The rule that stops is the question's own. Strength is taken to stay
-as it is.
+Truths are drawn from the belief: skills, how far pairs depart from them, what the lead of each has
+of its own, and which depart altogether. For each, matches are spent as the pairing would spend
+them, their results are normal and say as much of who is better as matches do, and the belief moves
+as normal beliefs do, all truths at once. The rule that stops is the question's own. Strength is
+taken to stay as it is.
 """
 
 from dataclasses import dataclass, replace
@@ -181,9 +181,6 @@ def _look_at(belief: Belief, question: Question, terms: Terms) -> tuple[Belief, 
     always the two that it asks about.
     """
     steady = replace(belief, other=None)
-    if not belief.n_matches.any():
-        # Of pairs most is thought before the first results, which take the better part of it away.
-        steady = replace(steady, leads=None, departures=None)
     if belief.n_agents <= MAX_AGENTS:
         return steady, terms
     if edge := find_edge(question.id, terms.parameters):
@@ -213,13 +210,15 @@ def _look_around(belief: Belief, edge: int) -> tuple[Ints, int]:
 def _believe_nothing(belief: Belief) -> Belief:
     """Return what was believed of a field before its first result."""
     n, leads = belief.n_agents, belief.leads
+    variances = belief.pair_variances and belief.pair_variances.forget()
     if leads is not None:
         # Of an agent and itself there are no results: what is thought of any pair before.
-        before = np.full((n, n), leads.variance[0, 0])
-        leads = PairLeads(np.ones((n, n)), np.zeros((n, n)), before)
+        before = variances.mean if variances else leads.variance[0, 0]
+        leads = PairLeads(np.ones((n, n)), np.zeros((n, n)), np.full((n, n), before))
     return replace(
         prior_belief(n),
         leads=leads,
+        pair_variances=variances,
         departures=belief.departures and expect_departures(n),
         is_checked=belief.is_checked,
     )

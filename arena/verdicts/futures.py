@@ -5,20 +5,23 @@ from dataclasses import replace
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, xlogy
 
 from arena.ratings.base import BETA
 from arena.ratings.counts import Bools, Floats
 from arena.ratings.departures import Departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.lead_states import LeadStates, find_covariance, find_departures, find_leads
+from arena.verdicts.lead_states import LeadStates
+from arena.verdicts.lead_variances import change_variance, weigh_variances
 
 # Of so many the median and the tenths are cases, and no means of two; fewer of larger fields.
 _N_TRUTHS, _FEW_TRUTHS, _LARGE = 31, 11, 30
 _N_SAMPLES = 512
 _UNIT = sqrt(2) * BETA
 _LEAST = 1e-12
+# A lead that no result tells from none: below it the divergence is lost in rounding.
+_NO_LEAD = 0.01
 
 # From what is believed to the weight of each pair: float64 [t, n, n], symmetric.
 Allocation = Callable[[LeadStates], Floats]
@@ -34,6 +37,20 @@ def match_information(gap: Floats) -> Floats:
     return information
 
 
+def deciding_information(lead: Floats) -> Floats:
+    """Return what one match says about who is better, where this lead is true: as an information.
+
+    Such that results of it speak as much against no lead as they do in the mean: twice the
+    divergence of Kullback and Leibler (1951) from an even match, by the square of the lead. Of who
+    is far ahead a match says next to nothing about how far, but much about who it is.
+    """
+    distance = np.maximum(np.abs(lead), _NO_LEAD)
+    win, loss = ndtr(distance / _UNIT), ndtr(-distance / _UNIT)
+    divergence = xlogy(win, 2 * win) + xlogy(loss, 2 * loss)
+    information: Floats = 2 * divergence / distance**2
+    return information
+
+
 class Futures:
     """Truths that go on, one a case, and what is believed in each."""
 
@@ -41,9 +58,12 @@ class Futures:
         """Draw the truths. first_belief: what is believed at first, if not the same."""
         self._rng = np.random.default_rng(seed)
         self._lead = self._draw_leads(belief)
-        self._information = match_information(self._lead)
+        self._information = deciding_information(self._lead)
         self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
         self._states = LeadStates.repeat(self._first, self.n_cases)
+        if self._first.pair_variances is not None:
+            values = self._first.pair_variances.values
+            self._likelihood = weigh_variances(LeadStates.repeat(self._first, 1), values)
         n_matches = self._first.n_matches.astype(np.float64)
         self._n_matches = np.repeat(n_matches[None], self.n_cases, axis=0)
 
@@ -79,8 +99,18 @@ class Futures:
         information = n_matches * share * self._information
         # A result is normal about the true lead, with the variance that its information says.
         noise = np.sqrt(information) * self._rng.standard_normal(information.shape)
-        self._states = self._states.learn(information, information * self._lead + noise)
+        learnt = self._states.learn(information, information * self._lead + noise)
+        self._states = self._believe_variances(learnt)
         self._n_matches += n_matches * (share.sum(axis=1) + share.sum(axis=2))
+
+    def _believe_variances(self, states: LeadStates) -> LeadStates:
+        """Return the same by what results say of how far pairs depart, as evidence.py has it."""
+        variances = self._first.pair_variances
+        if variances is None:
+            return states
+        likelihood = weigh_variances(states, variances.values) - self._likelihood
+        weights = variances.now * np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+        return change_variance(states, weights @ variances.values / weights.sum(axis=1))
 
     def list_beliefs(self) -> list[Belief]:
         """Return what would be believed in each truth that goes on, by few samples each."""
@@ -103,15 +133,20 @@ class Futures:
 
     def _draw_leads(self, belief: Belief) -> Floats:
         """Return true leads that the belief allows: float64 [t, n, n], antisymmetric."""
-        n, leads, apart = belief.n_agents, find_leads(belief), find_departures(belief)
-        factor = np.linalg.cholesky(find_covariance(belief) + _LEAST * np.eye(n))
-        n_truths = _N_TRUTHS if n <= _LARGE else _FEW_TRUTHS
-        skills = belief.mu + self._rng.standard_normal((n_truths, n)) @ factor.T
+        n_truths = _N_TRUTHS if belief.n_agents <= _LARGE else _FEW_TRUTHS
+        states = LeadStates.repeat(belief, n_truths)
+        if belief.pair_variances is not None:
+            values, _, now = belief.pair_variances
+            states = change_variance(states, self._rng.choice(values, n_truths, p=now))
+        mu, covariance = states.find_skills()
+        factor = np.linalg.cholesky(covariance + _LEAST * np.eye(belief.n_agents))
+        skills = mu + (factor @ self._rng.standard_normal(mu.shape)[:, :, None])[:, :, 0]
         gaps = skills[:, :, None] - skills[:, None, :]
         noise = self._rng.standard_normal(gaps.shape)
-        drawn = leads.share * gaps + leads.own + np.sqrt(leads.variance) * noise
-        departs = self._rng.random(gaps.shape) < apart.chance
-        drawn = np.where(departs, apart.mean + np.sqrt(apart.variance) * noise, drawn)
+        drawn = states.share * gaps + states.own + np.sqrt(states.variance) * noise
+        departs = self._rng.random(gaps.shape) < states.chance
+        apart = states.apart + np.sqrt(states.apart_variance) * noise
+        drawn = np.where(departs, apart, drawn)
         upper = np.triu(drawn, 1)
         turned: Floats = upper - upper.transpose(0, 2, 1)
         return turned

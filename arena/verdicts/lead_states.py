@@ -32,6 +32,7 @@ class LeadStates(NamedTuple):
     share: Floats
     own: Floats
     variance: Floats
+    before: Floats
     chance: Floats
     apart: Floats
     apart_variance: Floats
@@ -39,15 +40,20 @@ class LeadStates(NamedTuple):
     @classmethod
     def repeat(cls, belief: Belief, n_cases: int) -> "LeadStates":
         """Return the same belief in so many cases."""
-        joint, leads, apart = find_covariance(belief), find_leads(belief), find_departures(belief)
+        joint, leads, apart = (
+            _get_covariance(belief),
+            _get_leads(belief),
+            _get_departures(belief),
+        )
         precision = np.linalg.inv(joint)
         parts = (
             precision,
             precision @ belief.mu,
-            *(leads.share, leads.own, leads.variance),
+            # Of an agent and itself there are no results: what is thought of any pair before.
+            *(leads.share, leads.own, leads.variance, leads.variance[0, 0]),
             *(apart.chance, apart.mean, apart.variance),
         )
-        return cls(*(np.repeat(part[None], n_cases, axis=0) for part in parts))
+        return cls(*(np.repeat(np.asarray(part)[None], n_cases, axis=0) for part in parts))
 
     def find_skills(self) -> tuple[Floats, Floats]:
         """Return mean [t, n] and covariance [t, n, n] of the skills."""
@@ -81,11 +87,12 @@ class LeadStates(NamedTuple):
         discounts = _mirror(discount)
         apart_discounts = _mirror(1 / (1 + information * self.apart_variance))
         return LeadStates(
-            self.precision + _make_laplacian(self.share * weight * information),
-            self.pull + pull.sum(axis=2) - pull.sum(axis=1),
+            self.precision + make_laplacian(self.share * weight * information),
+            self.pull + sum_pulls(pull),
             self.share * discounts,
             (self.own + self.variance * _turn(evidence)) * discounts,
             self.variance * discounts,
+            self.before,
             self._weigh_departures(information, evidence),
             (self.apart + self.apart_variance * _turn(evidence)) * apart_discounts,
             self.apart_variance * apart_discounts,
@@ -100,18 +107,18 @@ class LeadStates(NamedTuple):
         return _mirror(expit(logit(self.chance) + by_itself - by_ratings))
 
 
-def find_covariance(belief: Belief) -> Floats:
+def _get_covariance(belief: Belief) -> Floats:
     """Return the covariance of the skills, [n, n]."""
     return np.diag(belief.sd**2) if belief.covariance is None else belief.covariance
 
 
-def find_leads(belief: Belief) -> PairLeads:
+def _get_leads(belief: Belief) -> PairLeads:
     """Return the leads of pairs: differences of skills, if nothing else is believed."""
     n = belief.n_agents
     return belief.leads or PairLeads(np.ones((n, n)), np.zeros((n, n)), np.zeros((n, n)))
 
 
-def find_departures(belief: Belief) -> Departures:
+def _get_departures(belief: Belief) -> Departures:
     """Return the pairs that may depart from the ratings: none, if nothing else is believed."""
     n = belief.n_agents
     return belief.departures or Departures(np.zeros((n, n)), np.zeros((n, n)), np.ones((n, n)))
@@ -125,12 +132,18 @@ def _explain(information: Floats, evidence: Floats, mean: Floats, variance: Floa
     return explained
 
 
-def _make_laplacian(information: Floats) -> Floats:
-    """Return what information on differences adds to the precision of the skills: [t, n, n]."""
-    both = information + information.transpose(0, 2, 1)
-    diagonal = np.arange(both.shape[1])
+def make_laplacian(information: Floats) -> Floats:
+    """Return what information on differences adds to the precision of the skills: [..., n, n]."""
+    both = information + information.swapaxes(-1, -2)
+    diagonal = np.arange(both.shape[-1])
     added = -both
-    added[:, diagonal, diagonal] += both.sum(axis=2)
+    added[..., diagonal, diagonal] += both.sum(axis=-1)
+    return added
+
+
+def sum_pulls(evidence: Floats) -> Floats:
+    """Return what evidence on differences [..., n, n] adds to the pull of the skills: [..., n]."""
+    added: Floats = evidence.sum(axis=-1) - evidence.sum(axis=-2)
     return added
 
 

@@ -1,0 +1,74 @@
+"""How far pairs depart from the ratings, in many cases at once: what results say of it.
+
+As arena.ratings.pair_evidence has it of one field: the leads of pairs are jointly normal for each
+variance that they may have of their own, and the density of the results says how likely that is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.base import SIGMA
+from arena.ratings.counts import Floats
+from arena.verdicts.lead_states import LeadStates, make_laplacian, sum_pulls
+
+# Of skills without any result of a pair: sure of no more than a field that is twice as wide.
+_LEAST_PRECISION = 1 / (2 * SIGMA) ** 2
+
+
+class _Results(NamedTuple):
+    """What pairs did, and what is thought of skills beside it.
+
+    information, evidence: float64 [t, n, n], of the leads alone, above the diagonals. precision:
+    float64 [t, n, n], and pull, [t, n]: of the skills without these pairs.
+    """
+
+    information: Floats
+    evidence: Floats
+    precision: Floats
+    pull: Floats
+
+
+def weigh_variances(states: LeadStates, variances: Floats) -> Floats:
+    """Return the log-likelihood of each variance [s] in each case, but for a constant: [t, s]."""
+    results = _read_results(states)
+    information, evidence = results.information[:, None], results.evidence[:, None]
+    widened = 1 + information * variances[:, None, None]
+    share = 1 / widened
+    precision = results.precision[:, None] + make_laplacian(share * information)
+    pull = results.pull[:, None] + sum_pulls(share * evidence)
+    skills = np.linalg.solve(precision, pull[..., None])[..., 0]
+    # Less what the squares would be without a variance: that is the same of all.
+    squares = -variances * (share * evidence**2).sum(axis=(2, 3)) - (pull * skills).sum(axis=2)
+    log_volume = np.linalg.slogdet(precision)[1] + np.log(widened).sum(axis=(2, 3))
+    likelihood: Floats = -(squares + log_volume) / 2
+    return likelihood
+
+
+def change_variance(states: LeadStates, variance: Floats) -> LeadStates:
+    """Return what the same results say if leads had this variance of their own before: [t]."""
+    results = _read_results(states)
+    before, after = states.before[:, None, None], variance[:, None, None]
+    share = 1 / (1 + after * (1 / states.share - 1) / before)
+    told = np.triu(share, 1)
+    return states._replace(
+        precision=results.precision + make_laplacian(told * results.information),
+        pull=results.pull + sum_pulls(told * results.evidence),
+        share=share,
+        own=after * share * states.own / (before * states.share),
+        variance=after * share,
+        before=variance,
+    )
+
+
+def _read_results(states: LeadStates) -> _Results:
+    before = states.before[:, None, None]
+    information = np.triu((1 / states.share - 1) / before, 1)
+    evidence = np.triu(states.own / (before * states.share), 1)
+    precision = states.precision - make_laplacian(states.share * information)
+    # The fit weighs pairs a little otherwise than they tell of their leads: what is left may be
+    # less than nothing.
+    known, along = np.linalg.eigh(precision)
+    known = np.maximum(known, _LEAST_PRECISION)
+    kept = (along * known[:, None]) @ along.swapaxes(1, 2)
+    return _Results(information, evidence, kept, states.pull - sum_pulls(states.share * evidence))
