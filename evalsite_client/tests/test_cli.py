@@ -174,6 +174,24 @@ def test_trajectories_are_fetched(evalsite: Evalsite, tmp_path: Path) -> None:
     assert "0 pieces" in ok(evalsite("download", tournament.pk, tmp_path / "kept"))
 
 
+def test_trajectories_are_not_mixed_with_those_of_another_tournament(
+    evalsite: Evalsite, tmp_path: Path
+) -> None:
+    kept = factories.planned(keeps_trajectories=True)
+    ok(evalsite("download", kept.pk, tmp_path / "kept"))
+    before = (tmp_path / "kept" / "manifest.json").read_text()
+    other = factories.planned(board="other", keeps_trajectories=True)
+    status, _, err = evalsite("download", other.pk, tmp_path / "kept")
+    assert (status, "choose a new folder" in err) == (2, True)
+    # As after an older database was restored: the number is another tournament's now.
+    Tournament.objects.filter(pk=kept.pk).update(created_at=factories.later(3_600))
+    status, _, err = evalsite("download", kept.pk, tmp_path / "kept")
+    assert (status, "choose a new folder" in err) == (2, True)
+    assert (tmp_path / "kept" / "manifest.json").read_text() == before
+    (tmp_path / "kept" / "manifest.json").write_text("[")
+    assert "is no manifest of ours" in evalsite("download", kept.pk, tmp_path / "kept")[2]
+
+
 def test_tokens_are_made_with_a_password_listed_and_revoked(
     evalsite: Evalsite, monkeypatch: Any
 ) -> None:
