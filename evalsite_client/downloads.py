@@ -44,6 +44,16 @@ def download_file(
     return path
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all: who reads it sees the one before or the one after."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def download_stream(
     transport: Transport,
     open_stream: Callable[[], AbstractContextManager[requests.Response]],
