@@ -52,6 +52,9 @@ def make_order(options: argparse.Namespace) -> LearnOrder:
         raise TrainingError(f"--out {options.out}: there is no folder {options.out.parent}")
     if options.out.is_dir():
         raise TrainingError(f"--out {options.out} is a folder: name a file in it")
+    if options.out.exists() and not options.out.is_file():
+        # Who writes a checkpoint renames a file to its name: where root does, the device is gone.
+        raise TrainingError(f"--out {options.out} is a device or a pipe: name a file")
     spec = games.get(options.game).spec
     parameters = dict(_split_parameter(text) for text in options.parameter)
     return LearnOrder(
