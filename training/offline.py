@@ -19,6 +19,7 @@ from training.engines.base import LearnOrder
 from training.errors import TrainingError
 
 BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
 MAX_DIGITS: Final = 18
 """Torch takes every seed of so many."""
 
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ArenaError, TrainingError) as error:
         sys.stderr.write(f"{error}\n")
         return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
     sys.stdout.write(
         f"{options.out}: {learned.n_steps:,} steps learned on {', '.join(learned.nodes)}, "
         f"loss {learned.loss:.4f}, checkpoint {learned.sha256}\n"

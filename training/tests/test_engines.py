@@ -128,6 +128,17 @@ def test_a_pipe_is_not_replaced_by_the_checkpoint(
     assert segment.with_name("pipe").is_fifo()
 
 
+def test_ctrl_c_ends_with_130_and_without_a_file(
+    segment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.engines.catalog.torch.save_sealed", interrupt)
+    assert learn(segment, "--passes", "1") == offline.INTERRUPTED
+    assert not segment.with_name("out.safetensors").exists()
+
+
 def test_a_folder_that_is_missing_is_told_before_anything_is_learned(
     segment: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
