@@ -71,6 +71,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     version: of the policy, whose sealed weights are `weights`. refusal: why the run cannot go on.
     is_given_up: the slice is to be ordered again, as a server was away; with a refusal: it broke.
+    waits_for: what that server said, which is told meanwhile.
     """
 
     trainer: Text
@@ -87,6 +88,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_last: bool
     refusal: Detail = ""
     is_given_up: bool = False
+    waits_for: Detail = ""
 
 
 class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

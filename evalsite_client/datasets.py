@@ -8,7 +8,7 @@ from typing import Final
 
 from evalsite_client.api import datasets
 from evalsite_client.api.datasets import Dataset, DatasetManifest, DatasetShard
-from evalsite_client.downloads import download_file
+from evalsite_client.downloads import download_file, replace_text
 from evalsite_client.errors import AnswerError, InputError, WaitTimeoutError
 from evalsite_client.retries import ask_again
 
@@ -55,7 +55,7 @@ class Datasets(datasets.Datasets):
                 progress(shard)
         target.mkdir(parents=True, exist_ok=True)
         # Last: with it, all that it names is there.
-        (target / MANIFEST).write_text(_format_manifest(manifest))
+        replace_text(target / MANIFEST, _format_manifest(manifest))
         return tuple(paths)
 
     def _download_shard(self, shard: DatasetShard, path: Path) -> Path:
@@ -68,7 +68,7 @@ def _check_folder(folder: Path, manifest: DatasetManifest) -> None:
         if Path(shard.file).name != shard.file:
             raise AnswerError(f"the server names a shard {shard.file!r:.80}: no name of a file")
     described = folder / MANIFEST
-    if described.exists() and described.read_text() != _format_manifest(manifest):
+    if described.exists() and described.read_text(encoding="utf-8") != _format_manifest(manifest):
         raise InputError("folder", f"{folder} holds another dataset: choose a new folder")
 
 

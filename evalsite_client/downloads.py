@@ -8,7 +8,7 @@ from typing import Final
 
 import requests
 
-from evalsite_client.errors import ChecksumError, UnreachableError
+from evalsite_client.errors import ChecksumError, InputError, UnreachableError
 from evalsite_client.transport import Transport, find_cause
 from evalsite_client.uploads import compute_sha256
 
@@ -28,7 +28,8 @@ def download_file(
     """Fetch a file to a path unless it is there already; return the path.
 
     link: gives path and query on the server, asked anew for every attempt because links end.
-    Raises ChecksumError, UnreachableError; nothing is then at the path that was not before.
+    Raises ChecksumError, UnreachableError, InputError where the path is a device, a pipe or a
+    folder; nothing is then at the path that was not before.
     """
     if path.is_file() and compute_sha256(path) == digest:
         return path
@@ -43,6 +44,16 @@ def download_file(
     return path
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all: who reads it sees the one before or the one after."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def download_stream(
     transport: Transport,
     open_stream: Callable[[], AbstractContextManager[requests.Response]],
@@ -55,8 +66,12 @@ def download_stream(
 
     digest: what the SHA-256 must be; empty: what the ETag says.
     """
+    target = path.resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        # Where root may rename a file to its name, a device would be gone.
+        raise InputError("path", f"{str(path)!r} is a device, a pipe or a folder: name a file")
     # Under a name of its own until its hash is right: nobody takes half a file for a whole one.
-    part = path.with_name(f"{path.name}.part")
+    part = target.with_name(f"{target.name}.part")
     n_tried = 0
     try:
         while True:
@@ -64,7 +79,7 @@ def download_stream(
             # Begun anew rather than continued: a torn file may be torn anywhere.
             headers, error = _fetch_once(open_stream(), part, digest=digest, progress=progress)
             if error is None:
-                part.replace(path)
+                part.replace(target)
                 return headers
             if not transport.pause_before_retry(n_tried, None):
                 raise error

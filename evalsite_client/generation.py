@@ -11,6 +11,7 @@ from uuid import uuid4
 from evalsite_client.api.generations import CheckedGeneration
 from evalsite_client.api.tournaments import ShardManifest, TournamentDetail
 from evalsite_client.client import Client
+from evalsite_client.downloads import replace_text
 from evalsite_client.errors import ClientError, ConflictError, InputError
 from evalsite_client.uploads import compute_sha256
 from evalsite_client.waiting import Shard
@@ -42,16 +43,8 @@ class Run:
 
     def save(self) -> None:
         """Write it down before the tournament exists, so that no second one is scheduled."""
-        replace_json(
-            self.folder / RUN, {"format": FORMAT, "asked": dict(self.asked), "key": self.key}
-        )
-
-
-def replace_json(path: Path, value: Any) -> None:
-    """Write a file whole or not at all: who reads it sees the one before or the one after."""
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text(f"{json.dumps(value, indent=2)}\n", encoding="utf-8")
-    draft.replace(path)
+        run = {"format": FORMAT, "asked": dict(self.asked), "key": self.key}
+        replace_text(self.folder / RUN, f"{json.dumps(run, indent=2)}\n")
 
 
 def open_run(folder: Path, settings: Mapping[str, Any]) -> Run:
@@ -195,7 +188,8 @@ class Collection:
             self._counts = self._client.tournaments.manifest(self._tournament, self._size)
             self._counted_s = now_s
         # After each shard: what is interrupted names all that are whole.
-        replace_json(self._folder / MANIFEST, self.build_manifest())
+        manifest = f"{json.dumps(self.build_manifest(), indent=2)}\n"
+        replace_text(self._folder / MANIFEST, manifest)
 
 
 def summarise(manifest: Mapping[str, Any], *, elapsed_s: float) -> Sequence[str]:

@@ -77,6 +77,17 @@ def read_retry_after(header: str | None) -> float | None:
         return None
 
 
+def may_come_back(error: UnreachableError | ProblemError) -> bool:
+    """Say whether the server may answer another time: what went wrong in it or before it may pass.
+
+    A refusal stays one.
+    """
+    return isinstance(error, UnreachableError) or (
+        error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        or error.status == HTTPStatus.TOO_MANY_REQUESTS
+    )
+
+
 def ask_again(ask: Callable[[], T], clock: Clock, *, poll_s: float) -> Iterator[tuple[T, str]]:
     """Yield what is answered now, and again and again, with why there was no answer, else "".
 
@@ -91,15 +102,10 @@ def ask_again(ask: Callable[[], T], clock: Clock, *, poll_s: float) -> Iterator[
         try:
             answer, trouble, away_since_s = ask(), "", None
         except (UnreachableError, ProblemError) as error:
-            # A refusal stays one; what went wrong in the server or before it may pass.
-            may_come_back = isinstance(error, UnreachableError) or (
-                error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-                or error.status == HTTPStatus.TOO_MANY_REQUESTS
-            )
             # Since the first call that failed began: between two calls may lie an hour, and a call
             # that is tried again and again lasts a minute itself.
             away_since_s = called_at_s if away_since_s is None else away_since_s
-            if not may_come_back or clock.monotonic() - away_since_s > AWAY_S:
+            if not may_come_back(error) or clock.monotonic() - away_since_s > AWAY_S:
                 raise
             trouble = str(error)
         yield answer, trouble

@@ -19,6 +19,7 @@ from training.engines.base import LearnOrder
 from training.errors import TrainingError
 
 BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
 MAX_DIGITS: Final = 18
 """Torch takes every seed of so many."""
 
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ArenaError, TrainingError) as error:
         sys.stderr.write(f"{error}\n")
         return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
     sys.stdout.write(
         f"{options.out}: {learned.n_steps:,} steps learned on {', '.join(learned.nodes)}, "
         f"loss {learned.loss:.4f}, checkpoint {learned.sha256}\n"
@@ -52,6 +55,9 @@ def make_order(options: argparse.Namespace) -> LearnOrder:
         raise TrainingError(f"--out {options.out}: there is no folder {options.out.parent}")
     if options.out.is_dir():
         raise TrainingError(f"--out {options.out} is a folder: name a file in it")
+    if options.out.exists() and not options.out.is_file():
+        # Who writes a checkpoint renames a file to its name: where root does, the device is gone.
+        raise TrainingError(f"--out {options.out} is a device or a pipe: name a file")
     spec = games.get(options.game).spec
     parameters = dict(_split_parameter(text) for text in options.parameter)
     return LearnOrder(

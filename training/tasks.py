@@ -59,7 +59,8 @@ def train(self: "Task[..., None]", wire: dict[str, Any]) -> None:
     except UnavailableError as error:
         # Nobody's fault.
         log.warning("slice %d of run %s is given up: %s", order.slice, order.run, error)
-        publish_report(self.app, _make_ending(order, settings, is_given_up=True))
+        why = str(error)[:MAX_DETAIL]
+        publish_report(self.app, _make_ending(order, settings, is_given_up=True, waits_for=why))
     except (ArenaError, TrainingError) as error:
         publish_report(self.app, _make_ending(order, settings, refusal=str(error)[:MAX_DETAIL]))
     except Exception as error:
@@ -111,7 +112,12 @@ def _learn_slice(order: TrainOrder, reporter: Reporter, settings: Settings) -> N
 
 
 def _make_ending(
-    order: TrainOrder, settings: Settings, *, refusal: str = "", is_given_up: bool = False
+    order: TrainOrder,
+    settings: Settings,
+    *,
+    refusal: str = "",
+    is_given_up: bool = False,
+    waits_for: str = "",
 ) -> Trained:
     """Return the report of a slice that comes to nothing."""
     return Trained(
@@ -129,4 +135,5 @@ def _make_ending(
         is_last=True,
         refusal=refusal,
         is_given_up=is_given_up,
+        waits_for=waits_for,
     )

@@ -58,7 +58,9 @@ def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) ->
             left_out[path] = done[step]
         elif stamp is None:
             left_out[path] = GONE
-        elif now_s - stamp.changed_ns / NS < WRITTEN_FOR_S:
+        # Of a clock that is ahead, or was set back here, nobody knows for how long it is whole; one
+        # that is not is refused, and judged again once it has changed.
+        elif abs(now_s - stamp.changed_ns / NS) < WRITTEN_FOR_S:
             left_out[path] = WRITTEN
         else:
             by_step.setdefault(step, []).append(path)

@@ -141,9 +141,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command_line = build_parser().parse_args(words)
     command_line.json = getattr(command_line, "json", False)
     is_json = command_line.json is True  # else it may be the file that gets it
+    # Of a command that comes to no answer, such as where nobody reads on what it writes.
+    status = BAD_INPUT if command_line.command in VERDICTS else FAILED
     try:
         with take_sigterm():
             answer = _run_command(command_line)
+        status = answer.status
         _write_answer(answer, is_json=is_json)
     except ClientError as error:
         _write_complaint(error, is_json=is_json)
@@ -152,12 +155,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             # Who read the output has seen enough (| head); Python must not flush it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            return status
         sys.stderr.write(f"evalsite: {error}\n")
         return BAD_INPUT if command_line.command in VERDICTS else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    return answer.status
+    return status
 
 
 def _replace_closed_streams() -> None:

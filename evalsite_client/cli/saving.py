@@ -15,12 +15,8 @@ def save_json(path: Path | None, shown: Any) -> None:
 
 def save_text(path: Path | None, text: str) -> None:
     """Write a text to a file, if one was named; who reads it sees the old one or the new one."""
-    if path is None:
-        return
-    if path.exists() and not path.is_file():
-        path.write_text(f"{text}\n", encoding="utf-8")  # a device or a pipe cannot be replaced
-        return
-    save_bytes(path, f"{text}\n".encode())
+    if path is not None:
+        save_bytes(path, f"{text}\n".encode())
 
 
 def save_bytes(path: Path, content: bytes, *, replaces: bool = True) -> None:
@@ -28,6 +24,9 @@ def save_bytes(path: Path, content: bytes, *, replaces: bool = True) -> None:
 
     replaces: False: raises FileExistsError where there is one, also one that has come meanwhile.
     """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)  # root may put a file in the place of a device or a pipe
+        return
     target = path.resolve()  # a link stays a link
     descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

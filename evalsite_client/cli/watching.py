@@ -22,8 +22,8 @@ from evalsite_client.cli.run_agents import expand_runs
 from evalsite_client.cli.show import Answer
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
-from evalsite_client.errors import InputError, ProblemError
-from evalsite_client.retries import ask_again
+from evalsite_client.errors import InputError, ProblemError, UnreachableError
+from evalsite_client.retries import ask_again, may_come_back
 
 REGRESSION: Final = 1
 REFUSED: Final = 2
@@ -97,9 +97,7 @@ class FolderWatch:
                 continue
             self._tell_left_out(files.left_out)
             self.n_refused += self._tell_left_out(files.refused)
-            for step, path in files.new:
-                if not self._is_judged(path):
-                    self._judge_file(step, path)
+            self._judge_new(files)
             if options.once or (self.n_alarms and options.stop_on_regression):
                 break
 
@@ -117,6 +115,20 @@ class FolderWatch:
             judged = self.client.watches.judge(watched.left_alone, level=self.options.level)
             if judged.alarm is not None:
                 self._report_verdict(judged)
+
+    def _judge_new(self, files: Files) -> None:
+        """Judge what is new; while the server is away, leave it to the next look, which waits."""
+        for step, path in files.new:
+            if self._is_judged(path):
+                continue
+            try:
+                self._judge_file(step, path)
+            except (UnreachableError, ProblemError) as error:
+                if self.options.once or not may_come_back(error):
+                    raise
+                self.judged.pop(path, None)
+                sys.stderr.write(f"{path.name}: no answer, again at the next look: {error}\n")
+                return
 
     def _judge_file(self, step: int, path: Path) -> None:
         """Upload and evaluate one file; a refused one is named once and left alone."""

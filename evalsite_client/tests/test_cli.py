@@ -174,6 +174,24 @@ def test_trajectories_are_fetched(evalsite: Evalsite, tmp_path: Path) -> None:
     assert "0 pieces" in ok(evalsite("download", tournament.pk, tmp_path / "kept"))
 
 
+def test_trajectories_are_not_mixed_with_those_of_another_tournament(
+    evalsite: Evalsite, tmp_path: Path
+) -> None:
+    kept = factories.planned(keeps_trajectories=True)
+    ok(evalsite("download", kept.pk, tmp_path / "kept"))
+    before = (tmp_path / "kept" / "manifest.json").read_text()
+    other = factories.planned(board="other", keeps_trajectories=True)
+    status, _, err = evalsite("download", other.pk, tmp_path / "kept")
+    assert (status, "choose a new folder" in err) == (2, True)
+    # As after an older database was restored: the number is another tournament's now.
+    Tournament.objects.filter(pk=kept.pk).update(created_at=factories.later(3_600))
+    status, _, err = evalsite("download", kept.pk, tmp_path / "kept")
+    assert (status, "choose a new folder" in err) == (2, True)
+    assert (tmp_path / "kept" / "manifest.json").read_text() == before
+    (tmp_path / "kept" / "manifest.json").write_text("[")
+    assert "is no manifest of ours" in evalsite("download", kept.pk, tmp_path / "kept")[2]
+
+
 def test_tokens_are_made_with_a_password_listed_and_revoked(
     evalsite: Evalsite, monkeypatch: Any
 ) -> None:
@@ -322,6 +340,28 @@ def test_the_reader_of_the_output_may_leave(live_server: Any) -> None:
     command = f"{sys.executable} -m evalsite_client boards --url {live_server.url} | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def _run_without_reader(live_server: Any, *arguments: object) -> int:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    words = [*map(str, arguments), "--url", live_server.url]
+    command = [sys.executable, "-m", "evalsite_client", *words]
+    with os.fdopen(write_end) as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+    assert b"Traceback" not in done.stderr
+    return done.returncode
+
+
+def test_without_a_reader_the_status_is_that_of_the_answer_or_says_that_there_is_none(
+    live_server: Any,
+) -> None:
+    tournament = boards.played_board(n_matches=84)
+    Tournament.objects.filter(pk=tournament.pk).update(state=Tournament.State.CANCELLED)
+    assert _run_without_reader(live_server, "boards") == 0
+    # Of a verdict 0 is a pass, and 1 a fail.
+    assert _run_without_reader(live_server, "watch", tournament.pk) == 1
+    assert _run_without_reader(live_server, "watch", tournament.pk, "--json") == 2
 
 
 def test_help_has_examples_and_exit_codes() -> None:

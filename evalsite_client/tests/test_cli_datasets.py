@@ -72,6 +72,25 @@ def test_a_dataset_is_built_downloaded_again_and_deleted(
     )  # fmt: skip
 
 
+def test_a_download_goes_on_where_the_disk_was_full(
+    evalsite: Evalsite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(chunk_of((5, 20), seed=1))
+    assert evalsite("datasets", "build", "poles", "--game", "cart_pole")[0] == 0
+    build_datasets(now=NOW, clock_s=monotonic)
+    download = ("datasets", "download", "poles", tmp_path)
+
+    def write_half(path: Path, text: str, **_: object) -> None:
+        path.write_bytes(text.encode()[:9])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", write_half)
+        assert evalsite(*download)[::2] == (1, "evalsite: [Errno 28] No space left on device\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["shard-00000.parquet"]
+    assert evalsite(*download)[0] == 0
+
+
 def test_what_cannot_be_is_said(evalsite: Evalsite) -> None:
     assert evalsite("datasets", "build", "poles")[2].startswith("evalsite: --game: is missing")
     status, _, complaint = evalsite("datasets", "build", "poles", "--game", "cart_pole")

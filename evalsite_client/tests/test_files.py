@@ -1,5 +1,6 @@
 """Files go up and down as they are read, and only with the right hash."""
 
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,24 @@ def test_a_file_with_another_hash_is_fetched_again_and_then_refused(tmp_path: Pa
     with pytest.raises(ChecksumError, match=f"instead of {DIGEST}"):
         client.trajectories.download(piece, tmp_path / "empty")
     assert not list((tmp_path / "empty").iterdir())
+
+
+def test_a_link_stays_a_link_and_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    def send_results(_: object) -> Response:
+        results = fakes.raw(CONTENT)
+        results.headers["ETag"] = DIGEST
+        return results
+
+    (tmp_path / "link").symlink_to(tmp_path / "results.csv")
+    client, _ = fakes.client(send_results)
+    client.leaderboards.download_results("board", tmp_path / "link")
+    assert (tmp_path / "results.csv").read_bytes() == CONTENT
+    assert (tmp_path / "link").is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with pytest.raises(InputError, match="name a file"):
+            client.leaderboards.download_results("board", tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 class _Torn(requests.Response):

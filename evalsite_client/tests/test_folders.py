@@ -27,6 +27,13 @@ def test_of_each_file_that_is_not_judged_it_is_said_why(tmp_path: Path) -> None:
     assert soon.left_out[newest] == "it is being written"
 
 
+def test_a_file_of_a_clock_that_is_ahead_is_judged(tmp_path: Path) -> None:
+    (file := tmp_path / "step_9.safetensors").touch()
+    changed_s = file.stat().st_mtime
+    assert find_files(tmp_path, {}, now_s=changed_s - 3_600).new == [(9, file)]
+    assert find_files(tmp_path, {}, now_s=changed_s - 1).new == []
+
+
 def test_a_link_to_nothing_is_left_out_until_something_is_there(tmp_path: Path) -> None:
     link, target = tmp_path / "step_9.safetensors", tmp_path / "weights"
     link.symlink_to(target)

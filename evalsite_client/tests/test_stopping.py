@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalsite_client.cli.options import writable_file
-from evalsite_client.cli.saving import save_json, save_text
+from evalsite_client.cli.saving import save_bytes, save_json, save_text
 from evalsite_client.cli.stopping import take_sigterm
 
 
@@ -49,5 +49,14 @@ def test_a_file_is_written_whole_or_stays_as_it_was(
     (tmp_path / "link").symlink_to(path)
     save_text(tmp_path / "link", "text")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("text\n", 0o640)
-    save_text(Path("/dev/null"), "a device is written as it is")
     save_text(None, "nothing was asked for")
+
+
+def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with os.fdopen(os.open(tmp_path / "pipe", os.O_RDWR), "rb", 0) as reader:
+        save_bytes(tmp_path / "pipe", b"weights")
+        assert reader.read(100) == b"weights"
+        save_text(tmp_path / "pipe", "text")
+        assert reader.read(100) == b"text\n"
+    assert (tmp_path / "pipe").is_fifo()

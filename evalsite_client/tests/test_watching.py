@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evalsite_client import Clock
+from evalsite_client import Clock, UnreachableError
 from evalsite_client.cli import following
+from evalsite_client.cli.folders import read_stamp
 from evalsite_client.cli.watching import FolderWatch
 from evalsite_client.tests.commands import Evalsite, ok
 from matches.models import Campaign, Checkpoint
@@ -68,6 +69,32 @@ def test_a_check_that_nobody_can_do_says_what_it_waits_for(
     run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
     _, _, complaint = evalsite("watch", file.parent, *run)
     assert "waiting for a gpu worker: none is alive" in complaint
+
+
+def test_a_server_that_is_away_while_a_file_is_judged_ends_no_watch(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def judge(watch: FolderWatch, step: int, path: Path) -> None:
+        watch.judged[path] = read_stamp(path)
+        steps.append(step)
+        if len(steps) < 3:
+            raise UnreachableError("it is restarted")
+        raise KeyboardInterrupt
+
+    steps: list[int] = []
+    (file := tmp_path / "step_7.safetensors").touch()
+    os.utime(file, (0, 0))
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    monkeypatch.setattr(FolderWatch, "_judge_file", judge)
+    when_it_sleeps(lambda: None)
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME)
+    assert evalsite(*run, "--once")[::2] == (2, "evalsite: it is restarted\n")
+    status, _, complaint = evalsite(*run)
+    assert (status, steps) == (130, [7, 7, 7])
+    assert "step_7.safetensors: no answer, again at the next look: it is restarted" in complaint
 
 
 @pytest.mark.parametrize(("n_alarms", "expected"), [(0, 2), (1, 1)])

@@ -78,7 +78,8 @@ def _explain_end(run: TrainingRun) -> Finding:
 
 def _list_notes(run: TrainingRun) -> list[str]:
     if not run.n_lost:
-        return []
+        is_waiting = run.state == _STATES.RUNNING and run.problem
+        return [f"its last slice came to nothing: {run.problem}"] if is_waiting else []
     lost = format_count(run.n_lost, "slice")
     # Not always by the last of them: a trainer that is killed says nothing.
     reason = f" (last told: {run.problem})" if run.problem else ""

@@ -42,7 +42,7 @@ def record_report(report: object, *, now: datetime) -> bool:
     if run is None:
         return False
     if trained.is_given_up:
-        return _note_fault(run, trained) if trained.refusal else _take_back(run, now=now)
+        return _note_fault(run, trained) if trained.refusal else _take_back(run, trained, now=now)
     try:
         weights = _inspect_weights(run, trained)
         if trained.state and not files.has_file(run.name, trained.state):
@@ -54,10 +54,11 @@ def record_report(report: object, *, now: datetime) -> bool:
     return _write_report(run, trained, weights, problem=trained.refusal, now=now)
 
 
-def _take_back(run: TrainingRun, *, now: datetime) -> bool:
-    """Order a slice anew that its trainer has given up, for no fault of the run's."""
+def _take_back(run: TrainingRun, report: Trained, *, now: datetime) -> bool:
+    """Order a slice anew that its trainer has given up, for no fault of the run's; keep why."""
     own = TrainingRun.objects.filter(pk=run.pk, state=TrainingRun.State.RUNNING, order=run.order)
-    return bool(own.update(order=None, leased_until=None, reported_at=now))
+    problem = _clean_problem(hide_folders(report.waits_for)) or run.problem
+    return bool(own.update(order=None, leased_until=None, reported_at=now, problem=problem))
 
 
 def _note_fault(run: TrainingRun, report: Trained) -> bool:

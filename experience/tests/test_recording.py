@@ -121,6 +121,21 @@ def test_what_a_trainer_has_given_up_is_ordered_anew_and_is_no_loss(run: Trainin
     assert (run.state, run.slice, run.n_lost, run.n_steps) == (States.RUNNING, 12, 0, 300)
 
 
+def test_what_a_slice_was_given_up_for_is_told_until_one_comes_to_something(
+    run: TrainingRun,
+) -> None:
+    why = "the web server answers 507 not stored: No space left on device: '/data/training/x'"
+    assert record_report(
+        report(run, n_steps=0, is_last=True, is_given_up=True, waits_for=why), now=later(1)
+    )
+    run = ordered(run, at_s=2)
+    (note,) = explain_run(run, now=later(3)).notes
+    assert note == f"its last slice came to nothing: {why.replace('/data/training', '…')}"
+    assert record_report(report(run, n_steps=300, is_last=True), now=later(4))
+    run.refresh_from_db()
+    assert (run.problem, explain_run(run, now=later(4)).notes) == ("", ())
+
+
 def test_what_breaks_slices_again_and_again_is_the_reason_of_the_run(
     run: TrainingRun, stream_server: Redis
 ) -> None:

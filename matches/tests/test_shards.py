@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from django.db import transaction
 from redis import Redis
 
 from arena import trajectories
@@ -80,6 +81,25 @@ def test_the_files_do_not_depend_on_pieces_orders_or_the_database(
     _export(tournament, tmp_path / "one")
     _export(other, tmp_path / "two")
     assert _content(tmp_path / "one") == _content(tmp_path / "two")
+
+
+def test_pieces_that_a_restored_database_does_not_know_are_not_mixed_with_new_matches(
+    broker: Redis, tmp_path: Path
+) -> None:
+    # The database of before gives the same numbers again; the files are still there.
+    with transaction.atomic():
+        lost = _tournament(seed=1)
+        pieces.play(lost)
+        _export(lost, tmp_path / "lost")
+        transaction.set_rollback(True)
+    tournament = _tournament(seed=2)
+    pieces.play(tournament)
+    _export(tournament, tmp_path / "again")
+    paths = sorted((tmp_path / "again").iterdir())
+    rows = [row for path in paths for row in trajectories.read_parquet(path).to_pylist()]
+    planned = Match.objects.filter(tournament=tournament).order_by("sequence")
+    assert [row["game_seed"] for row in rows[::2]] == [match.game_seed for match in planned]
+    assert _content(tmp_path / "again") != _content(tmp_path / "lost")
 
 
 def test_a_shard_waits_for_its_matches(tournament: Tournament, tmp_path: Path) -> None:

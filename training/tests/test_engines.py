@@ -3,6 +3,7 @@
 What RLlib itself does with an order is shown on a cluster: tests/test_ray_cluster.py.
 """
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -116,6 +117,26 @@ def test_where_the_checkpoint_cannot_be_written_is_told(
     monkeypatch.setattr("training.engines.catalog.torch.save_sealed", fill_disk)
     assert learn(segment, "--passes", "1") == offline.BAD_INPUT
     assert "is not written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_pipe_is_not_replaced_by_the_checkpoint(
+    segment: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(segment.with_name("pipe"))
+    assert learn(segment, "--out", str(segment.with_name("pipe"))) == offline.BAD_INPUT
+    assert "is a device or a pipe: name a file" in capsys.readouterr().err
+    assert segment.with_name("pipe").is_fifo()
+
+
+def test_ctrl_c_ends_with_130_and_without_a_file(
+    segment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.engines.catalog.torch.save_sealed", interrupt)
+    assert learn(segment, "--passes", "1") == offline.INTERRUPTED
+    assert not segment.with_name("out.safetensors").exists()
 
 
 def test_a_folder_that_is_missing_is_told_before_anything_is_learned(

@@ -146,23 +146,43 @@ def test_a_trainer_takes_an_order_and_reports_what_it_has_learned(
     assert set(Site.kept) == {f"/files/training/7/{one}" for one in put}
 
 
-def test_what_breaks_a_slice_is_told_and_left_to_be_tried_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[Trained | Alive]:
+    """Return what a trainer that is called here publishes."""
     own = {
         "REDIS_URL": "redis://x", "STREAM_REDIS_URL": "redis://x", "EVALSITE_SITE_URL": "http://x",
         "EVALSITE_NODE_KEY": "the key", "EVALSITE_TRAINER": "trainer-1",
     }  # fmt: skip
     for name, value in own.items():
         monkeypatch.setenv(name, value)
-    reports = list[Trained | Alive]()
-    monkeypatch.setattr("training.tasks.publish_report", lambda _, report: reports.append(report))
+    published = list[Trained | Alive]()
+    monkeypatch.setattr("training.tasks.publish_report", lambda _, report: published.append(report))
+    return published
+
+
+def test_what_breaks_a_slice_is_told_and_left_to_be_tried_again(
+    reports: list[Trained | Alive], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(registry, "get", lambda _: dict[str, Any]()["nothing"])
     with pytest.raises(KeyError):
         train(to_wire(msgspec.structs.replace(ORDER, files=[DataFile("0" * 64, "/f")])))
     fault = reports[-1]
     assert isinstance(fault, Trained)
     assert (fault.is_given_up, fault.refusal) == (True, "KeyError: 'nothing'")
+
+
+def test_what_a_slice_is_given_up_for_is_told(
+    reports: list[Trained | Alive], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> None:
+        raise UnavailableError("the web server answers 507 not stored: the disk is full")
+
+    monkeypatch.setattr(registry, "get", refuse)
+    train(to_wire(ORDER))
+    ending = reports[-1]
+    assert isinstance(ending, Trained)
+    assert (ending.is_given_up, ending.refusal) == (True, "")
+    assert ending.waits_for == "the web server answers 507 not stored: the disk is full"
 
 
 def test_a_file_is_another_one_or_refused_or_not_to_be_had(
