@@ -46,6 +46,10 @@ class InvalidReturnsError(ArenaError):
     """A game ended with returns that are not one finite float per seat."""
 
 
+class GameFaultError(ArenaError):
+    """A game says of a position what none can be: no agent can decide in it."""
+
+
 class ServerLostError(ArenaError):
     """Nothing more comes from who plays a game elsewhere: nobody's fault, another attempt."""
 
