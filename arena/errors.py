@@ -86,6 +86,10 @@ class AgentDiedError(ArenaError):
         super().__init__(detail)
 
 
+class AgentSilentError(AgentDiedError):
+    """The program of an agent has not said in time what it is, or takes no connection."""
+
+
 class UnusableProgramError(ArenaError):
     """The program of an agent cannot be used on this machine: no fault of the agent."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from arena.errors import (
     AgentDiedError,
+    AgentSilentError,
     IllegalActionError,
     InvalidOutputError,
     ParameterError,
@@ -81,6 +82,18 @@ def test_one_that_never_said_hello_cannot_be_used(text: str, error: Exception) -
     policy.prepare()  # keeps still: others of the order play on
     with pytest.raises(UnusableProgramError, match=f"does not start: {error}"):
         decide(policy, text)
+
+
+@EVERY
+def test_one_that_said_no_hello_in_time_is_not_waited_for_again(text: str) -> None:
+    word = "uciok" if text == "uci" else "hello"
+    line = ScriptedLine(**{word: raising(AgentSilentError("no answer within 20 s"), times=1)})
+    policy = policy_of(text, line)
+    policy.prepare()
+    for _ in range(2):
+        with pytest.raises(UnusableProgramError, match="does not start: no answer within 20 s"):
+            decide(policy, text)
+    assert line.n_opened == 1
 
 
 @EVERY
