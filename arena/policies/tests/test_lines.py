@@ -170,7 +170,8 @@ def test_what_is_no_answer_is_invalid(fault: Fault, why: str) -> None:
 
 
 def test_a_program_that_gives_up_says_why() -> None:
-    line = ScriptedLine(**{ACTION: lambda _: '{"type":"error","message":"no idea"}'})
+    problem = f'{{"type":"error","message":"no idea{" at all" * 2_000}"}}'
+    line = ScriptedLine(**{ACTION: lambda _: problem})
     with pytest.raises(AgentDiedError, match="it says: no idea"):
         decide(policy_of("program:mine", line), "program:mine")
 
