@@ -46,6 +46,10 @@ class InvalidReturnsError(ArenaError):
     """A game ended with returns that are not one finite float per seat."""
 
 
+class GameFaultError(ArenaError):
+    """A game says of a position what none can be: no agent can decide in it."""
+
+
 class ServerLostError(ArenaError):
     """Nothing more comes from who plays a game elsewhere: nobody's fault, another attempt."""
 
@@ -80,6 +84,10 @@ class AgentDiedError(ArenaError):
         """is_own_doing: False when somebody else may have ended it, such as a full machine."""
         self.is_own_doing = is_own_doing
         super().__init__(detail)
+
+
+class AgentSilentError(AgentDiedError):
+    """The program of an agent has not said in time what it is, or takes no connection."""
 
 
 class UnusableProgramError(ArenaError):

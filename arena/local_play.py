@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from arena.errors import ArenaError, IllegalActionError
 from arena.games import registry as games
 from arena.games.base import OVER, Game, GameSpec, forfeit_ranks, ranks
+from arena.games.positions import check_position
 from arena.pairing import registry as pairings
 from arena.pairing.base import Field, Lineup, count_blocks, rotate_seats
 from arena.policies import registry as policies
@@ -112,10 +113,14 @@ class _Match:
         try:
             self.state.apply(action)
         except IllegalActionError as error:
-            self.charge(error)
+            self.charge(error, refused=action)
 
-    def charge(self, error: Exception) -> None:
-        """End the match by a forfeit of the seat to move."""
+    def charge(self, error: Exception, *, refused: int | None = None) -> None:
+        """End the match by a forfeit of the seat to move.
+
+        Raises GameFaultError, and whatever the game raises, where no agent could decide.
+        """
+        check_position(self.state, self.state.to_move(), self.spec, refused=refused)
         self.guilty_seat = self.state.to_move()
         self.problem = f"{type(error).__name__}: {error}"
 

@@ -369,6 +369,8 @@ class Line:
         episode, wait = self.episodes.pop(number, None), self.waits.pop(number, None)
         if episode is None:
             return
+        with suppress(ValueError):
+            self.awaited.remove(number)
         # Unless it is the wait itself that has failed.
         if wait is not None and wait is not asyncio.current_task():
             wait.cancel()

@@ -59,7 +59,7 @@ def _list_policies(game: Game) -> list[dict[str, str | None]]:
         {
             "id": name,
             "title": policies.get(name).title,
-            "refusal": policies.get(name).refusal(game.spec),
+            "refusal": policies.find_refusal(name, game.spec),
         }
         for name in policies.names()
     ]

@@ -182,7 +182,8 @@ def test_a_server_that_dies_or_hangs_in_a_battle_is_nobodys_fault(act: str) -> N
         find_tool("poke-env", DATA)
     except SetupError as error:
         pytest.skip(str(error))
-    with server as showdown, serving(server_url(showdown.port), "--answer-s", "3") as address:
+    # A server that has just started reads its data before the first battle: 3 s were too few.
+    with server as showdown, serving(server_url(showdown.port), "--answer-s", "10") as address:
         line = open_line(game, address)
         battles = [game.start_on(line, seed, opening_plies=0) for seed in range(3)]
         for battle in battles:

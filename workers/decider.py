@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from arena.fault_injection import inject_into_action
+from arena.messages import Ending
 from arena.move_notes import note_time, note_value, note_values
 from arena.policies.base import Policy, read_last_values
 from arena.policies.line_policy import LinePolicy
@@ -84,6 +85,12 @@ class Decider:
 
     def judge_error(self, match: MatchInPlay, error: Exception) -> Failure:
         """Return how a match ends whose agent raised this."""
+        failure = self._judge_agent(match, error)
+        # What the code of an agent raises may be what the game has raised in it.
+        is_charged = failure.ending is Ending.FORFEIT
+        return (self._stepper.find_game_fault(match) if is_charged else None) or failure
+
+    def _judge_agent(self, match: MatchInPlay, error: Exception) -> Failure:
         if isinstance(error, QuestionError):
             return failure_of_question(error.cause)
         match self._setup.agents[match.agent].policy:

@@ -109,7 +109,8 @@ def failure_of_line(error: Exception) -> Failure:
         case IllegalActionError():
             return Failure(Ending.FORFEIT, Reason.ILLEGAL, detail)
         case _:
-            return failure_of_policy(error)
+            # No code of a program runs here: the game could not tell it the position.
+            return Failure(Ending.FAILED, Reason.ERROR, describe_error(error))
 
 
 def failure_of_question(error: Exception) -> Failure:

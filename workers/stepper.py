@@ -17,6 +17,7 @@ from arena.errors import (
 )
 from arena.fault_injection import Charge, draw_fault, inject_into_state
 from arena.games.base import OVER, forfeit_ranks, ranks
+from arena.games.positions import check_position, read_seat
 from arena.messages import Ending, Reason
 from arena.policies.network_policy import FloatBatch, MaskBatch
 from arena.seeding import derive
@@ -168,11 +169,11 @@ class MatchStepper:
         action = read_action(answer)
         if action is None:
             detail = f"an action must be an int, got {describe_value(answer)}"
-            self.end_match(match, Failure(Ending.FORFEIT, Reason.INVALID, detail))
+            self._refuse_answer(match, Failure(Ending.FORFEIT, Reason.INVALID, detail))
             return
         if not 0 <= action < self._n_actions:
             detail = f"action {describe_value(action)} is not in 0..{self._n_actions - 1}"
-            self.end_match(match, Failure(Ending.FORFEIT, Reason.ILLEGAL, detail))
+            self._refuse_answer(match, Failure(Ending.FORFEIT, Reason.ILLEGAL, detail), action)
             return
         recorder = self._setup.recorder
         self._show_call(match.index, match.turn, GAME)
@@ -182,7 +183,8 @@ class MatchStepper:
                 record = StepRecord(match.state.observation(match.turn), match.state.legal_mask())
             match.state.apply(action)
         except IllegalActionError as error:
-            self.end_match(match, Failure(Ending.FORFEIT, Reason.ILLEGAL, describe_error(error)))
+            failure = Failure(Ending.FORFEIT, Reason.ILLEGAL, describe_error(error))
+            self._refuse_answer(match, failure, action)
             return
         except Exception as error:  # whatever a game raises is its fault
             self.end_match(match, Failure(_FAILED, Reason.ERROR, describe_error(error)))
@@ -192,6 +194,23 @@ class MatchStepper:
         match.n_steps += 1
         self._buffer.acted.extend((match.index, action, note))
         self._note_moved(match)
+
+    def _refuse_answer(
+        self, match: MatchInPlay, failure: Failure, action: int | None = None
+    ) -> None:
+        self.end_match(match, self.find_game_fault(match, refused=action) or failure)
+
+    def find_game_fault(self, match: MatchInPlay, *, refused: int | None = None) -> Failure | None:
+        """Return how a match ends in which no agent could decide; None where its agent could.
+
+        refused: the action that was not taken.
+        """
+        self._show_call(match.index, match.turn, GAME)
+        try:
+            check_position(match.state, match.turn, self._setup.spec, refused=refused)
+        except Exception as error:  # whatever a game raises is its fault
+            return Failure(_FAILED, Reason.ERROR, describe_error(error))
+        return None
 
     def _note_moved(self, match: MatchInPlay) -> None:
         if self._looks_later:
@@ -212,7 +231,7 @@ class MatchStepper:
     def _find_next_seat(self, match: MatchInPlay) -> None:
         """Ask the game who is next, and end the match when nobody is."""
         try:
-            match.turn = match.state.to_move()
+            match.turn = read_seat(match.state.to_move(), self._n_seats)
             returns = match.state.returns() if match.turn == OVER else None
             result = None if returns is None else ranks(returns, self._n_seats, self._teams)
         except InvalidReturnsError as error:

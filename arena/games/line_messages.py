@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from arena.errors import MessageError
-from arena.messages import BigId, Count, Detail, Text
+from arena.messages import BigId, Count, Text
 from arena.parameters import Value
 
 # The game of a hello that only asks who a server is: it needs no pass, and nothing begins on it.
@@ -21,6 +21,8 @@ MAX_FRAME = 4 << 20
 
 Offset = Annotated[int, msgspec.Meta(ge=0, le=MAX_FRAME)]
 Few = msgspec.Meta(max_length=100)
+# A position or a reason in words; of a reason the beginning is shown.
+Words = Annotated[str, msgspec.Meta(max_length=10_000)]
 
 
 class PlayerHello(msgspec.Struct, frozen=True, tag="hello", tag_field="kind", omit_defaults=True):
@@ -89,7 +91,7 @@ class StateMessage(msgspec.Struct, frozen=True, tag="state", tag_field="kind"):
     observation: Any = None
     at: Offset | None = None
     returns: list[float] = []
-    text: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
+    text: Words = ""
     names: list[Text] = []
 
 
@@ -97,7 +99,7 @@ class ErrorMessage(msgspec.Struct, frozen=True, tag="error", tag_field="kind"):
     """Why an episode, or without one the whole line, does not go on."""
 
     reason: Text
-    detail: Detail = ""
+    detail: Words = ""
     episode: BigId | None = None
 
 
@@ -107,11 +109,19 @@ class RawBytes(msgspec.Struct, frozen=True, tag="bytes", tag_field="kind"):
     n: Offset
 
 
+class _OfEpisode(msgspec.Struct, frozen=True):
+    """What is left of a message that does not fit: whose it is."""
+
+    episode: BigId
+
+
 PlayerMessage = PlayerHello | Start | Act | End
 ServerMessage = ServerHello | StateMessage | ErrorMessage | RawBytes
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[list[ServerMessage]] = msgspec.json.Decoder(list[ServerMessage])
+_one: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
+_apart: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def encode_frame(messages: Sequence[PlayerMessage]) -> bytes:
@@ -120,9 +130,27 @@ def encode_frame(messages: Sequence[PlayerMessage]) -> bytes:
 
 
 def read_frame(text: bytes | str) -> list[ServerMessage]:
-    """Return the messages of a server. Raises MessageError naming what does not fit."""
+    """Return the messages of a server. Raises MessageError naming what does not fit.
+
+    A message of an episode that does not fit comes back as an error of that episode: others in the
+    frame are of matches that have nothing to do with it.
+    """
     try:
-        return _decoder.decode(text)
+        try:
+            return _decoder.decode(text)
+        except msgspec.ValidationError:
+            return [_read_message(raw) for raw in _apart.decode(text)]
     # Digits and brackets without end are errors of Python's own.
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise MessageError(f"no frame of a game server: {error}"[:300]) from error
+
+
+def _read_message(raw: msgspec.Raw) -> ServerMessage:
+    try:
+        return _one.decode(raw)
+    except msgspec.ValidationError as error:
+        try:
+            episode = msgspec.json.decode(raw, type=_OfEpisode).episode
+        except msgspec.ValidationError:
+            raise error from None
+        return ErrorMessage("bad_message", f"{error}"[:300], episode)

@@ -305,7 +305,7 @@ def _read_observation(message: StateMessage, raw: bytes, spec: GameSpec) -> NDAr
             count = int(np.prod(spec.observation_shape))
             flat = np.frombuffer(raw, declared.newbyteorder("<"), count, message.at)
         else:
-            flat = np.array(message.observation, declared).ravel()
+            flat = _convert_list(message.observation, declared)
         observation = flat.astype(declared).reshape(spec.observation_shape)
     except (ValueError, TypeError, OverflowError) as error:
         raise ServerFaultError(
@@ -314,6 +314,16 @@ def _read_observation(message: StateMessage, raw: bytes, spec: GameSpec) -> NDAr
     if not np.isfinite(observation.astype(np.float64)).all():
         raise ServerFaultError("an observation must be finite")
     return observation
+
+
+def _convert_list(said: object, dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    """Return numbers as one row of the dtype. Raises ValueError for what it cannot hold."""
+    given = np.array(said)
+    flat = given.astype(dtype).ravel()
+    is_rounded = dtype.kind == "f"
+    if given.dtype.kind == "U" or not (is_rounded or np.array_equal(flat, given.ravel())):
+        raise ValueError(f"{said!r:.100} is not of that dtype")
+    return flat
 
 
 def can_replay(game: Game) -> bool:

@@ -6,8 +6,9 @@ lineup is a set then, and every block has its partners drawn anew (see partnered
 knows all lineups beforehand (Pairing), or chooses as results come (AdaptivePairing).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from random import Random
 from typing import Protocol
 
@@ -69,6 +70,28 @@ class Field:
         # Of all pairs of seats these few are of two sides.
         opposed = (self.n_sides - 1) / (self.n_seats - 1)
         return opposed * pair_weight(self.n_sides) / self.team_size
+
+
+def draw_lineups(
+    name: str, field: Field, draw: Callable[[], Iterable[Iterable[int]]]
+) -> list[Lineup]:
+    """Return the lineups that a pairing draws.
+
+    Raises PairingError where its code raises, or where agents cannot meet like that.
+    """
+    try:
+        lineups = [tuple(map(index, lineup)) for lineup in draw()]
+    except ArenaError:
+        raise
+    # Whatever else the code of a plug-in raises.
+    except Exception as error:
+        raise PairingError(f"pairing {name!r} raises {type(error).__name__}: {error}") from error
+    for lineup in lineups:
+        is_fit = all(0 <= agent < field.n_agents for agent in lineup)
+        if not is_fit or len(lineup) != field.n_seats or len(set(lineup)) != field.n_seats:
+            of_field = f"{field.n_seats} distinct agents of 0..{field.n_agents - 1}"
+            raise PairingError(f"pairing {name!r} has the lineup {lineup}: must be {of_field}")
+    return lineups
 
 
 class Pairing(Protocol):

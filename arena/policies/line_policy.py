@@ -12,6 +12,7 @@ from typing import Protocol
 
 from arena.errors import (
     AgentDiedError,
+    AgentSilentError,
     InvalidOutputError,
     ParameterError,
     UnusableProgramError,
@@ -65,6 +66,8 @@ class LinePolicy(ABC):
         self.program, self.release = program, release
         self.last_values: list[float | None] = []
         self._is_open = self._has_greeted = False
+        # Why it is not started again: a hello that did not come in time.
+        self._silence = ""
 
     def attach(self, line: AgentLine) -> None:
         """Take the line to ask over; before the first row."""
@@ -89,6 +92,8 @@ class LinePolicy(ABC):
         """Return the action for one row, and what the seat expects of its return, if it says so."""
 
     def _decide(self, row: Row) -> int:
+        if self._silence:
+            raise UnusableProgramError(self._silence)
         if not self._is_open:
             self._open()
         # Until it has answered: whatever goes wrong, the next decision is asked of a fresh one.
@@ -112,9 +117,10 @@ class LinePolicy(ABC):
             # One that has played here before could else break off where it is about to lose.
             if self._has_greeted:
                 raise
-            raise UnusableProgramError(
-                f"program {self.program!r} does not start: {error}"
-            ) from None
+            why = f"program {self.program!r} does not start: {error}"
+            # Waited for once: a move has less time than a hello, and its agent would be charged.
+            self._silence = why if isinstance(error, AgentSilentError) else ""
+            raise UnusableProgramError(why) from None
         if self.release and release != self.release:
             raise UnusableProgramError(
                 f"program {self.program!r} says it is {release!r:.80}, the agent's is "

@@ -46,7 +46,7 @@ class Action(msgspec.Struct, frozen=True, tag="action"):
 class Problem(msgspec.Struct, frozen=True, tag="error"):
     """A program says why it cannot decide."""
 
-    message: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
+    message: str = ""
 
 
 _answers: msgspec.json.Decoder[Hello | Action | Problem] = msgspec.json.Decoder(

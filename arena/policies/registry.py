@@ -12,15 +12,30 @@ FAMILY = catalogs.Family(
     "arena.policies.catalog", "policy", ("title", "is_batched", "parameters", "refusal", "build")
 )
 
+MAX_ERROR = 200
+"""Characters of what a plug-in raises."""
+
 
 def names() -> tuple[str, ...]:
     """Return the ids of all policy kinds, in order."""
     return catalogs.list_ids(FAMILY)
 
 
+def find_refusal(name: str, spec: GameSpec) -> str | None:
+    """Return why a policy kind cannot play a game, None where it can.
+
+    What the code of a plug-in raises is a reason, too. Raises UnknownNameError, CatalogError.
+    """
+    kind = get(name)
+    try:
+        return kind.refusal(spec)
+    except Exception as error:
+        return f"its refusal() raises {type(error).__name__}: {error}"[:MAX_ERROR]
+
+
 def list_able(spec: GameSpec) -> tuple[str, ...]:
     """Return the ids of the policy kinds that can play a game, in order."""
-    return tuple(name for name in names() if get(name).refusal(spec) is None)
+    return tuple(name for name in names() if find_refusal(name, spec) is None)
 
 
 def version(name: str) -> str:

@@ -14,7 +14,7 @@ import arena
 from arena import local_play
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.games.base import Game, replay
+from arena.games.base import Game, State, replay
 from arena.pairing.base import PairingError
 from arena.policies.base import Row
 
@@ -105,6 +105,35 @@ class Hurried:
 def test_a_game_without_end_is_the_fault_of_no_agent() -> None:
     with pytest.raises(ArenaError, match="tic_tac_toe: not over after 2 steps"):
         arena.play(cast(Game, Hurried()), ("random", "greedy"), 4, 1)
+
+
+class BlindState:
+    """A state that cannot be seen."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def observation(self, seat: int) -> NDArray[np.generic]:
+        raise RuntimeError(f"nothing to see for seat {seat}")
+
+
+class Blind:
+    """Tic-tac-toe that cannot be seen."""
+
+    def __init__(self) -> None:
+        self._game = games.get("tic_tac_toe")
+        self.spec = self._game.spec
+
+    def start(self, game_seed: int, *, opening_plies: int) -> State:
+        return cast(State, BlindState(self._game.start(game_seed, opening_plies=opening_plies)))
+
+
+def test_what_a_game_raises_is_the_fault_of_no_agent() -> None:
+    with pytest.raises(RuntimeError, match="nothing to see for seat 0"):
+        arena.play(cast(Game, Blind()), {"one": first_legal, "other": first_legal}, 4, 1)
 
 
 def test_too_few_answers_are_the_fault_of_the_agent() -> None:

@@ -72,6 +72,15 @@ async def playing() -> AsyncIterator[Table]:
         await listener.wait_closed()
 
 
+def test_an_episode_that_ends_in_the_frame_in_which_it_began_is_not_awaited() -> None:
+    kind = type("Kind", (AskingNim,), {"closed": list[int]()})
+    line = sdk.Line(sdk.Server(kind, name="sim-1"))
+    line.receive(HELLO)
+    starts = [{"kind": "start", "episode": number, "seed": 7} for number in (1, 2)]
+    line.receive(json.dumps([*starts, {"kind": "end", "episode": 1}]))
+    assert line.awaited == [2]
+
+
 async def test_an_episode_that_waits_holds_up_no_other_one() -> None:
     async with playing() as table:
         await table.say(kind="start", episode=1, seed=7)

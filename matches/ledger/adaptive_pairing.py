@@ -6,7 +6,7 @@ from datetime import datetime
 
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import AdaptivePairing, Lineup, count_blocks
+from arena.pairing.base import AdaptivePairing, Field, Lineup, count_blocks, draw_lineups
 from arena.ratings.base import MU
 from arena.seeding import derive
 from matches.ledger import costs
@@ -68,7 +68,11 @@ def choose_lineups(
     standing = load_standing(tournament, agents, needs_meetings=pairing.needs_meetings)
     # By the place in the plan: a planner that starts again there draws with the same seed.
     seed = derive("pairing", tournament.seed, tournament.n_planned)
-    lineups = pairing.choose(standing, n_blocks, seed=seed)
+    lineups = draw_lineups(
+        tournament.pairing,
+        Field(n_agents=len(agents), n_seats=n_seats),
+        lambda: pairing.choose(standing, n_blocks, seed=seed),
+    )
     return Choice(lineups, pairing.is_over(standing) or not (lineups or n_open))
 
 

@@ -15,7 +15,14 @@ from django.db.models import F, Max
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, Lineup, count_blocks, draw_partners, rotate_seats
+from arena.pairing.base import (
+    Field,
+    Lineup,
+    count_blocks,
+    draw_lineups,
+    draw_partners,
+    rotate_seats,
+)
 from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
@@ -230,7 +237,10 @@ def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[PlannedMatch
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
     n_blocks = count_blocks(tournament.n_matches, spec.n_seats)
     seed = derive("pairing", tournament.seed)
-    lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
+    pairing = pairings.get(tournament.pairing)
+    lineups = draw_lineups(
+        tournament.pairing, field, lambda: pairing.pair(field, n_blocks, seed=seed)
+    )
     if spec.teams:
         lineups = [
             draw_partners(lineup, derive("partners", *scope[1:], block))

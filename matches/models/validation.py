@@ -61,10 +61,19 @@ def check_game(game: str, parameters: object) -> Game:
         unconfigured = games.get(game)
     except ArenaError as error:
         raise ValidationError({"game": str(error)}) from error
+    checked = _check_mapping("game_parameters", parameters)
     try:
-        return unconfigured.configured(_check_mapping("game_parameters", parameters))
+        return unconfigured.configured(checked)
     except ArenaError as error:
         raise ValidationError({"game_parameters": str(error)}) from error
+    # Whatever else the code of a plug-in raises.
+    except Exception as error:
+        why = f"{game} cannot be configured: {_describe(error)}"
+        raise ValidationError({"game": why}) from error
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR]
 
 
 def check_opening(game: Game, plies: int) -> None:
@@ -84,8 +93,7 @@ def check_opening(game: Game, plies: int) -> None:
         raise ValidationError({"opening_plies": str(error)}) from error
     # Whatever else the code of a plug-in raises.
     except Exception as error:
-        error_text = f"{type(error).__name__}: {error}"[:MAX_ERROR]
-        why = f"{game.spec.id} cannot begin after {plies} plies: {error_text}"
+        why = f"{game.spec.id} cannot begin after {plies} plies: {_describe(error)}"
         raise ValidationError({"opening_plies": why}) from error
 
 
@@ -94,17 +102,22 @@ def check_policy(game: str, policy: str, parameters: object) -> Policy:
     rules = check_game(game, {})
     try:
         kind = policies.get(policy)
+        refusal = policies.find_refusal(policy, rules.spec)
     except ArenaError as error:
         raise ValidationError({"policy": str(error)}) from error
-    refusal = kind.refusal(rules.spec)
     if refusal is not None:
         able = ", ".join(policies.list_able(rules.spec))
         message = f"{policy} cannot play {game}: {refusal}; these can: {able}"
         raise ValidationError({"policy": message})
+    checked = _check_mapping("parameters", parameters)
     try:
-        return kind.build(rules, _check_mapping("parameters", parameters))
+        return kind.build(rules, checked)
     except ArenaError as error:
         raise ValidationError({"parameters": str(error)}) from error
+    # Whatever else the code of a plug-in raises.
+    except Exception as error:
+        why = f"{policy} cannot be built: {_describe(error)}"
+        raise ValidationError({"policy": why}) from error
 
 
 def check_spelling(name: str, policy: str, parameters: Mapping[str, Any]) -> None:

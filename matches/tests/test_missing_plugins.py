@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.test import Client
 from redis import Redis
 
@@ -15,6 +16,7 @@ from matches.errors import BadInputError
 from matches.ledger import recording
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Leaderboard, Match, Tournament
+from matches.models.validation import check_game, check_policy
 from matches.operations import explain
 from matches.plans import TournamentPlan
 from matches.ratings import rater
@@ -214,3 +216,33 @@ def test_a_broken_file_is_named_on_the_system_page_and_by_readiness(
         assert f"…/{folder.game.name}" in page, address
         assert str(folder.game) not in page, address
         assert "nunpy" in page, address
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "why"),
+    [
+        (
+            "        del spec",
+            "policy",
+            "centre cannot play nim: its refusal() raises OSError: away",
+        ),
+        ("        accepted(self, game, parameters)", "policy", "centre cannot be built: OSError"),
+    ],
+)
+def test_a_policy_whose_code_raises_is_refused_with_its_reason(
+    folder: PluginFolder, client: Client, line: str, field: str, why: str
+) -> None:
+    folder.edit(folder.policy, line, f"        raise OSError('away')\n{line}")
+    with pytest.raises(ValidationError) as refused:
+        check_policy("nim", "centre", {})
+    assert why in str(refused.value.message_dict[field])
+    # Others can still be looked up.
+    assert client.get("/games/nim/").status_code == 200
+
+
+def test_a_game_that_cannot_be_configured_is_refused_with_its_reason(folder: PluginFolder) -> None:
+    start = "    def configured(self"
+    broken = folder.game.read_text().partition(start)[2].partition("\n")[0]
+    folder.edit(folder.game, f"{start}{broken}", f"{start}{broken}\n        raise OSError('away')")
+    with pytest.raises(ValidationError, match="nim cannot be configured: OSError: away"):
+        check_game("nim", {})

@@ -5,6 +5,7 @@ import itertools
 import pytest
 from redis import Redis
 
+from arena.pairing import registry as pairings
 from matches.artifacts.agents import register_agent, register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import planning
@@ -99,6 +100,27 @@ def test_a_tournament_that_cannot_be_planned_is_cancelled_and_the_others_are_pla
     assert broken.state == Tournament.State.CANCELLED
     assert "gone" in broken.problem
     assert Match.objects.filter(tournament=sound).count() == 10
+
+
+@pytest.mark.parametrize("pairing", ["random", "quality"])
+@pytest.mark.parametrize("is_broken", [True, False])
+def test_a_tournament_whose_pairing_is_at_fault_is_cancelled_with_the_reason(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch, pairing: str, *, is_broken: bool
+) -> None:
+    def pair_alone(*_: object, **__: object) -> list[tuple[int, ...]]:
+        if is_broken:
+            raise RuntimeError("no table is free")
+        return [(0, 0)]
+
+    tournament = make.scheduled(10, pairing=pairing)
+    kind = pairings.get(pairing) if pairing == "random" else pairings.get_adaptive(pairing)
+    method = "pair" if pairing == "random" else "choose"
+    monkeypatch.setattr(type(kind), method, pair_alone)
+    assert planning.plan_scheduled(now=make.NOW) == 0
+    tournament.refresh_from_db()
+    assert tournament.state == Tournament.State.CANCELLED
+    why = "raises RuntimeError: no table is free" if is_broken else "has the lineup (0, 0)"
+    assert f"pairing '{pairing}' {why}" in tournament.problem
 
 
 def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are(

@@ -4,7 +4,12 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from arena.errors import AgentDiedError, InvalidOutputError, UnusableProgramError
+from arena.errors import (
+    AgentDiedError,
+    AgentSilentError,
+    InvalidOutputError,
+    UnusableProgramError,
+)
 from workers.programs.child_process import ChildProcess, LongLineError
 
 MAX_LINE = 1 << 20
@@ -55,7 +60,7 @@ class ChildLine:
                 raise AgentDiedError(death.told, is_own_doing=death.is_own_doing)
             left_s = None if within_s is None else self._opened_at + within_s - self._clock()
             if left_s is not None and left_s <= 0:
-                raise AgentDiedError(f"no answer within {within_s:g} s{child.quote_errors()}")
+                raise AgentSilentError(f"no answer within {within_s:g} s{child.quote_errors()}")
             child.move_bytes(left_s)
         try:
             return line.decode().removesuffix("\r")

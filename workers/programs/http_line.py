@@ -12,7 +12,7 @@ from socket import SocketIO, socket
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from arena.errors import AgentDiedError, InvalidOutputError
+from arena.errors import AgentDiedError, AgentSilentError, InvalidOutputError
 from workers.failures import one_line
 from workers.programs.child import MAX_LINE
 
@@ -140,8 +140,9 @@ class HttpLine:
         except (OSError, HTTPException) as error:
             self.close()
             why = one_line(str(error) or type(error).__name__, 200)
+            kind = AgentSilentError if isinstance(error, TimeoutError) else AgentDiedError
             # Its machine may be gone, or the way to it.
-            raise AgentDiedError(f"{self._shown}: {why}", is_own_doing=False) from error
+            raise kind(f"{self._shown}: {why}", is_own_doing=False) from error
         if len(body) > MAX_LINE:
             raise InvalidOutputError(f"an answer of more than {MAX_LINE} bytes")
         if answer.status != HTTPStatus.OK:

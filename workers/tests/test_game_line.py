@@ -112,12 +112,13 @@ def error(reason: str) -> Lie:
         (say(names=["one"]), "1 names for 7 legal actions"),
         (say(at=None, observation=[[1.0]]), "no observation of float32"),
         (say(at=None, observation="x"), "no observation of float32"),
-        (say(at=None, observation=[float("inf")] * 126), "Infinity|finite|no frame"),
+        (say(at=None, observation=[float("inf")] * 126), "no observation|finite"),
         (say(at=1 << 20), "no observation of float32"),
         (say(seat=-1, returns=[1.0]), "returns must be 2 finite floats"),
-        (say(seat=-1, returns=[1e999, 0.0]), "no frame|finite"),
-        (say(seat=-5), "no frame of a game server"),
-        (say(kind="shout"), "no frame of a game server"),
+        (say(seat=-1, returns=[1e999, 0.0]), "float|finite"),
+        (say(seat=-5), "bad_message: Expected `int` >= -1"),
+        (say(kind="shout"), "bad_message: Invalid value 'shout'"),
+        (say(episode="one"), "no frame of a game server"),
         (error("illegal"), "sim: illegal: why"),
         (error("fault"), "sim: fault: why"),
         (error("what?"), r"sim: what\?: why"),
@@ -128,6 +129,28 @@ def test_what_is_no_state_is_the_servers_fault(lie: Lie, says: str) -> None:
     state = start(FakeServer(connect_four.GAME, lie=lie))
     with pytest.raises(ServerFaultError, match=says):
         state.to_move()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"legal": [-1]}, "bad_message: Expected `int` >= 0"),
+        ({"text": "x" * 10_001}, "bad_message: Expected `str` of length <= 10000"),
+        (
+            {"kind": "error", "reason": "fault", "detail": "pile 3 is empty" + " again" * 200},
+            "fault: pile 3 is empty again",
+        ),
+    ],
+)
+def test_an_episode_that_is_told_wrongly_ends_alone(wrong: dict[str, Any], says: str) -> None:
+    def lie(message: dict[str, Any]) -> dict[str, Any]:
+        return message | wrong if message.get("episode") == 2 else message
+
+    line = open_line(FakeServer(connect_four.GAME, lie=lie))
+    before, told_wrongly, behind = (GAME.start_on(line, seed, opening_plies=0) for seed in range(3))
+    assert [before.to_move(), behind.to_move()] == [0, 0]
+    with pytest.raises(ServerFaultError, match=says):
+        told_wrongly.to_move()
 
 
 @pytest.mark.parametrize("reason", ["full", "stopping", "refused"])
@@ -230,7 +253,7 @@ def test_a_line_that_breaks_again_and_again_is_dialled_less_and_less_often() -> 
 
 
 def test_who_is_at_fault_is_tried_by_whatever_begins_until_control_stops_it() -> None:
-    dialling = Dialling(n_gone=0, lie=say(seat=-5))
+    dialling = Dialling(n_gone=0, lie=say(episode=-5))
     for _ in range(4):
         with pytest.raises(ServerFaultError, match="no frame"):
             dialling.begin().to_move()

@@ -198,6 +198,23 @@ def test_what_is_no_state_of_the_game_is_named(changed: dict[str, Any], says: st
         read_position(message(**changed), b"", SPEC, step=0)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "said", "says"),
+    [
+        ("int8", [1.7], "1.7"),
+        ("uint8", [300], "300"),
+        ("bool", [5], "5"),
+        ("float32", ["7"], "'7'"),
+    ],
+)
+def test_a_number_that_the_dtype_cannot_hold_is_not_converted(
+    dtype: str, said: list[object], says: str
+) -> None:
+    spec = replace(SPEC, observation_dtype=dtype, observation_shape=(1,), observation_parts=())
+    with pytest.raises(ServerFaultError, match=rf"no observation of {dtype} .*{says}.* is not of"):
+        read_position(message(observation=said), b"", spec, step=0)
+
+
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_bytes_of_any_kind_are_a_frame_or_refused(text: bytes | str) -> None:
     with suppress(MessageError):

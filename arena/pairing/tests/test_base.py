@@ -1,6 +1,7 @@
 """Fields, blocks and their rotations."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -10,7 +11,14 @@ from hypothesis import strategies as st
 
 from arena.errors import UnknownNameError
 from arena.pairing import registry
-from arena.pairing.base import Field, PairingError, count_blocks, draw_partners, rotate_seats
+from arena.pairing.base import (
+    Field,
+    PairingError,
+    count_blocks,
+    draw_lineups,
+    draw_partners,
+    rotate_seats,
+)
 from arena.ratings.rankings import pair_weight
 from arena.teams import group_by_team
 
@@ -87,3 +95,36 @@ def test_a_pair_weighs_as_a_match_does_with_partners_at_random(n_seats: int, siz
     assert field.n_sides == n_teams
     expected = field.pair_weight * (n_seats * np.eye(n_seats) - 1)
     assert total / len(orders) == pytest.approx(expected, abs=1e-9)
+
+
+def fail_to_draw() -> list[tuple[int, ...]]:
+    raise RuntimeError("no table is free")
+
+
+@pytest.mark.parametrize(
+    ("draw", "why"),
+    [
+        (fail_to_draw, "'mine' raises RuntimeError: no table is free"),
+        (lambda: None, "'mine' raises TypeError"),
+        (lambda: [(0, 0.5)], "'mine' raises TypeError"),
+        (lambda: [(0, 1), (2, 2)], r"has the lineup \(2, 2\): must be 2 distinct agents of 0..2"),
+        (lambda: [(0, 3)], r"has the lineup \(0, 3\)"),
+        (lambda: [(0, 1, 2)], r"has the lineup \(0, 1, 2\)"),
+    ],
+)
+def test_a_pairing_that_draws_no_lineups_is_named(
+    draw: Callable[[], list[tuple[int, ...]]], why: str
+) -> None:
+    with pytest.raises(PairingError, match=why):
+        draw_lineups("mine", Field(3, 2), draw)
+
+
+def test_what_a_pairing_refuses_itself_is_its_own_reason() -> None:
+    def refuse() -> list[tuple[int, ...]]:
+        raise PairingError("too few tables")
+
+    with pytest.raises(PairingError, match="too few tables"):
+        draw_lineups("mine", Field(3, 2), refuse)
+    drawn = draw_lineups("mine", Field(3, 2), lambda: np.array([[0, 1], [2, 1]]))
+    assert drawn == [(0, 1), (2, 1)]
+    assert all(type(agent) is int for lineup in drawn for agent in lineup)

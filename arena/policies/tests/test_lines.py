@@ -7,6 +7,7 @@ import pytest
 
 from arena.errors import (
     AgentDiedError,
+    AgentSilentError,
     IllegalActionError,
     InvalidOutputError,
     ParameterError,
@@ -84,6 +85,18 @@ def test_one_that_never_said_hello_cannot_be_used(text: str, error: Exception) -
 
 
 @EVERY
+def test_one_that_said_no_hello_in_time_is_not_waited_for_again(text: str) -> None:
+    word = "uciok" if text == "uci" else "hello"
+    line = ScriptedLine(**{word: raising(AgentSilentError("no answer within 20 s"), times=1)})
+    policy = policy_of(text, line)
+    policy.prepare()
+    for _ in range(2):
+        with pytest.raises(UnusableProgramError, match="does not start: no answer within 20 s"):
+            decide(policy, text)
+    assert line.n_opened == 1
+
+
+@EVERY
 def test_one_that_has_played_and_says_no_hello_any_more_is_at_fault(text: str) -> None:
     line = ScriptedLine()
     policy = policy_of(text, line)
@@ -157,7 +170,8 @@ def test_what_is_no_answer_is_invalid(fault: Fault, why: str) -> None:
 
 
 def test_a_program_that_gives_up_says_why() -> None:
-    line = ScriptedLine(**{ACTION: lambda _: '{"type":"error","message":"no idea"}'})
+    problem = f'{{"type":"error","message":"no idea{" at all" * 2_000}"}}'
+    line = ScriptedLine(**{ACTION: lambda _: problem})
     with pytest.raises(AgentDiedError, match="it says: no idea"):
         decide(policy_of("program:mine", line), "program:mine")
 

@@ -155,6 +155,16 @@ def test_one_that_is_not_there_is_nobodys_fault(
     assert why in rows[100].detail
 
 
+@pytest.mark.long
+def test_one_that_says_no_hello_in_time_is_nobodys_fault(
+    pool: PlayerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALSITE_PROGRAMS", "bad=/bin/sleep 60")
+    rows = play(order_of([program("bad"), RANDOM], [(0, 1), (1, 1)]), pool).rows
+    assert fates(rows) == [(Ending.INTERRUPTED, Reason.PROGRAM_LOST, -1), DONE]
+    assert "no answer within 20 s" in rows[100].detail
+
+
 def test_an_address_that_does_not_answer_is_nobodys_fault(
     pool: PlayerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
