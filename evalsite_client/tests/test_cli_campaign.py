@@ -246,7 +246,11 @@ def test_a_forecast_starts_nothing(campaign: Evalsite, tmp_path: Path) -> None:
 
 REFUSED = [
     ("-l none", "leaderboard: "),
-    ("--agents level:5,nobody", "there is no agent of skill_game named 'nobody'"),
+    (
+        "--agents level:5,nobody",
+        "there is no agent of skill_game named 'nobody': register it first",
+    ),
+    ("--agents random,level:7", "named 'random', 'level:7': register it first (`evaluate` does so"),
     ("--question top_k -p k=9", "k must be from 1 to below the 4"),
     ("--pairing lottery", "pairing: "),
     ("--error 0.6", "error must be between 0 and 0.5"),

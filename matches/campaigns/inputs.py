@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from arena.errors import ArenaError
+from arena.policies.spec import is_spelled
 from arena.verdicts.base import MIN_AGENTS
 from arena.verdicts.scale import gap_of_elo, gap_of_points
 from matches.errors import BadInputError
@@ -77,11 +78,17 @@ def find_entrants(leaderboard: Leaderboard, names: Sequence[str]) -> list[Agent]
     by_name = {agent.name: agent for agent in named_agents}
     missing = [name for name in dict.fromkeys(names) if name not in by_name]
     if missing:
-        missing_names = ", ".join(map(repr, missing[:SHOWN_MISSING]))
-        more = f" and {n} more" if (n := len(missing) - SHOWN_MISSING) > 0 else ""
-        problem = f"there is no agent of {leaderboard.game} named {missing_names}{more}"
-        raise BadInputError("agents", f"{problem}: register it first")
+        raise BadInputError("agents", _describe_missing(missing, leaderboard.game))
     return [by_name[name] for name in names]
+
+
+def _describe_missing(names: Sequence[str], game: str) -> str:
+    shown = ", ".join(map(repr, names[:SHOWN_MISSING]))
+    more = f" and {n} more" if (n := len(names) - SHOWN_MISSING) > 0 else ""
+    by_itself = (
+        " (`evaluate` does so with any that is spelled)" if any(map(is_spelled, names)) else ""
+    )
+    return f"there is no agent of {game} named {shown}{more}: register it first{by_itself}"
 
 
 def open_board(name: str, *, game: str, title: str) -> Leaderboard:
