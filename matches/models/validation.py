@@ -100,6 +100,11 @@ def check_opening(game: Game, plies: int) -> None:
 def check_policy(game: str, policy: str, parameters: object) -> Policy:
     """Return the policy, built once. Raises ValidationError naming the field that is wrong."""
     rules = check_game(game, {})
+    if ":" in policy and is_spelled(policy):
+        kind_name, given = parse_policy(policy)
+        said = ", ".join(f"{name}={value}" for name, value in given.items())
+        message = f"{policy!r} is {kind_name!r} with parameters {said}: name both"
+        raise ValidationError({"policy": message})
     try:
         kind = policies.get(policy)
         refusal = policies.find_refusal(policy, rules.spec)

@@ -32,6 +32,14 @@ def test_the_spelling_of_another_policy_is_no_name(admin_client: Client, name: s
     assert find_agent(name, game=GAME).policy == name.partition(":")[0]
 
 
+def test_a_spelling_is_no_policy_and_told_apart(admin_client: Client) -> None:
+    body = REGISTERED | {"name": "deep", "policy": "alphabeta:10"}
+    answer = admin_client.post("/api/v1/agents/", body, content_type="application/json")
+    (problem,) = answer.json()["errors"]
+    assert (answer.status_code, problem["field"]) == (400, "policy")
+    assert problem["message"] == "'alphabeta:10' is 'alphabeta' with parameters depth=10: name both"
+
+
 def test_the_admin_refuses_it_too_also_when_an_agent_is_renamed(admin_client: Client) -> None:
     fields = {"name": "greedy", "game": GAME, "policy": "random"}
     page = admin_client.post("/admin/matches/agent/add/", fields)
