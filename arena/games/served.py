@@ -287,7 +287,8 @@ def read_position(message: StateMessage, raw: bytes, spec: GameSpec, *, step: in
     if message.names and len(message.names) != len(legal):
         raise ServerFaultError(f"{len(message.names)} names for {len(legal)} legal actions")
     observation = _read_observation(message, raw, spec)
-    return Position(message.seat, legal, observation, (), message.text, message.names)
+    # A tuple: who decides gets it as it is, and may sort or empty what can be changed.
+    return Position(message.seat, tuple(legal), observation, (), message.text, message.names)
 
 
 def _read_end(message: StateMessage, spec: GameSpec) -> Position:

@@ -198,6 +198,12 @@ def test_what_is_no_state_of_the_game_is_named(changed: dict[str, Any], says: st
         read_position(message(**changed), b"", SPEC, step=0)
 
 
+def test_who_decides_cannot_change_what_is_legal() -> None:
+    legal = read_position(message(), b"", SPEC, step=0).legal
+    assert isinstance(legal, tuple)
+    assert legal
+
+
 @pytest.mark.parametrize(
     ("dtype", "said", "says"),
     [
