@@ -67,7 +67,8 @@ def download_stream(
     digest: what the SHA-256 must be; empty: what the ETag says.
     """
     target = path.resolve()  # a link stays a link
-    if target.exists() and not target.is_file():
+    # By the path: what /dev/stdout is resolved to where that is a pipe does not exist.
+    if path.exists() and not path.is_file():
         # Where root may rename a file to its name, a device would be gone.
         raise InputError("path", f"{str(path)!r} is a device, a pipe or a folder: name a file")
     # Under a name of its own until its hash is right: nobody takes half a file for a whole one.

@@ -287,7 +287,8 @@ def read_position(message: StateMessage, raw: bytes, spec: GameSpec, *, step: in
     if message.names and len(message.names) != len(legal):
         raise ServerFaultError(f"{len(message.names)} names for {len(legal)} legal actions")
     observation = _read_observation(message, raw, spec)
-    return Position(message.seat, legal, observation, (), message.text, message.names)
+    # A tuple: who decides gets it as it is, and may sort or empty what can be changed.
+    return Position(message.seat, tuple(legal), observation, (), message.text, message.names)
 
 
 def _read_end(message: StateMessage, spec: GameSpec) -> Position:
@@ -317,11 +318,17 @@ def _read_observation(message: StateMessage, raw: bytes, spec: GameSpec) -> NDAr
 
 
 def _convert_list(said: object, dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
-    """Return numbers as one row of the dtype. Raises ValueError for what it cannot hold."""
-    given = np.array(said)
-    flat = given.astype(dtype).ravel()
-    is_rounded = dtype.kind == "f"
-    if given.dtype.kind == "U" or not (is_rounded or np.array_equal(flat, given.ravel())):
+    """Return numbers as one row of the dtype.
+
+    Raises ValueError, TypeError and OverflowError for what it cannot hold.
+    """
+    flat = np.array(said, dtype).ravel()
+    if dtype.kind == "f":  # whose numbers are rounded
+        is_held = np.array(said).dtype.kind != "U"
+    else:
+        # As Python's own: numpy takes large ints beside small ones for floats, which cuts them.
+        is_held = flat.tolist() == np.array(said, object).ravel().tolist()
+    if not is_held:
         raise ValueError(f"{said!r:.100} is not of that dtype")
     return flat
 

@@ -6,7 +6,8 @@ lineup is a set then, and every block has its partners drawn anew (see partnered
 knows all lineups beforehand (Pairing), or chooses as results come (AdaptivePairing).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import index
 from random import Random
@@ -72,6 +73,17 @@ class Field:
         return opposed * pair_weight(self.n_sides) / self.team_size
 
 
+@contextmanager
+def naming_faults(name: str) -> Iterator[None]:
+    """Raise PairingError for whatever the code of a pairing raises, but for its own refusals."""
+    try:
+        yield
+    except ArenaError:
+        raise
+    except Exception as error:
+        raise PairingError(f"pairing {name!r} raises {type(error).__name__}: {error}") from error
+
+
 def draw_lineups(
     name: str, field: Field, draw: Callable[[], Iterable[Iterable[int]]]
 ) -> list[Lineup]:
@@ -79,13 +91,8 @@ def draw_lineups(
 
     Raises PairingError where its code raises, or where agents cannot meet like that.
     """
-    try:
+    with naming_faults(name):
         lineups = [tuple(map(index, lineup)) for lineup in draw()]
-    except ArenaError:
-        raise
-    # Whatever else the code of a plug-in raises.
-    except Exception as error:
-        raise PairingError(f"pairing {name!r} raises {type(error).__name__}: {error}") from error
     for lineup in lineups:
         is_fit = all(0 <= agent < field.n_agents for agent in lineup)
         if not is_fit or len(lineup) != field.n_seats or len(set(lineup)) != field.n_seats:

@@ -13,7 +13,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 
 from evalsite_client.api.shared import Alarm
-from evalsite_client.api.watches import WatchedStep, WatchVerdict
+from evalsite_client.api.watches import Watched, WatchedStep, WatchVerdict
 from evalsite_client.cli import following
 from evalsite_client.cli.campaign_texts import describe_progress
 from evalsite_client.cli.checkpoints import wait_checked
@@ -72,6 +72,8 @@ class FolderWatch:
         self.judged: dict[Path, Stamp | None] = {}
         # Why files are not judged, as it was said last.
         self.told: dict[Path, str] = {}
+        # The evaluation that was begun and whose verdict is not told yet.
+        self.begun: Watched | None = None
         self.n_alarms = self.n_refused = 0
         # As they are now: a run among them that goes on would make each evaluation longer.
         self.against = expand_runs(client, options.against, game=options.game)
@@ -118,32 +120,33 @@ class FolderWatch:
 
     def _judge_new(self, files: Files) -> None:
         """Judge what is new; while the server is away, leave it to the next look, which waits."""
-        for step, path in files.new:
-            if self._is_judged(path):
-                continue
-            try:
-                self._judge_file(step, path)
-            except (UnreachableError, ProblemError) as error:
-                if self.options.once or not may_come_back(error):
-                    raise
-                self.judged.pop(path, None)
-                sys.stderr.write(f"{path.name}: no answer, again at the next look: {error}\n")
-                return
+        name = "the evaluation under way"
+        try:
+            # It may be over by now: then its step is none of the new ones.
+            self._follow_evaluation()
+            for step, path in files.new:
+                if not self._is_judged(path):
+                    name = path.name
+                    self._judge_file(step, path)
+        except (UnreachableError, ProblemError) as error:
+            if self.options.once or not may_come_back(error):
+                raise
+            sys.stderr.write(f"{name}: no answer, again at the next look: {error}\n")
 
     def _judge_file(self, step: int, path: Path) -> None:
         """Upload and evaluate one file; a refused one is named once and left alone."""
-        self.judged[path] = read_stamp(path)
+        stamp = read_stamp(path)
         try:
             agent = self._admit_checkpoint(step, path)
         except (InputError, ProblemError) as error:
             if isinstance(error, ProblemError) and error.status != HTTPStatus.BAD_REQUEST:
-                del self.judged[path]
                 raise  # a right, a limit or the server: another time the file may pass
+            self.judged[path] = stamp
             self.n_refused += 1
             sys.stderr.write(f"{path.name}: refused: {error}\n")
             return
-        options, client = self.options, self.client
-        begun = client.watches.create(
+        options = self.options
+        self.begun = self.client.watches.create(
             agent=agent,
             leaderboard=options.leaderboard,
             against=self.against,
@@ -152,6 +155,14 @@ class FolderWatch:
             margin_score=options.margin_score,
             level=options.level,
         )
+        self.judged[path] = stamp
+        self._follow_evaluation()
+
+    def _follow_evaluation(self) -> None:
+        """Wait for the verdict of the evaluation that was begun, if there is one, and tell it."""
+        if (begun := self.begun) is None:
+            return
+        client, options = self.client, self.options
         lines = following.Lines(client, following.find_stream(options))
         ended = client.campaigns.wait(
             begun.campaign,
@@ -163,6 +174,7 @@ class FolderWatch:
         limit_s = following.RATING_WAIT_S
         following.wait_for_ratings(client, begun.tournament, limit_s=limit_s)
         self._report_verdict(client.watches.judge(begun.campaign, level=options.level))
+        self.begun = None
 
     def _admit_checkpoint(self, step: int, path: Path) -> int:
         """Return the agent of a checkpoint once it is checked, sent unless it is there already.
@@ -238,8 +250,8 @@ class FolderWatch:
         line = f"{rated} after {verdict.n_played} matches, {compared}"
         self._write_line(f"REGRESSION {line}" if verdict.alarm else line)
         if verdict.alarm is not None:
-            self.n_alarms += 1
             self._post_alarm(verdict.alarm)
+            self.n_alarms += 1
 
     def _post_alarm(self, alarm: Alarm) -> None:
         """Post an alarm; one that does not arrive is said, and stays on the page."""

@@ -72,9 +72,12 @@ def test_a_link_stays_a_link_and_what_is_no_file_is_not_replaced(tmp_path: Path)
     assert (tmp_path / "results.csv").read_bytes() == CONTENT
     assert (tmp_path / "link").is_symlink()
     os.mkfifo(tmp_path / "pipe")
-    for name in ("pipe", "."):
+    read_end, write_end = os.pipe()
+    for name in ("pipe", ".", f"/dev/fd/{write_end}"):
         with pytest.raises(InputError, match="name a file"):
             client.leaderboards.download_results("board", tmp_path / name)
+    os.close(read_end)
+    os.close(write_end)
     assert (tmp_path / "pipe").is_fifo()
 
 

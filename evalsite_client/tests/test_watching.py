@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from evalsite_client import Clock, UnreachableError
+from evalsite_client.api.watches import Watched, Watches, WatchVerdict
 from evalsite_client.cli import following
-from evalsite_client.cli.folders import read_stamp
+from evalsite_client.cli.folders import Files
 from evalsite_client.cli.watching import FolderWatch
+from evalsite_client.nouns import Campaigns
 from evalsite_client.tests.commands import Evalsite, ok
 from matches.models import Campaign, Checkpoint
+from matches.tests.admin_acts import an_alarm
 from matches.tests.weights import GAME, added, verdict, weights
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,7 +81,6 @@ def test_a_server_that_is_away_while_a_file_is_judged_ends_no_watch(
     when_it_sleeps: Callable[[Callable[[], None]], None],
 ) -> None:
     def judge(watch: FolderWatch, step: int, path: Path) -> None:
-        watch.judged[path] = read_stamp(path)
         steps.append(step)
         if len(steps) < 3:
             raise UnreachableError("it is restarted")
@@ -95,6 +97,46 @@ def test_a_server_that_is_away_while_a_file_is_judged_ends_no_watch(
     status, _, complaint = evalsite(*run)
     assert (status, steps) == (130, [7, 7, 7])
     assert "step_7.safetensors: no answer, again at the next look: it is restarted" in complaint
+
+
+def test_a_verdict_that_was_not_heard_of_is_told_at_the_next_look(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    def begin(*_: object, **__: object) -> Watched:
+        begun.append(alarm.campaign_id)
+        return Watched(alarm.campaign_id, alarm.campaign.tournament_id)
+
+    def judge(watches: Watches, campaign: int, *, level: float) -> WatchVerdict:
+        judged.append(campaign)
+        if len(judged) == 1:
+            raise UnreachableError("it is restarted")
+        (kept,) = watch[0].client.alarms.list()
+        return WatchVerdict("run@7", 20.0, 19.0, 21.0, 9, "run@6", level, 1.0, kept)
+
+    def find_files(it: FolderWatch) -> Files:
+        watch.append(it)
+        if len(watch) > 5:
+            raise KeyboardInterrupt
+        # Once the server knows the verdict, the step is done.
+        return Files([] if judged else [(7, file)], {}, {}, 0)
+
+    alarm, begun, judged, watch = an_alarm(), list[int](), list[int](), list[FolderWatch]()
+    (file := tmp_path / "step_7.safetensors").touch()
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    monkeypatch.setattr(following, "wait_for_ratings", lambda *_, **__: None)
+    monkeypatch.setattr(FolderWatch, "_admit_checkpoint", lambda *_: 7)
+    monkeypatch.setattr(FolderWatch, "_find_files", find_files)
+    monkeypatch.setattr(Watches, "create", begin)
+    monkeypatch.setattr(Watches, "judge", judge)
+    monkeypatch.setattr(Campaigns, "wait", lambda it, campaign, **_: it.get(campaign))
+    when_it_sleeps(lambda: None)
+    run = ("watch", tmp_path, "--agent", "run", "--game", GAME, "--stop-on-regression")
+    status, output, complaint = evalsite(*run)
+    assert (status, output.count("REGRESSION run@7")) == (1, 1), complaint
+    assert (begun, judged) == ([alarm.campaign_id], [alarm.campaign_id] * 2)
 
 
 @pytest.mark.parametrize(("n_alarms", "expected"), [(0, 2), (1, 1)])

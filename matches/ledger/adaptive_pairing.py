@@ -6,7 +6,14 @@ from datetime import datetime
 
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import AdaptivePairing, Field, Lineup, count_blocks, draw_lineups
+from arena.pairing.base import (
+    AdaptivePairing,
+    Field,
+    Lineup,
+    count_blocks,
+    draw_lineups,
+    naming_faults,
+)
 from arena.ratings.base import MU
 from arena.seeding import derive
 from matches.ledger import costs
@@ -73,7 +80,8 @@ def choose_lineups(
         Field(n_agents=len(agents), n_seats=n_seats),
         lambda: pairing.choose(standing, n_blocks, seed=seed),
     )
-    return Choice(lineups, pairing.is_over(standing) or not (lineups or n_open))
+    with naming_faults(tournament.pairing):
+        return Choice(lineups, pairing.is_over(standing) or not (lineups or n_open))
 
 
 def shorten_tournament(tournament: Tournament) -> None:

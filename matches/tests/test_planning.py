@@ -123,6 +123,20 @@ def test_a_tournament_whose_pairing_is_at_fault_is_cancelled_with_the_reason(
     assert f"pairing '{pairing}' {why}" in tournament.problem
 
 
+def test_a_tournament_whose_pairing_cannot_say_whether_it_is_over_is_cancelled(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bool:
+        raise RuntimeError("no table is free")
+
+    tournament = make.scheduled(10, pairing="quality")
+    monkeypatch.setattr(type(pairings.get_adaptive("quality")), "is_over", fail)
+    assert planning.plan_scheduled(now=make.NOW) == 0
+    tournament.refresh_from_db()
+    assert tournament.state == Tournament.State.CANCELLED
+    assert "pairing 'quality' raises RuntimeError: no table is free" in tournament.problem
+
+
 def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

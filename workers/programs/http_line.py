@@ -137,7 +137,8 @@ class HttpLine:
             connection.request("POST", self._path, body=self._unsent.encode(), headers=headers)
             answer = connection.getresponse()
             body = answer.read(MAX_LINE + 1)
-        except (OSError, HTTPException) as error:
+        # ValueError: a chunk of fewer than no bytes. Else it would pass for a fault of the game.
+        except (OSError, HTTPException, ValueError) as error:
             self.close()
             why = one_line(str(error) or type(error).__name__, 200)
             kind = AgentSilentError if isinstance(error, TimeoutError) else AgentDiedError

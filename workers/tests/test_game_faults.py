@@ -1,15 +1,16 @@
 """Games that are at fault while an agent decides: no agent is charged for that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from arena.errors import AgentDiedError, IllegalActionError
+from arena.games.base import OVER, Game, GameSpec
 from arena.messages import AgentOrder, Ending, Reason
 from arena.policies import registry as policies
-from arena.policies.base import PolicyKind
+from arena.policies.base import PolicyKind, Row
 from arena.policies.callables import CallableKind
 from workers.failures import failure_of_line
 from workers.tests import fakes
@@ -90,6 +91,40 @@ def test_a_seat_that_is_none_ends_its_match_alone(
     assert fate(wrong) == FAULT
     assert f"to_move() is {seat}: must be 0..1, or -1 for over" in wrong.detail
     assert sound.ending is Ending.DONE
+
+
+class PlayingOn:
+    """A policy that plays the episode itself to its end instead of deciding."""
+
+    id, title, is_batched, parameters = "playing_on", "Playing on", False, ()
+
+    def __init__(self, *, is_raising: bool) -> None:
+        self._is_raising = is_raising
+
+    def refusal(self, spec: GameSpec) -> None:
+        del spec
+
+    def build(self, game: Game, parameters: Mapping[str, object]) -> "PlayingOn":
+        del game, parameters
+        return self
+
+    def act(self, rows: Sequence[Row]) -> list[int]:
+        for row in rows:
+            while row.state.to_move() != OVER:
+                row.state.apply(0)
+        if self._is_raising:
+            raise RuntimeError("it has lost")
+        return [0] * len(rows)
+
+
+@pytest.mark.parametrize(("is_raising", "reason"), [(True, Reason.CRASH), (False, Reason.ILLEGAL)])
+def test_an_agent_that_spoils_the_position_is_charged_for_what_comes_of_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, reason: Reason, *, is_raising: bool
+) -> None:
+    policy = cast(PolicyKind, PlayingOn(is_raising=is_raising))
+    monkeypatch.setitem(cast(dict[str, PolicyKind], fakes.POLICIES), "playing_on", policy)
+    (row,) = stage.play(stage.runner([AgentOrder("playing_on", {})] * 2), items(1)).values()
+    assert fate(row)[:3] == (Ending.FORFEIT, reason, 0)
 
 
 def test_a_position_that_cannot_be_told_is_no_fault_of_a_program() -> None:

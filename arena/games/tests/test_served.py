@@ -198,6 +198,12 @@ def test_what_is_no_state_of_the_game_is_named(changed: dict[str, Any], says: st
         read_position(message(**changed), b"", SPEC, step=0)
 
 
+def test_who_decides_cannot_change_what_is_legal() -> None:
+    legal = read_position(message(), b"", SPEC, step=0).legal
+    assert isinstance(legal, tuple)
+    assert legal
+
+
 @pytest.mark.parametrize(
     ("dtype", "said", "says"),
     [
@@ -211,8 +217,20 @@ def test_a_number_that_the_dtype_cannot_hold_is_not_converted(
     dtype: str, said: list[object], says: str
 ) -> None:
     spec = replace(SPEC, observation_dtype=dtype, observation_shape=(1,), observation_parts=())
-    with pytest.raises(ServerFaultError, match=rf"no observation of {dtype} .*{says}.* is not of"):
+    with pytest.raises(
+        ServerFaultError, match=rf"no observation of {dtype} .*{says}.* (not|out) of"
+    ):
         read_position(message(observation=said), b"", spec, step=0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"), [("uint64", [2**64 - 1, 1]), ("int64", [2**53 + 1, 1.0]), ("bool", [0, 1])]
+)
+def test_a_number_that_the_dtype_can_hold_is_kept_as_it_is(dtype: str, said: list[float]) -> None:
+    spec = replace(SPEC, observation_dtype=dtype, observation_shape=(2,), observation_parts=())
+    observation = read_position(message(observation=said), b"", spec, step=0).observation
+    assert observation is not None
+    assert observation.tolist() == said
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200))

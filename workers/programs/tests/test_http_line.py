@@ -131,6 +131,24 @@ def test_an_answer_that_comes_letter_by_letter_takes_no_longer_than_the_limit(
     line.close()
 
 
+def test_an_answer_whose_chunks_have_no_size_is_a_death_of_its_agent(
+    server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send_chunk(answers: Answers) -> None:
+        answers.send_response(200)
+        answers.send_header("Transfer-Encoding", "chunked")
+        answers.end_headers()
+        answers.wfile.write(b"-5\r\n")
+
+    monkeypatch.setattr(http_line, "AWAY_S", 0.0)
+    monkeypatch.setattr(Answers, "do_POST", send_chunk)
+    line = line_to(server)
+    line.send("one")
+    with pytest.raises(AgentDiedError, match="must be non-negative"):
+        line.receive()
+    line.close()
+
+
 def test_an_address_that_does_not_answer_may_be_somebody_elses_doing() -> None:
     line = HttpLine("https://127.0.0.1:1")
     line.send("one")
