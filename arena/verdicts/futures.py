@@ -62,8 +62,10 @@ class Futures:
         self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
         self._states = LeadStates.repeat(self._first, self.n_cases)
         if self._first.pair_variances is not None:
-            values = self._first.pair_variances.values
-            self._likelihood = weigh_variances(LeadStates.repeat(self._first, 1), values)
+            # Skills that are known less than not at all are mended here, and not by what comes.
+            self._states = change_variance(self._states, self._states.before)
+            one_case = LeadStates(*(part[:1] for part in self._states))
+            self._likelihood = weigh_variances(one_case, self._first.pair_variances.values)
         n_matches = self._first.n_matches.astype(np.float64)
         self._n_matches = np.repeat(n_matches[None], self.n_cases, axis=0)
 

@@ -12,8 +12,8 @@ from arena.ratings.base import SIGMA
 from arena.ratings.counts import Floats
 from arena.verdicts.lead_states import LeadStates, make_laplacian, sum_pulls
 
-# Of skills without any result of a pair: sure of no more than a field that is twice as wide.
-_LEAST_PRECISION = 1 / (2 * SIGMA) ** 2
+# Of skills without any result of a pair: less than of the widest field, or the longest lineage.
+_LEAST_PRECISION = 1 / (32 * SIGMA) ** 2
 
 
 class _Results(NamedTuple):
@@ -67,8 +67,10 @@ def _read_results(states: LeadStates) -> _Results:
     evidence = np.triu(states.own / (before * states.share), 1)
     precision = states.precision - make_laplacian(states.share * information)
     # The fit weighs pairs a little otherwise than they tell of their leads: what is left may be
-    # less than nothing.
+    # less than nothing. What makes it more leaves the skills where they are.
     known, along = np.linalg.eigh(precision)
-    known = np.maximum(known, _LEAST_PRECISION)
-    kept = (along * known[:, None]) @ along.swapaxes(1, 2)
-    return _Results(information, evidence, kept, states.pull - sum_pulls(states.share * evidence))
+    missing = np.maximum(_LEAST_PRECISION - known, 0)
+    added = (along * missing[:, None]) @ along.swapaxes(1, 2)
+    skills = np.linalg.solve(states.precision, states.pull[..., None])
+    pull = states.pull - sum_pulls(states.share * evidence) + (added @ skills)[..., 0]
+    return _Results(information, evidence, precision + added, pull)
