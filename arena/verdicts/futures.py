@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr, xlogy
+from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.base import BETA
 from arena.ratings.counts import Bools, Floats
@@ -20,11 +20,13 @@ _N_TRUTHS, _FEW_TRUTHS, _LARGE = 31, 11, 30
 _N_SAMPLES = 512
 _UNIT = sqrt(2) * BETA
 _LEAST = 1e-12
-# A lead that no result tells from none: below it the divergence is lost in rounding.
+# A lead that no result tells from another: below it the divergence is lost in rounding.
 _NO_LEAD = 0.01
 
 # From what is believed to the weight of each pair: float64 [t, n, n], symmetric.
 Allocation = Callable[[LeadStates], Floats]
+# From true leads [t, n, n] to what a match of each pair says about what is asked.
+Inform = Callable[[Floats], Floats]
 
 
 def match_information(gap: Floats) -> Floats:
@@ -37,28 +39,44 @@ def match_information(gap: Floats) -> Floats:
     return information
 
 
-def deciding_information(lead: Floats) -> Floats:
+def deciding_information(lead: Floats, asked: float = 0.0) -> Floats:
     """Return what one match says about who is better, where this lead is true: as an information.
 
-    Such that results of it speak as much against no lead as they do in the mean: twice the
-    divergence of Kullback and Leibler (1951) from an even match, by the square of the lead. Of who
-    is far ahead a match says next to nothing about how far, but much about who it is.
+    Such that results of it speak as much against the lead that is asked about as they do in the
+    mean: twice the divergence of Kullback and Leibler (1951) from a match of that lead, by the
+    square of the distance. Of who is far ahead a match says next to nothing about how far, but much
+    about who it is.
     """
-    distance = np.maximum(np.abs(lead), _NO_LEAD)
-    win, loss = ndtr(distance / _UNIT), ndtr(-distance / _UNIT)
-    divergence = xlogy(win, 2 * win) + xlogy(loss, 2 * loss)
-    information: Floats = 2 * divergence / distance**2
+    distance = lead - asked
+    distance = np.where(np.abs(distance) < _NO_LEAD, _NO_LEAD, distance)
+    true, other = (asked + distance) / _UNIT, asked / _UNIT
+    of_win, of_loss = (log_ndtr(side * true) - log_ndtr(side * other) for side in (1, -1))
+    divergence = ndtr(true) * of_win + ndtr(-true) * of_loss
+    information: Floats = 2 * np.maximum(divergence, 0) / distance**2
+    return information
+
+
+def inform_of_lead(lead: Floats, a: int, b: int, *, asked: float) -> Floats:
+    """Return what matches say about whether a is ahead of b by what is asked: [t, n, n].
+
+    lead: float64 [t, n, n], antisymmetric. Others tell how far the two are from each other.
+    """
+    information = match_information(lead)
+    information[:, a, b] = deciding_information(lead[:, a, b], asked)
+    information[:, b, a] = information[:, a, b]
     return information
 
 
 class Futures:
     """Truths that go on, one a case, and what is believed in each."""
 
-    def __init__(self, belief: Belief, seed: int, *, first_belief: Belief | None = None) -> None:
+    def __init__(
+        self, belief: Belief, seed: int, inform: Inform, *, first_belief: Belief | None = None
+    ) -> None:
         """Draw the truths. first_belief: what is believed at first, if not the same."""
         self._rng = np.random.default_rng(seed)
         self._lead = self._draw_leads(belief)
-        self._information = deciding_information(self._lead)
+        self._information = inform(self._lead)
         self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
         self._states = LeadStates.repeat(self._first, self.n_cases)
         if self._first.pair_variances is not None:
