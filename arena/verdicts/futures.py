@@ -13,7 +13,7 @@ from arena.ratings.departures import Departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.lead_states import LeadStates
-from arena.verdicts.lead_variances import change_variance, weigh_variances
+from arena.verdicts.lead_variances import change_variance, complete_skills, weigh_variances
 
 # Of so many the median and the tenths are cases, and no means of two; fewer of larger fields.
 _N_TRUTHS, _FEW_TRUTHS, _LARGE = 31, 11, 30
@@ -78,12 +78,10 @@ class Futures:
         self._lead = self._draw_leads(belief)
         self._information = inform(self._lead)
         self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
-        self._states = LeadStates.repeat(self._first, self.n_cases)
+        self._states = _repeat(self._first, self.n_cases)
         if self._first.pair_variances is not None:
-            # Skills that are known less than not at all are mended here, and not by what comes.
-            self._states = change_variance(self._states, self._states.before)
-            one_case = LeadStates(*(part[:1] for part in self._states))
-            self._likelihood = weigh_variances(one_case, self._first.pair_variances.values)
+            values = self._first.pair_variances.values
+            self._likelihood = weigh_variances(_repeat(self._first, 1), values)
         n_matches = self._first.n_matches.astype(np.float64)
         self._n_matches = np.repeat(n_matches[None], self.n_cases, axis=0)
 
@@ -154,7 +152,7 @@ class Futures:
     def _draw_leads(self, belief: Belief) -> Floats:
         """Return true leads that the belief allows: float64 [t, n, n], antisymmetric."""
         n_truths = _N_TRUTHS if belief.n_agents <= _LARGE else _FEW_TRUTHS
-        states = LeadStates.repeat(belief, n_truths)
+        states = _repeat(belief, n_truths)
         if belief.pair_variances is not None:
             values, _, now = belief.pair_variances
             states = change_variance(states, self._rng.choice(values, n_truths, p=now))
@@ -170,3 +168,9 @@ class Futures:
         upper = np.triu(drawn, 1)
         turned: Floats = upper - upper.transpose(0, 2, 1)
         return turned
+
+
+def _repeat(belief: Belief, n_cases: int) -> LeadStates:
+    """Return the same belief in so many cases, of complete skills where variances are in doubt."""
+    states = LeadStates.repeat(belief, n_cases)
+    return states if belief.pair_variances is None else complete_skills(states)
