@@ -8,6 +8,7 @@ taken to stay as it is.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,13 @@ from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.allocations import choose_allocation, weigh_evenly
 from arena.verdicts.base import Question, Terms, VerdictError
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.futures import Allocation, Futures
+from arena.verdicts.futures import (
+    Allocation,
+    Futures,
+    Inform,
+    deciding_information,
+    inform_of_lead,
+)
 
 # Of a larger field so many are looked at.
 MAX_AGENTS = 60
@@ -83,8 +90,11 @@ def forecast_matches(
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at, terms = _look_at(belief, question, terms)
     adaptive = choose_allocation(looked_at, question, terms, is_about_two=is_about_two)
-    matches = _play_until(Futures(looked_at, seed), question, terms, adaptive, limit)
-    even = _play_until(Futures(looked_at, seed), question, terms, weigh_evenly, limit, _MOST_CASES)
+    inform = _choose_inform(question, terms)
+    futures = Futures(looked_at, seed, inform)
+    matches = _play_until(futures, question, terms, adaptive, limit)
+    futures = Futures(looked_at, seed, inform)
+    even = _play_until(futures, question, terms, weigh_evenly, limit, _MOST_CASES)
     low, high = np.quantile(matches, [_LOW, _HIGH])
     return Forecast(
         float(np.median(matches)),
@@ -112,7 +122,7 @@ def forecast_change(
         raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
     now = question.guess(belief, terms).probability
     looked_at, terms = _look_at(belief, question, terms)
-    futures = Futures(looked_at, seed)
+    futures = Futures(looked_at, seed, _choose_inform(question, terms))
     adaptive = choose_allocation(looked_at, question, terms, is_about_two=is_about_two)
     # In four parts: the pairing looks at the ratings again between them.
     for _ in range(4):
@@ -135,8 +145,18 @@ def round_robin_matches(
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at, terms = _look_at(belief, question, terms)
-    futures = Futures(looked_at, seed, first_belief=_believe_nothing(looked_at))
+    inform, first_belief = _choose_inform(question, terms), _believe_nothing(looked_at)
+    futures = Futures(looked_at, seed, inform, first_belief=first_belief)
     return float(np.median(_play_until(futures, question, terms, weigh_evenly, limit, _MOST_CASES)))
+
+
+def _choose_inform(question: Question, terms: Terms) -> Inform:
+    """Return what says how much a match tells: of who is better, or of the lead that is asked."""
+    two = find_two(question.id, terms.parameters)
+    asked = float(terms.parameters.get("lead", 0.0))
+    if two and asked:
+        return partial(inform_of_lead, a=two["a"], b=two["b"], asked=asked)
+    return deciding_information
 
 
 def _play_until(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr, xlogy
+from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.base import BETA
 from arena.ratings.counts import Bools, Floats
@@ -13,18 +13,20 @@ from arena.ratings.departures import Departures
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.lead_states import LeadStates
-from arena.verdicts.lead_variances import change_variance, weigh_variances
+from arena.verdicts.lead_variances import change_variance, complete_skills, weigh_variances
 
 # Of so many the median and the tenths are cases, and no means of two; fewer of larger fields.
 _N_TRUTHS, _FEW_TRUTHS, _LARGE = 31, 11, 30
 _N_SAMPLES = 512
 _UNIT = sqrt(2) * BETA
 _LEAST = 1e-12
-# A lead that no result tells from none: below it the divergence is lost in rounding.
+# A lead that no result tells from another: below it the divergence is lost in rounding.
 _NO_LEAD = 0.01
 
 # From what is believed to the weight of each pair: float64 [t, n, n], symmetric.
 Allocation = Callable[[LeadStates], Floats]
+# From true leads [t, n, n] to what a match of each pair says about what is asked.
+Inform = Callable[[Floats], Floats]
 
 
 def match_information(gap: Floats) -> Floats:
@@ -37,33 +39,49 @@ def match_information(gap: Floats) -> Floats:
     return information
 
 
-def deciding_information(lead: Floats) -> Floats:
+def deciding_information(lead: Floats, asked: float = 0.0) -> Floats:
     """Return what one match says about who is better, where this lead is true: as an information.
 
-    Such that results of it speak as much against no lead as they do in the mean: twice the
-    divergence of Kullback and Leibler (1951) from an even match, by the square of the lead. Of who
-    is far ahead a match says next to nothing about how far, but much about who it is.
+    Such that results of it speak as much against the lead that is asked about as they do in the
+    mean: twice the divergence of Kullback and Leibler (1951) from a match of that lead, by the
+    square of the distance. Of who is far ahead a match says next to nothing about how far, but much
+    about who it is.
     """
-    distance = np.maximum(np.abs(lead), _NO_LEAD)
-    win, loss = ndtr(distance / _UNIT), ndtr(-distance / _UNIT)
-    divergence = xlogy(win, 2 * win) + xlogy(loss, 2 * loss)
-    information: Floats = 2 * divergence / distance**2
+    distance = lead - asked
+    distance = np.where(np.abs(distance) < _NO_LEAD, _NO_LEAD, distance)
+    true, other = (asked + distance) / _UNIT, asked / _UNIT
+    of_win, of_loss = (log_ndtr(side * true) - log_ndtr(side * other) for side in (1, -1))
+    divergence = ndtr(true) * of_win + ndtr(-true) * of_loss
+    information: Floats = 2 * np.maximum(divergence, 0) / distance**2
+    return information
+
+
+def inform_of_lead(lead: Floats, a: int, b: int, *, asked: float) -> Floats:
+    """Return what matches say about whether a is ahead of b by what is asked: [t, n, n].
+
+    lead: float64 [t, n, n], antisymmetric. Others tell how far the two are from each other.
+    """
+    information = match_information(lead)
+    information[:, a, b] = deciding_information(lead[:, a, b], asked)
+    information[:, b, a] = information[:, a, b]
     return information
 
 
 class Futures:
     """Truths that go on, one a case, and what is believed in each."""
 
-    def __init__(self, belief: Belief, seed: int, *, first_belief: Belief | None = None) -> None:
+    def __init__(
+        self, belief: Belief, seed: int, inform: Inform, *, first_belief: Belief | None = None
+    ) -> None:
         """Draw the truths. first_belief: what is believed at first, if not the same."""
         self._rng = np.random.default_rng(seed)
         self._lead = self._draw_leads(belief)
-        self._information = deciding_information(self._lead)
+        self._information = inform(self._lead)
         self._first = replace(first_belief or belief, n_samples=_N_SAMPLES)
-        self._states = LeadStates.repeat(self._first, self.n_cases)
+        self._states = _repeat(self._first, self.n_cases)
         if self._first.pair_variances is not None:
             values = self._first.pair_variances.values
-            self._likelihood = weigh_variances(LeadStates.repeat(self._first, 1), values)
+            self._likelihood = weigh_variances(_repeat(self._first, 1), values)
         n_matches = self._first.n_matches.astype(np.float64)
         self._n_matches = np.repeat(n_matches[None], self.n_cases, axis=0)
 
@@ -134,7 +152,7 @@ class Futures:
     def _draw_leads(self, belief: Belief) -> Floats:
         """Return true leads that the belief allows: float64 [t, n, n], antisymmetric."""
         n_truths = _N_TRUTHS if belief.n_agents <= _LARGE else _FEW_TRUTHS
-        states = LeadStates.repeat(belief, n_truths)
+        states = _repeat(belief, n_truths)
         if belief.pair_variances is not None:
             values, _, now = belief.pair_variances
             states = change_variance(states, self._rng.choice(values, n_truths, p=now))
@@ -150,3 +168,9 @@ class Futures:
         upper = np.triu(drawn, 1)
         turned: Floats = upper - upper.transpose(0, 2, 1)
         return turned
+
+
+def _repeat(belief: Belief, n_cases: int) -> LeadStates:
+    """Return the same belief in so many cases, of complete skills where variances are in doubt."""
+    states = LeadStates.repeat(belief, n_cases)
+    return states if belief.pair_variances is None else complete_skills(states)

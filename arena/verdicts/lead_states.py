@@ -23,8 +23,8 @@ class LeadStates(NamedTuple):
     """What is believed in each of t cases.
 
     precision: float64 [t, n, n], and pull, float64 [t, n], its product with the mean: of the
-    skills. share, own, variance: float64 [t, n, n], as of PairLeads. chance, apart, apart_variance:
-    the same, as of Departures.
+    skills. share, own, variance: float64 [t, n, n], as of PairLeads. before: float64 [t], that
+    variance before any result. chance, apart, apart_variance: [t, n, n], as of Departures.
     """
 
     precision: Floats

@@ -12,8 +12,8 @@ from arena.ratings.base import SIGMA
 from arena.ratings.counts import Floats
 from arena.verdicts.lead_states import LeadStates, make_laplacian, sum_pulls
 
-# Of skills without any result of a pair: sure of no more than a field that is twice as wide.
-_LEAST_PRECISION = 1 / (2 * SIGMA) ** 2
+# Of skills without any result of a pair: less than of the widest field, or the longest lineage.
+_LEAST_PRECISION = 1 / (32 * SIGMA) ** 2
 
 
 class _Results(NamedTuple):
@@ -29,8 +29,26 @@ class _Results(NamedTuple):
     pull: Floats
 
 
+def complete_skills(states: LeadStates) -> LeadStates:
+    """Return the same with skills of which something is known beside what the pairs did.
+
+    The fit weighs pairs a little otherwise than they tell of their leads: what is left may be less
+    than nothing. What makes it more leaves the skills where they are.
+    """
+    known, along = np.linalg.eigh(_read_results(states).precision)
+    missing = np.maximum(_LEAST_PRECISION - known, 0)
+    added = (along * missing[:, None]) @ along.swapaxes(1, 2)
+    skills = np.linalg.solve(states.precision, states.pull[..., None])
+    return states._replace(
+        precision=states.precision + added, pull=states.pull + (added @ skills)[..., 0]
+    )
+
+
 def weigh_variances(states: LeadStates, variances: Floats) -> Floats:
-    """Return the log-likelihood of each variance [s] in each case, but for a constant: [t, s]."""
+    """Return the log-likelihood of each variance [s] in each case, but for a constant: [t, s].
+
+    states: of complete skills.
+    """
     results = _read_results(states)
     information, evidence = results.information[:, None], results.evidence[:, None]
     widened = 1 + information * variances[:, None, None]
@@ -46,7 +64,10 @@ def weigh_variances(states: LeadStates, variances: Floats) -> Floats:
 
 
 def change_variance(states: LeadStates, variance: Floats) -> LeadStates:
-    """Return what the same results say if leads had this variance of their own before: [t]."""
+    """Return what the same results say if leads had this variance of their own before: [t].
+
+    states: of complete skills.
+    """
     results = _read_results(states)
     before, after = states.before[:, None, None], variance[:, None, None]
     share = 1 / (1 + after * (1 / states.share - 1) / before)
@@ -65,10 +86,9 @@ def _read_results(states: LeadStates) -> _Results:
     before = states.before[:, None, None]
     information = np.triu((1 / states.share - 1) / before, 1)
     evidence = np.triu(states.own / (before * states.share), 1)
-    precision = states.precision - make_laplacian(states.share * information)
-    # The fit weighs pairs a little otherwise than they tell of their leads: what is left may be
-    # less than nothing.
-    known, along = np.linalg.eigh(precision)
-    known = np.maximum(known, _LEAST_PRECISION)
-    kept = (along * known[:, None]) @ along.swapaxes(1, 2)
-    return _Results(information, evidence, kept, states.pull - sum_pulls(states.share * evidence))
+    return _Results(
+        information,
+        evidence,
+        states.precision - make_laplacian(states.share * information),
+        states.pull - sum_pulls(states.share * evidence),
+    )

@@ -30,7 +30,10 @@ def believe_walk(walked: Walked, likely: Floats, pair_variance: float, steady: B
     leads = _find_leads(walked.effects, mu, covariance, pair_variance) if pair_variance else None
     joint = covariance[:n, :n]
     sd = np.sqrt(np.diag(joint))
-    return replace(steady, mu=MU + mu[:n], covariance=joint, sd=sd, leads=leads)
+    # How far pairs were found to depart from ratings that stay says nothing beside a walk.
+    return replace(
+        steady, mu=MU + mu[:n], covariance=joint, sd=sd, leads=leads, pair_variances=None
+    )
 
 
 def _collapse(belief: EffectBelief, likely: Floats) -> tuple[Floats, Floats]:

@@ -98,7 +98,7 @@ def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
     first = int(now.timestamp()) % len(campaigns) if campaigns else 0
     begun, n_ended, failures = time.monotonic(), 0, Failures()
     for campaign in campaigns[first:] + campaigns[:first]:
-        # A forecast takes up to a second: of all campaigns together one in five seconds.
+        # A forecast takes up to a second, of 60 agents some: of all together one in five seconds.
         if game_problem(campaign.tournament.leaderboard.game):
             continue  # it waits until its plug-in is here again; its page says so
         with failures.collect(f"judging campaign {campaign.pk}"):

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from functools import partial
-from math import log
+from math import log, sqrt
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from arena.parameters import read_parameters
+from arena.ratings.base import BETA
 from arena.ratings.counts import PairCounts
 from arena.ratings.departures import expect_departures
 from arena.ratings.pair_leads import PairLeads
@@ -36,6 +38,7 @@ from arena.verdicts.seed_blocks import SeedBlocks
 from arena.verdicts.tests.made import belief_of
 
 BEST, TERMS = registry.get("best"), Terms(0.05, 1.0)
+_UNIT = sqrt(2) * BETA
 
 
 def believe_without_results(question: Question, n_agents: int) -> Belief:
@@ -254,6 +257,26 @@ def test_a_match_tells_of_who_is_far_ahead_that_it_is_ahead() -> None:
     n = 10
     assert -n * far * 60**2 / 2 == pytest.approx(log(0.5**n))
     assert far > 1_000 * match_information(np.array([60.0]))[0]
+
+
+def test_of_a_lead_that_is_asked_a_match_says_how_far_it_is_from_it() -> None:
+    """Of 20 when 15 is asked for: who wins 0.99965 of the games, instead of 0.9945."""
+    won, asked = ndtr([20 / _UNIT, 15 / _UNIT])
+    divergence = won * log(won / asked) + (1 - won) * log((1 - won) / (1 - asked))
+    information = deciding_information(np.array([20.0, 15.0, 100.0, -100.0]), 15.0)
+    assert information[0] * 5**2 / 2 == pytest.approx(divergence)
+    assert information[1] == pytest.approx(match_information(np.array([15.0]))[0], rel=0.01)
+    assert np.isfinite(information).all()
+    assert (information > 0).all()
+
+
+@pytest.mark.parametrize("lead", [15.0, -15.0])
+def test_a_lead_that_is_asked_takes_more_matches_than_who_is_ahead(lead: float) -> None:
+    terms = Terms(0.05, 0.0, {"a": 0, "b": 1, "lead": lead})
+    field, beats = belief_of([25 + lead * 4 / 3, 25.0], 5.0, 20), registry.get("beats")
+    forecast = forecast_matches(field, beats, terms, limit=100_000, seed=1)
+    assert 50 < forecast.matches < 500
+    assert round_robin_matches(field, beats, terms, limit=100_000, seed=1) > 50
 
 
 @pytest.mark.parametrize("n", [0, -5])

@@ -8,7 +8,7 @@ from arena.ratings.counts import Floats
 from arena.ratings.pair_leads import PairLeads
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.lead_states import LeadStates
-from arena.verdicts.lead_variances import change_variance, weigh_variances
+from arena.verdicts.lead_variances import change_variance, complete_skills, weigh_variances
 
 N = 4
 PAIRS = np.triu_indices(N, 1)
@@ -68,6 +68,21 @@ def test_skills_are_known_less_than_not_at_all_by_no_rounding() -> None:
     share = np.where(np.eye(N), 1.0, 0.1)
     leads = PairLeads(share, np.zeros((N, N)), 2 * share)
     wide = Belief(belief.mu, 30 * np.eye(N), belief.sd, belief.n_matches, leads=leads)
-    states = change_variance(LeadStates.repeat(wide, 1), np.array([50.0]))
+    states = change_variance(complete_skills(LeadStates.repeat(wide, 1)), np.array([50.0]))
     assert (np.linalg.eigvalsh(states.precision[0]) > 0).all()
     assert np.isfinite(weigh_variances(states, np.array([0.1, 50.0]))).all()
+
+
+@pytest.mark.parametrize(("joint", "share"), [(30 * np.eye(N), 0.1), (100 + np.eye(N), 1.0)])
+def test_skills_stay_where_they_are_while_leads_keep_their_variance(
+    joint: Floats, share: float
+) -> None:
+    """Where the fit weighs pairs less than they tell, and of a lineage that hardly anybody met."""
+    belief, shares = believe_nothing_of_pairs(2.0), np.where(np.eye(N), 1.0, share)
+    leads = PairLeads(shares, np.zeros((N, N)), 2 * shares)
+    field = Belief(25 + belief.mu, joint, np.sqrt(np.diag(joint)), belief.n_matches, leads=leads)
+    states = complete_skills(LeadStates.repeat(field, 1))
+    mu, covariance = change_variance(states, states.before).find_skills()
+    assert mu[0] == pytest.approx(field.mu)
+    if share == 1:
+        assert covariance[0] == pytest.approx(joint)

@@ -7,6 +7,7 @@ import pytest
 
 from arena.ratings.base import MU
 from arena.ratings.counts import Floats
+from arena.ratings.pair_variance import PairVariances
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.lead_effects import LeadEffects, find_effects
 from arena.verdicts.lead_filter import EffectBelief
@@ -61,6 +62,13 @@ def test_a_pair_that_met_once_or_never_goes_by_the_agents_and_its_own_doubt() ->
         above, below = (np.array([one]) for one in pair)
         of_gap = joint[pair[0], pair[0]] + joint[pair[1], pair[1]] - 2 * joint[pair]
         assert believed.variances(above, below)[0] == pytest.approx(of_gap + PAIR_VARIANCE)
+
+
+def test_how_far_pairs_depart_from_ratings_that_stay_is_not_believed_of_a_walk() -> None:
+    found = PairVariances(np.array([1.0, 100.0]), np.array([0.9, 0.1]), np.array([0.0, 1.0]))
+    walked = Walked(np.zeros(1), make_effects(), make_belief(6, 1))
+    steady = replace(STEADY, pair_variances=found)
+    assert believe_walk(walked, np.ones(1), PAIR_VARIANCE, steady).pair_variances is None
 
 
 def test_of_several_speeds_it_is_the_mean_and_the_covariance_of_the_mixture() -> None:
