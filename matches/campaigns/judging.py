@@ -47,7 +47,9 @@ from matches.store.failures import Failures
 # as a look takes a hundredth of a second for each agent, and may take a tenth of the time.
 GROWTH, GROWTH_AT_ONCE = 0.05, 0.1
 REST_PER_AGENT = timedelta(seconds=0.1)
-FORECAST_EVERY = timedelta(seconds=5)
+# Of all campaigns together, where they have so many agents or fewer; of more as much rarer, as a
+# forecast takes up to half a second then, and some seconds of sixty agents.
+FORECAST_EVERY, FEW_AGENTS = timedelta(seconds=5), 10
 FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
 # Why a campaign ended without an answer, and what it says then.
 ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing can be said"}
@@ -98,7 +100,6 @@ def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
     first = int(now.timestamp()) % len(campaigns) if campaigns else 0
     begun, n_ended, failures = time.monotonic(), 0, Failures()
     for campaign in campaigns[first:] + campaigns[:first]:
-        # A forecast takes up to a second, of 60 agents some: of all together one in five seconds.
         if game_problem(campaign.tournament.leaderboard.game):
             continue  # it waits until its plug-in is here again; its page says so
         with failures.collect(f"judging campaign {campaign.pk}"):
@@ -261,7 +262,8 @@ def _store_judgement(
 ) -> None:
     """Store what is believed now, and a point of the curve."""
     n_results = count_results(campaign, judgement.evidence)
-    is_fresh = is_within(campaign.forecast_at, forecast_every, now=now)
+    rest = forecast_every * max(1.0, len(judgement.evidence.agents) / FEW_AGENTS)
+    is_fresh = is_within(campaign.forecast_at, rest, now=now)
     forecast = None if is_fresh else _forecast_rest(campaign, judgement, now=now)
     # Only while undecided: a verdict that another process has written stays as it is.
     Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(

@@ -258,6 +258,17 @@ def test_all_campaigns_together_forecast_once_in_a_while() -> None:
     assert again(campaign).forecast_at == second
 
 
+def test_of_many_agents_forecasts_are_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = campaign_of(error=1e-9)
+    monkeypatch.setattr(judging, "FEW_AGENTS", campaign.tournament.agents.count() / 6)
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
+    first = again(campaign).forecast_at
+    go_on(campaign, 20, boards.by_strength(forfeits=0))
+    assert again(campaign).forecast_at == first
+    go_on(campaign, 40, boards.by_strength(forfeits=0))
+    assert again(campaign).forecast_at != first
+
+
 def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     agents = [register_spelled_agent(f"level:{level}", game="skill_game") for level in (40, 60)]
     tournament = factories.planned(200, agents=agents, pairing="double_round_robin")
