@@ -48,11 +48,11 @@ def play(state: ServedState, *actions: int) -> ServedState:
 def test_an_episode_is_played_to_the_score_that_the_environment_gives(server: LadderServer) -> None:
     state = GAME.start_on(open_line(server.address), 2**62 + 1, opening_plies=0)
     assert state.observation(0).tolist() == [0, 1, 0, 0, 0, 1, 0]
-    assert state.legal_actions() == [0, 1]
+    assert list(state.legal_actions()) == [0, 1]
     assert state.action_name(1) == "up True"
     play(state, 1)
     assert state.observation(0).tolist() == [0, 1, 0, 1, 0, 0, 1]
-    assert state.legal_actions() == [0, 1, 2]
+    assert list(state.legal_actions()) == [0, 1, 2]
     play(state, 2)
     assert state.observation(0)[1:3].tolist() == [0, 1]
     assert state.describe() == "1 step taken. The last one earned 0.5, all 0.5."
@@ -89,7 +89,7 @@ def test_a_server_of_one_session_is_never_asked_for_two() -> None:
 def test_an_episode_goes_on_from_the_actions_that_were_played(server: LadderServer) -> None:
     line = open_line(server.address)
     state = GAME.start_on(line, 0, opening_plies=0, actions=(1, 2, 1, 2, 1))
-    assert state.legal_actions() == [0, 1, 2]
+    assert list(state.legal_actions()) == [0, 1, 2]
     play(state, 0)
     assert state.to_move() == OVER
     assert state.returns() == [11.0]

@@ -43,6 +43,15 @@ def test_kinds_that_can_play_a_game_are_listed() -> None:
     assert not {"mcts", "level"} & set(able)
 
 
+def test_a_kind_whose_code_raises_cannot_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("sizes")
+
+    monkeypatch.setattr(type(registry.get("greedy")), "refusal", fail)
+    assert registry.find_refusal("greedy", GAME.spec) == "its refusal() raises KeyError: 'sizes'"
+    assert "greedy" not in registry.list_able(GAME.spec)
+
+
 def test_parameters_are_checked_and_completed() -> None:
     assert accepted(registry.get("mcts"), GAME, {"simulations": "7"}) == {
         "simulations": 7,

@@ -320,6 +320,21 @@ def test_in_hindsight_leads_were_not_known_either() -> None:
     assert needed[0] < needed[1] < 4_000
 
 
+def test_in_hindsight_nobody_knew_how_far_pairs_depart_either() -> None:
+    field = believe_without_results(BEST, 4)
+    assert field.pair_variances is not None
+    is_ranking = np.arange(len(field.pair_variances.values)) == 0
+    sure = field.pair_variances._replace(now=is_ranking.astype(np.float64))
+    ranking = _depart(belief_of([45.0, 20.0, 20.0, 20.0], 0.5), sure.mean)
+    needed = [
+        round_robin_matches(
+            replace(ranking, pair_variances=variances), BEST, TERMS, limit=4_000, seed=1
+        )
+        for variances in (sure._replace(before=sure.now), sure)
+    ]
+    assert needed[0] < needed[1] < 4_000
+
+
 def test_a_walk_that_is_not_foretold_stays_in_doubt() -> None:
     steady, walked = belief_of([30.0, 27.0, 24.0], 1.0), belief_of([30.0, 29.5, 24.0], 2.0)
     mixed = mix_beliefs(steady, walked, 0.2)
