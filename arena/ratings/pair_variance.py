@@ -69,7 +69,7 @@ def find_spread(mu: Floats, sd: Floats, spread: float) -> float:
     return min(spread, sqrt(squares / max(1, len(mu) - 1)))
 
 
-class PairVariances(NamedTuple):
+class LikelyVariances(NamedTuple):
     """What the variance of leads beside the ratings may be, in units of rating, squared.
 
     values: float64 [s]. before, now: how likely each is before any result and by all: [s], sum 1.
@@ -84,7 +84,7 @@ class PairVariances(NamedTuple):
         """Return the variance that is believed."""
         return float(self.now @ self.values)
 
-    def forget(self) -> "PairVariances":
+    def forget(self) -> "LikelyVariances":
         """Return what was thought before any result."""
         return self._replace(now=self.before)
 
@@ -102,7 +102,7 @@ def believe_pair_variance(
 
 def weigh_pair_variances(
     estimate: PairVariance, spread: float, expected: float, *, seat: float
-) -> PairVariances:
+) -> LikelyVariances:
     """Return how likely each variance of leads is.
 
     expected: as a part of the spread, the scale of a half-Cauchy distribution (Gelman 2006), which
@@ -117,7 +117,7 @@ def weigh_pair_variances(
     if estimate.evidence is not None:
         likelihood = estimate.evidence.weigh_departures(departures)
         now = before * np.exp(likelihood - likelihood.max())
-    return PairVariances(departures**2, before / before.sum(), now / now.sum())
+    return LikelyVariances(departures**2, before / before.sum(), now / now.sum())
 
 
 def estimate_pair_variance(

@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, ndtr
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.departures import Departures
 from arena.ratings.pair_leads import PairLeads
-from arena.ratings.pair_variance import PairVariances
+from arena.ratings.pair_variance import LikelyVariances
 from arena.ratings.settled import SettledRatings
 
 N_SAMPLES = 8_192
@@ -54,7 +54,7 @@ class Belief:
     n_samples: int = N_SAMPLES
     spread: float = LEAST_SPREAD
     leads: PairLeads | None = None
-    pair_variances: PairVariances | None = None
+    pair_variances: LikelyVariances | None = None
     departures: Departures | None = None
     is_checked: bool = False
     other: "OtherBelief | None" = None

@@ -18,8 +18,8 @@ from arena.ratings.departures import MOST_AGENTS, Departures, estimate_departure
 from arena.ratings.pair_leads import infer_pair_leads
 from arena.ratings.pair_variance import (
     NO_PAIR_VARIANCE,
+    LikelyVariances,
     PairVariance,
-    PairVariances,
     estimate_pair_variance,
     find_spread,
     weigh_pair_variances,
@@ -155,7 +155,7 @@ def _find_departures(
 
 def _weigh_pair_variances(
     pairs: PairVariance, settled: SettledRatings, expected_departures: float
-) -> PairVariances | None:
+) -> LikelyVariances | None:
     """Return what the variance of the leads of pairs may be; None where it is not in doubt."""
     if not expected_departures or not _FEWEST <= len(settled.mu) <= MOST_AGENTS:
         return None

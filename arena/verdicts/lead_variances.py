@@ -35,8 +35,8 @@ def complete_skills(states: LeadStates) -> LeadStates:
     The fit weighs pairs a little otherwise than they tell of their leads: what is left may be less
     than nothing. What makes it more leaves the skills where they are.
     """
-    known, along = np.linalg.eigh(_read_results(states).precision)
-    missing = np.maximum(_LEAST_PRECISION - known, 0)
+    precisions, along = np.linalg.eigh(_read_results(states).precision)
+    missing = np.maximum(_LEAST_PRECISION - precisions, 0)
     added = (along * missing[:, None]) @ along.swapaxes(1, 2)
     skills = np.linalg.solve(states.precision, states.pull[..., None])
     return states._replace(
@@ -71,10 +71,10 @@ def change_variance(states: LeadStates, variance: Floats) -> LeadStates:
     results = _read_results(states)
     before, after = states.before[:, None, None], variance[:, None, None]
     share = 1 / (1 + after * (1 / states.share - 1) / before)
-    told = np.triu(share, 1)
+    upper = np.triu(share, 1)
     return states._replace(
-        precision=results.precision + make_laplacian(told * results.information),
-        pull=results.pull + sum_pulls(told * results.evidence),
+        precision=results.precision + make_laplacian(upper * results.information),
+        pull=results.pull + sum_pulls(upper * results.evidence),
         share=share,
         own=after * share * states.own / (before * states.share),
         variance=after * share,

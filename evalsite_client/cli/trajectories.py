@@ -52,7 +52,7 @@ def _check_folder(manifest: Path, tournament: TournamentDetail) -> None:
     # When it was made tells it from that of another server, or of a database that was restored,
     # with the same number. Manifests of before do not have it.
     made_at = tournament.created_at.isoformat()
-    known = (before.get("tournament"), before.get("created_at", made_at))
-    if known != (tournament.id, made_at):
+    identity = (before.get("tournament"), before.get("created_at", made_at))
+    if identity != (tournament.id, made_at):
         reason = f"{str(manifest.parent)!r} holds something else than tournament {tournament.id}"
         raise InputError("folder", f"{reason} of {made_at}: choose a new folder")

@@ -101,9 +101,9 @@ def check_policy(game: str, policy: str, parameters: object) -> Policy:
     """Return the policy, built once. Raises ValidationError naming the field that is wrong."""
     rules = check_game(game, {})
     if ":" in policy and is_spelled(policy):
-        kind_name, given = parse_policy(policy)
-        said = ", ".join(f"{name}={value}" for name, value in given.items())
-        message = f"{policy!r} is {kind_name!r} with parameters {said}: name both"
+        kind_name, values = parse_policy(policy)
+        settings = ", ".join(f"{name}={value}" for name, value in values.items())
+        message = f"{policy!r} is {kind_name!r} with parameters {settings}: name both"
         raise ValidationError({"policy": message})
     try:
         kind = policies.get(policy)

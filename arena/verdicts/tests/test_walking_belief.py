@@ -7,7 +7,7 @@ import pytest
 
 from arena.ratings.base import MU
 from arena.ratings.counts import Floats
-from arena.ratings.pair_variance import PairVariances
+from arena.ratings.pair_variance import LikelyVariances
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.lead_effects import LeadEffects, find_effects
 from arena.verdicts.lead_filter import EffectBelief
@@ -65,9 +65,9 @@ def test_a_pair_that_met_once_or_never_goes_by_the_agents_and_its_own_doubt() ->
 
 
 def test_how_far_pairs_depart_from_ratings_that_stay_is_not_believed_of_a_walk() -> None:
-    found = PairVariances(np.array([1.0, 100.0]), np.array([0.9, 0.1]), np.array([0.0, 1.0]))
+    likely = LikelyVariances(np.array([1.0, 100.0]), np.array([0.9, 0.1]), np.array([0.0, 1.0]))
     walked = Walked(np.zeros(1), make_effects(), make_belief(6, 1))
-    steady = replace(STEADY, pair_variances=found)
+    steady = replace(STEADY, pair_variances=likely)
     assert believe_walk(walked, np.ones(1), PAIR_VARIANCE, steady).pair_variances is None
 
 
